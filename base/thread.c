@@ -60,7 +60,7 @@ bool thread_run(uint32_t n_threads, uint32_t n_items, thread_fn fn, void *ud) {
   return !atomic_load(&c.stopped);
 }
 
-/* ---- timers -------------------------------------------------------------- */
+/* ---- timers ------------------------------------------------------------- */
 
 static struct timespec deadline_after(double seconds) {
   struct timespec t;
@@ -120,7 +120,7 @@ void thread_alarm_put_off(thread_alarm *a) {
   a->is_set = false;
 }
 
-/* ---- processors and mutexes ---------------------------------------------- */
+/* ---- processors and mutexes --------------------------------------------- */
 
 uint32_t thread_cpus(void) {
   cpu_set_t set;

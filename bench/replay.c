@@ -18,8 +18,7 @@
 #define RECHECK_EVERY 100
 #define ROUNDS 9
 
-/* ---- heap allocations
- * ----------------------------------------------------- */
+/* ---- heap allocations --------------------------------------------------- */
 
 void *__libc_malloc(size_t n);
 void *__libc_realloc(void *p, size_t n);
@@ -97,8 +96,7 @@ static bool run_item(void *ud, uint32_t i, uint32_t thread) {
   return true;
 }
 
-/* ---- scaling limit
- * ---------------------------------------------------------- */
+/* ---- scaling limit ------------------------------------------------------ */
 
 enum { SPINS = 4000000, SPIN_WORDS = 2048 };
 

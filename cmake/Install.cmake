@@ -10,8 +10,13 @@ install(TARGETS tessera EXPORT tessera
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${static_library} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/tessera DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${primitives_header}
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tessera)
 if(TARGET tessera_lua)
   install(TARGETS tessera_lua LIBRARY DESTINATION ${lua_module_dir})
+endif()
+if(TARGET tessera_spaces)
+  install(TARGETS tessera_spaces LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 if(TARGET tessera_command)
   install(TARGETS tessera_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -44,6 +44,10 @@ if(TARGET tess_measure)
     TESS_LIBEXEC_FROM_LIB="${libexec_from_lib}"
     TESS_LIBEXEC="${CMAKE_INSTALL_FULL_LIBEXECDIR}")
 endif()
+if(TARGET tess_search)
+  target_compile_definitions(tess_search PRIVATE
+    TESS_LIBDIR="${CMAKE_INSTALL_FULL_LIBDIR}")
+endif()
 
 # What whoever holds the layers' objects links; --as-needed, so that a
 # program that never compiles does not load libLLVM.

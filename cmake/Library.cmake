@@ -20,6 +20,7 @@ endif()
 target_link_libraries(tessera PRIVATE deps_all)
 target_include_directories(tessera PUBLIC
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>
+  $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/include>
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
 set(static_library ${CMAKE_BINARY_DIR}/lib/libtessera.a)
@@ -40,7 +41,20 @@ set_target_properties(tess_internal PROPERTIES
   LINKER_LANGUAGE C ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/internal)
 target_link_libraries(tess_internal PUBLIC deps_all)
 target_include_directories(tess_internal PUBLIC
-  ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
+  ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include ${CMAKE_BINARY_DIR}/include)
+
+# The public header that is made from the primitives' declarations.
+set(primitives_header ${CMAKE_BINARY_DIR}/include/tessera/primitives.h)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include/tessera)
+add_executable(tess_header vm/doc/header_main.c)
+set_target_properties(tess_header PROPERTIES
+  RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/internal)
+target_link_libraries(tess_header PRIVATE tess_internal)
+add_custom_command(
+  OUTPUT ${primitives_header}
+  COMMAND tess_header ${primitives_header}
+  DEPENDS tess_header VERBATIM COMMENT "Writing tessera/primitives.h")
+add_custom_target(primitives ALL DEPENDS ${primitives_header})
 
 # The measuring worker: a program of its own, without Lua.
 if(EXISTS ${CMAKE_SOURCE_DIR}/measure/worker/worker_main.c)

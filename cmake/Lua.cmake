@@ -17,6 +17,9 @@ file(GLOB_RECURSE lua_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lua/*.c)
 set(main_sources ${lua_sources})
 list(FILTER lua_sources EXCLUDE REGEX "/main[^/]*\\.c$")
 list(FILTER main_sources INCLUDE REGEX "/main[^/]*\\.c$")
+set(spaces_sources ${lua_sources})
+list(FILTER lua_sources EXCLUDE REGEX "/lua/spaces/")
+list(FILTER spaces_sources INCLUDE REGEX "/lua/spaces/")
 
 if(lua_sources)
   add_library(tess_lua OBJECT ${lua_sources})
@@ -31,6 +34,21 @@ if(lua_sources)
     LIBRARY_OUTPUT_DIRECTORY ${TESS_LUA_DIR}
     INSTALL_RPATH "$ORIGIN/../..")
   target_link_libraries(tessera_lua PRIVATE tessera m)
+endif()
+
+# The default space for hosts without Lua, which libtessera loads when it is
+# asked for it: the modules in a Lua state of its own.
+if(spaces_sources AND lua_sources)
+  add_library(tessera_spaces MODULE ${spaces_sources}
+              $<TARGET_OBJECTS:tess_lua>)
+  set_target_properties(tessera_spaces PROPERTIES
+    OUTPUT_NAME tessera-spaces LINKER_LANGUAGE C INSTALL_RPATH "$ORIGIN")
+  file(RELATIVE_PATH lua_from_lib
+       ${CMAKE_INSTALL_FULL_LIBDIR} ${CMAKE_INSTALL_FULL_DATADIR}/lua/5.4)
+  target_compile_definitions(tessera_spaces PRIVATE
+    TESS_LUA_FROM_LIB="${lua_from_lib}")
+  target_include_directories(tessera_spaces PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(tessera_spaces PRIVATE tessera PkgConfig::lua m)
 endif()
 
 if(main_sources AND lua_sources)

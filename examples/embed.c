@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <tessera/primitives.h>
 #include <tessera/tessera.h>
 
 enum { N = 256 };
@@ -52,81 +53,33 @@ static tess_program *describe(void) {
 
 /* ---- scheduling --------------------------------------------------------- */
 
-static tess_value rv(tess_rv v) {
-  return (tess_value){.kind = TESS_V_RV, .rv = v};
-}
-
-static uint32_t call(tess_schedule *s, const char *primitive, uint32_t n,
-                     const tess_arg *args, tess_rv *out) {
-  uint32_t nout;
-  check(tess_schedule_call(s, primitive, n, args, 8, out, &nout, NULL));
-  return nout;
-}
-
-static void loop_call(tess_schedule *s, const char *primitive, tess_rv loop) {
-  tess_rv none[8];
-  call(s, primitive, 1, (tess_arg[]){{"loop", rv(loop)}}, none);
-}
-
-/* Cuts a loop in two; the inner part's size is left open. */
-static void tile(tess_schedule *s, tess_rv loop, tess_rv *out) {
-  tess_rv size[8];
-  call(s, "sample_perfect_tile", 2,
-       (tess_arg[]){{"loop", rv(loop)}, {"n", {.kind = TESS_V_INT, .i = 2}}},
-       size);
-  tess_value list[2] = {rv(size[0]), rv(size[1])};
-  call(s, "split", 2,
-       (tess_arg[]){{"loop", rv(loop)},
-                    {"factors", {.kind = TESS_V_LIST, .n = 2, .list = list}}},
-       out);
-}
-
 /* A module that schedules the whole program: i0 j0 k i1 j1, the outermost
- * loop in parallel, the innermost in vectors. */
-static tess_status schedule(void *ud, tess_schedule *s, tess_rv block,
+ * loop in parallel, the innermost in vectors; how i and j are cut is left
+ * open. */
+static tess_status schedule(void *ud, tess_schedule *s, tess_rv root,
                             void (*emit)(void *sink, tess_schedule *s),
                             void *sink, const char **why) {
-  tess_rv loop[8], i[8], j[8], none[8];
-  tess_schedule *made;
-  (void)ud, (void)block, (void)why;
-  check(tess_schedule_copy(s, &made));
-  call(made, "get_block", 1,
-       (tess_arg[]){{"name", {.kind = TESS_V_STR, .s = "C"}}}, &block);
-  call(made, "get_loops", 1, (tess_arg[]){{"block", rv(block)}}, loop);
-  tile(made, loop[0], i);
-  tile(made, loop[1], j);
-  tess_value order[5] = {rv(i[0]), rv(j[0]), rv(loop[2]), rv(i[1]), rv(j[1])};
-  call(made, "reorder", 1,
-       (tess_arg[]){
-           {"ordered_loops", {.kind = TESS_V_LIST, .n = 5, .list = order}}},
-       none);
-  call(made, "decompose_reduction", 2,
-       (tess_arg[]){{"block", rv(block)}, {"loop", rv(loop[2])}}, none);
-  loop_call(made, "parallel", i[0]);
-  loop_call(made, "vectorize", j[1]);
-  emit(sink, made);
-  return TESS_OK;
+  tess_rv c, loop[3], size[2] = {0}, i[2] = {0}, j[2] = {0};
+  uint32_t n;
+  (void)ud, (void)root, (void)why;
+  tess_status st = tess_sch_get_block(s, "C", &c);
+  if (!st) st = tess_sch_get_loops(s, c, 3, loop, &n);
+  if (!st) st = tess_sch_sample_perfect_tile(s, loop[0], 2, size);
+  tess_value cut_i[] = {tess_v_rv(size[0]), tess_v_rv(size[1])};
+  if (!st) st = tess_sch_split(s, loop[0], 2, cut_i, i);
+  if (!st) st = tess_sch_sample_perfect_tile(s, loop[1], 2, size);
+  tess_value cut_j[] = {tess_v_rv(size[0]), tess_v_rv(size[1])};
+  if (!st) st = tess_sch_split(s, loop[1], 2, cut_j, j);
+  const tess_rv order[] = {i[0], j[0], loop[2], i[1], j[1]};
+  if (!st) st = tess_sch_reorder(s, 5, order);
+  if (!st) st = tess_sch_decompose_reduction(s, c, loop[2], NULL);
+  if (!st) st = tess_sch_parallel(s, i[0]);
+  if (!st) st = tess_sch_vectorize(s, j[1]);
+  if (!st) emit(sink, s);
+  return st; /* one that fails is told, with what tess_error has of it */
 }
 
 /* ---- running ------------------------------------------------------------ */
-
-static tess_tensor *tensor(const char *fill, uint64_t seed) {
-  tess_tensor *t;
-  check(tess_tensor_new(ctx, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 2,
-                        (int64_t[]){N, N}, fill, seed, &t));
-  return t;
-}
-
-/* The sum at one place, to compare with. */
-static double expected(tess_tensor *a, tess_tensor *b, int64_t i, int64_t j) {
-  double sum = 0, x, y;
-  for (int64_t k = 0; k < N; k++) {
-    check(tess_tensor_get(a, (int64_t[]){i, k}, &x));
-    check(tess_tensor_get(b, (int64_t[]){k, j}, &y));
-    sum += x * y;
-  }
-  return sum;
-}
 
 static int progress(void *ud, const tess_progress *p) {
   (void)ud;
@@ -166,9 +119,18 @@ int main(int argc, char **argv) {
   tess_text_free(ctx, text);
 
   tess_kernel *kernel;
-  tess_tensor *a = tensor("random", 1), *b = tensor("random", 2);
-  tess_tensor *c = tensor("zeros", 0);
-  double got, want = expected(a, b, 3, 5);
+  tess_tensor *a, *b, *c;
+  const tess_dtype f32 = {TESS_DTYPE_FLOAT, 32, 1};
+  const int64_t shape[] = {N, N};
+  double got, x, y, want = 0;
+  check(tess_tensor_new(ctx, f32, 2, shape, "random", 1, &a));
+  check(tess_tensor_new(ctx, f32, 2, shape, "random", 2, &b));
+  check(tess_tensor_new(ctx, f32, 2, shape, "zeros", 0, &c));
+  for (int64_t k = 0; k < N; k++) { /* what C[3, 5] has to be */
+    check(tess_tensor_get(a, (int64_t[]){3, k}, &x));
+    check(tess_tensor_get(b, (int64_t[]){k, 5}, &y));
+    want += x * y;
+  }
   check(tess_result_kernel(result, &kernel));
   check(tess_kernel_run(kernel, 3, (tess_tensor *[]){a, b, c}));
   check(tess_tensor_get(c, (int64_t[]){3, 5}, &got));

@@ -7,85 +7,20 @@
 -- blocks of 80 columns (25: N = 2000).  build/bench/factor checks against
 -- LAPACK and compares with OpenBLAS.
 local ts = require "tessera"
+local ops = require "tessera.ops"
 
 local factor = { names = { "lu", "cholesky" } }
 
 -- For N = 2000 and 64-bit floats.
 factor.tiles = { block = 80, inner = 16, rows = 8, columns = 16 }
 
--- An ordered iteration variable and one in any order.
-local function ordered(name, n, bind)
-  return { name, "opaque", extent = n, bind = bind }
-end
-local function any(name, n, bind) return { name, extent = n, bind = bind } end
-
--- Step k of both: what is below the pivot is divided by it and kept, and the
--- product of what was kept is taken from an element behind.
-local function scale_column(b, A, L, N, k, h)
-  b:block("scale", { ordered("vk", N, k), any("vi", N, h) }, function(vk, vi)
-    b:store(A, { vi, vk }, A(vi, vk) / A(vk, vk))
-  end)
-  b:block("column", { any("vk", N, k), any("vi", N, h) }, function(vk, vi)
-    b:store(L, { vk, vi }, A(vi, vk))
-  end)
-end
-
-local function update(b, A, L, U, N, k, i, j)
-  b:block("update", { ordered("vk", N, k), any("vi", N, i), any("vj", N, j) },
-          function(vk, vi, vj)
-    b:store(A, { vi, vj }, A(vi, vj) - L(vk, vi) * U(vk, vj))
-  end)
-end
-
--- A becomes L - I + U with A = L U; nothing is pivoted.  What a step takes
--- from the column and the row of its pivot is kept in buffers of their own,
--- which schedules may lay out as they like.
-function factor.lu(N, dtype)
-  local b = ts.builder("lu")
-  local A = b:inout("A", { N, N }, dtype)
-  local L = b:buffer("L", { N, N }, dtype)
-  local U = b:buffer("U", { N, N }, dtype)
-  b:loop("k", 0, N, function(k)
-    b:loop("h", k + 1, N - 1 - k, function(h)
-      scale_column(b, A, L, N, k, h)
-    end)
-    b:loop("j", k + 1, N - 1 - k, function(j)
-      b:block("row", { any("vk", N, k), any("vj", N, j) },
-              function(vk, vj)
-        b:store(U, { vk, vj }, A(vk, vj))
-      end)
-      b:loop("i", k + 1, N - 1 - k, function(i)
-        update(b, A, L, U, N, k, i, j)
-      end)
-    end)
-  end)
-  return b:program()
-end
-
--- A becomes L in its lower half, with A = L L^T.
-function factor.cholesky(N, dtype)
-  local b = ts.builder("cholesky")
-  local A = b:inout("A", { N, N }, dtype)
-  local L = b:buffer("L", { N, N }, dtype)
-  local U = b:buffer("U", { N, N }, dtype)
-  b:loop("k", 0, N, function(k)
-    b:block("root_of", { ordered("vk", N, k) }, function(vk)
-      b:store(A, { vk, vk }, ts.sqrt(A(vk, vk)))
-    end)
-    b:loop("h", k + 1, N - 1 - k, function(h)
-      scale_column(b, A, L, N, k, h)
-      b:block("row", { any("vk", N, k), any("vi", N, h) },
-              function(vk, vi)
-        b:store(U, { vk, vi }, A(vi, vk))
-      end)
-    end)
-    b:loop("j", k + 1, N - 1 - k, function(j)
-      b:loop("i", j, N - j, function(i)
-        update(b, A, L, U, N, k, i, j)
-      end)
-    end)
-  end)
-  return b:program()
+-- A becomes L - I + U with A = L U, or its lower half L with A = L L^T; nothing
+-- is pivoted.  What a step takes from the column and the row of its pivot is
+-- kept in buffers of their own, which schedules may lay out as they like.
+for _, name in ipairs(factor.names) do
+  factor[name] = function(N, dtype)
+    return ops[name] { n = N, dtype = dtype }
+  end
 end
 
 -- ---- schedules -------------------------------------------------------------

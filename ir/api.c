@@ -112,7 +112,7 @@ tess_status program_restore(tess_program *p, arena *scratch, const void *bytes,
   return s;
 }
 
-/* ---- text and properties ------------------------------------------------- */
+/* ---- text and properties ------------------------------------------------ */
 
 typedef struct ask {
   tess_program *p, *q;

@@ -54,7 +54,7 @@ void ir_block_remove_alloc(ir_program *p, ir_stmt b, ir_buf buf) {
   p->edits++;
 }
 
-/* ---- annotations that list buffers --------------------------------------- */
+/* ---- annotations that list buffers -------------------------------------- */
 
 bool ir_anno_lists_buffer(const ir_program *p, ir_stmt b, const char *key,
                           ir_buf buf) {

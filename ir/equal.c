@@ -145,7 +145,7 @@ static bool expr_eq(pairing *x, ir_expr a, ir_expr b) {
   return eq;
 }
 
-/* ---- expressions of statements ------------------------------------------- */
+/* ---- expressions of statements ------------------------------------------ */
 
 static bool bind_buf(pairing *x, ir_buf a, ir_buf b) {
   const ir_buf_rec *r = &x->p->buf.v[a], *s = &x->q->buf.v[b];

@@ -146,7 +146,7 @@ void ir_rollback(ir_program *p, ir_mark m) {
   p->arg.n = m.arg;
 }
 
-/* ---- nesting depth ------------------------------------------------------- */
+/* ---- nesting depth ------------------------------------------------------ */
 
 uint32_t ir_depth_above(const ir_program *p, const uint32_t *depth, ir_expr e) {
   const uint32_t *ops;
@@ -170,7 +170,7 @@ bool ir_expr_depth_ok(ir_program *p, arena *scratch) {
   return p->deep <= IR_MAX_EXPR_DEPTH;
 }
 
-/* ---- cached facts of a new node ------------------------------------------ */
+/* ---- cached facts of a new node ----------------------------------------- */
 
 static void clear_flags(ir_node *n) {
   n->is_index = n->has_load = n->is_unbounded = n->is_huge = n->wraps = 0;

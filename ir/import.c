@@ -14,7 +14,7 @@ void ir_import_init(ir_import *m, ir_program *dst, const ir_program *src,
   m->reducer = arena_zalloc(scratch, src->reducer.n * sizeof *m->reducer);
 }
 
-/* ---- marking ------------------------------------------------------------- */
+/* ---- marking ------------------------------------------------------------ */
 
 static void need_run(ir_import *m, ir_span s) {
   for (uint32_t i = 0; i < s.n; i++) m->node[m->src->arg.v[s.at + i]] = 1;
@@ -107,7 +107,7 @@ void ir_import_need_func(ir_import *m, uint32_t f) {
     need_var(m, m->src->arg.v[r->sizes.at + i]);
 }
 
-/* ---- copying ------------------------------------------------------------- */
+/* ---- copying ------------------------------------------------------------ */
 
 /* Marks the operands of marked nodes.  A buffer's shape may be newer than a
  * load of it, so this iterates to a fixed point. */

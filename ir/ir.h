@@ -84,7 +84,7 @@ static inline bool ir_fn_of_warp(uint32_t fn) {
 }
 /* Functions called for their effect on a thread's asynchronous copies. */
 static inline bool ir_fn_of_copies(uint32_t fn) {
-  return fn >= IR_FN_ASYNC_BEGIN;
+  return fn >= IR_FN_ASYNC_BEGIN && fn <= IR_FN_ASYNC_WAIT;
 }
 enum { IR_WARP_LANES = 32 };
 
@@ -380,7 +380,7 @@ static inline ir_func *ir_entry(const ir_program *p) {
   return &p->func.v[p->entry];
 }
 
-/* ---- lifetime of a program (program.c) ----------------------------------- */
+/* ---- lifetime of a program (program.c) ---------------------------------- */
 
 void ir_program_init(ir_program *p, mem_heap *heap);
 void ir_program_free(ir_program *p);

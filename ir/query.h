@@ -35,7 +35,7 @@ void ir_visit(const ir_program *p, arena *scratch, ir_expr e,
 uint32_t ir_operands(const ir_program *p, ir_expr e, const uint32_t **out,
                      uint32_t fixed[3]);
 
-/* ---- expressions of statements (analysis/stmt_exprs.c) ------------------- */
+/* ---- expressions of statements (analysis/stmt_exprs.c) ------------------ */
 
 /* Does f hold for some expression of the one statement?  These are indices,
  * values and masks, bounds, conditions; of a block the domains and bindings,
@@ -108,7 +108,7 @@ static inline bool ir_reduces_in_order(const ir_program *p, ir_stmt block) {
   return p->reducer.v[ir_blk(p, block)->reducer].ordered != 0;
 }
 
-/* ---- queries on whole programs ------------------------------------------- */
+/* ---- queries on whole programs ------------------------------------------ */
 
 /* Structural hash (hash.c): ignores variable names and table indices,
  * includes block names, annotations, loop kinds.  Same on every machine. */

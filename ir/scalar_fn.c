@@ -27,6 +27,8 @@ static double call_double(ir_fn fn, const double *x) {
   case IR_FN_LOG: return log(x[0]);
   case IR_FN_SQRT: return sqrt(x[0]);
   case IR_FN_RSQRT: return 1 / sqrt(x[0]);
+  case IR_FN_SIN: return sin(x[0]);
+  case IR_FN_COS: return cos(x[0]);
   case IR_FN_TANH: return tanh(x[0]);
   case IR_FN_SIGMOID: return 1 / (1 + exp(-x[0]));
   case IR_FN_ERF: return erf(x[0]);
@@ -72,6 +74,7 @@ int64_t ir_apply_int(ir_fn fn, tess_dtype t, const int64_t *x) {
   case IR_FN_SHR: return shift_right(t, x[0], x[1]);
   case IR_FN_BITAND: return x[0] & x[1];
   case IR_FN_BITOR: return x[0] | x[1];
+  case IR_FN_BITXOR: return x[0] ^ x[1];
   default: return x[0];
   }
 }
@@ -91,7 +94,8 @@ bool ir_can_apply(ir_fn fn, tess_dtype t) {
   case IR_FN_SHL:
   case IR_FN_SHR:
   case IR_FN_BITAND:
-  case IR_FN_BITOR: return ir_is_int(t);
+  case IR_FN_BITOR:
+  case IR_FN_BITXOR: return ir_is_int(t);
   default: return ir_is_float(t);
   }
 }

@@ -6,7 +6,7 @@
 #include "ir/pool.h"
 #include "ir/query.h"
 
-/* ---- construction -------------------------------------------------------- */
+/* ---- construction ------------------------------------------------------- */
 
 static ir_stmt stmt_new(ir_program *p, ir_kind kind) {
   ir_stmt s = vec_extend(p->heap, &p->stmt, 1);

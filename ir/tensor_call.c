@@ -154,7 +154,7 @@ void ir_tensor_call_print(const ir_tensor_call *c, strbuf *out) {
   str_putc(out, ')');
 }
 
-/* ---- checking operands --------------------------------------------------- */
+/* ---- checking operands -------------------------------------------------- */
 
 enum { MOST_BITS = 1 << 16 }; /* of one vector */
 

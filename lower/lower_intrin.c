@@ -7,9 +7,9 @@
  * compute in float32, were tried with all arguments.  mapped_fns in
  * tests/support/mapped.c has the same bounds, and tests/backends/
  * test_llvm_math*.c check them.
- *            exp  log  tanh  sigmoid  erf  rsqrt  pow
- *   float32  1.1  0.9   1.4      2.5  1.1    1.5  1
- *   float64  1.1  0.9   1.4      2.5  1.0    1.5  1.5 + 2.3 |y ln x|
+ *            exp  log  tanh  sigmoid  erf  rsqrt  sin, cos  pow
+ *   float32  1.1  0.9   1.4      2.5  1.1    1.5      0.51  1
+ *   float64  1.1  0.9   1.4      2.5  1.0    1.5       0.9  1.5 + 2.3 |y ln x|
  *   16 bits  0.501, all of them
  * Zeros have the sign that C says, and not-a-number, infinities and
  * subnormals give and are what they do there.
@@ -17,89 +17,7 @@
  * Cephes (Moshier), log and erf of float64 with fdlibm (Sun, 1993), erf of
  * float32 a minimax fit. */
 #include "ir/edit.h"
-#include "lower/pass.h"
-
-/* What an expansion builds with: the type of the argument, all lanes. */
-typedef struct math {
-  ir_program *p;
-  tess_dtype t;
-} math;
-
-static ir_expr math_real(math *m, double v) {
-  tess_dtype s = m->t;
-  s.lanes = 1;
-  ir_expr e = ir_real(m->p, s, v);
-  return m->t.lanes == 1 ? e : ir_broadcast(m->p, e, m->t.lanes);
-}
-
-static tess_dtype bits_type(const math *m) {
-  return (tess_dtype){TESS_DTYPE_INT, m->t.bits, m->t.lanes};
-}
-
-static ir_expr math_int(math *m, int64_t v) {
-  tess_dtype s = {TESS_DTYPE_INT, m->t.bits, 1};
-  ir_expr e = ir_int(m->p, s, v);
-  return m->t.lanes == 1 ? e : ir_broadcast(m->p, e, m->t.lanes);
-}
-
-static ir_expr math_binary(math *m, ir_op op, ir_expr a, ir_expr b) {
-  return ir_binary(m->p, op, a, b);
-}
-static ir_expr math_add(math *m, ir_expr a, ir_expr b) {
-  return math_binary(m, IR_ADD, a, b);
-}
-static ir_expr math_sub(math *m, ir_expr a, ir_expr b) {
-  return math_binary(m, IR_SUB, a, b);
-}
-static ir_expr math_mul(math *m, ir_expr a, ir_expr b) {
-  return math_binary(m, IR_MUL, a, b);
-}
-static ir_expr math_div(math *m, ir_expr a, ir_expr b) {
-  return math_binary(m, IR_DIV, a, b);
-}
-static ir_expr math_lt(math *m, ir_expr a, ir_expr b) {
-  return math_binary(m, IR_LT, a, b);
-}
-static ir_expr math_select(math *m, ir_expr c, ir_expr a, ir_expr b) {
-  return ir_select(m->p, c, a, b);
-}
-static ir_expr call1(math *m, ir_fn fn, ir_expr a) {
-  return ir_call(m->p, fn, m->t, 1, &a);
-}
-static ir_expr call2(math *m, ir_fn fn, ir_expr a, ir_expr b) {
-  ir_expr x[2] = {a, b};
-  return ir_call(m->p, fn, bits_type(m), 2, x);
-}
-static ir_expr absolute(math *m, ir_expr a) { return call1(m, IR_FN_ABS, a); }
-static ir_expr as_bits(math *m, ir_expr a) {
-  return ir_call(m->p, IR_FN_REINTERPRET, bits_type(m), 1, &a);
-}
-static ir_expr from_bits(math *m, ir_expr a) {
-  return ir_call(m->p, IR_FN_REINTERPRET, m->t, 1, &a);
-}
-
-/* c[0] + c[1] x + ..., by Horner's rule. */
-static ir_expr math_poly(math *m, ir_expr x, const double *c, int n) {
-  ir_expr r = math_real(m, c[n - 1]);
-  for (int i = n - 2; i >= 0; i--)
-    r = math_add(m, math_mul(m, r, x), math_real(m, c[i]));
-  return r;
-}
-#define POLY(m, x, c) math_poly((m), (x), (c), (int)(sizeof(c) / sizeof *(c)))
-
-static bool is_single(const math *m) { return m->t.bits == 32; }
-
-/* The sign bit of x, as a condition: it tells -0 from 0. */
-static ir_expr is_negative(math *m, ir_expr x) {
-  return math_lt(m, as_bits(m, x), math_int(m, 0));
-}
-
-/* The sign of `like`, of a zero too, on a value without one. */
-static ir_expr signed_like(math *m, ir_expr v, ir_expr like) {
-  ir_expr sign = math_int(m, is_single(m) ? INT32_MIN : INT64_MIN);
-  sign = call2(m, IR_FN_BITAND, as_bits(m, like), sign);
-  return from_bits(m, call2(m, IR_FN_BITOR, as_bits(m, v), sign));
-}
+#include "lower/math_build.h"
 
 /* ---- exp ---------------------------------------------------------------- */
 
@@ -384,6 +302,8 @@ static ir_expr expand_intrin(ir_program *p, const ir_node *n, const ir_expr *a,
   case IR_FN_EXP: return expand_exp(&m, a[0]);
   case IR_FN_LOG: return expand_log(&m, a[0]);
   case IR_FN_TANH: return expand_tanh(&m, a[0]);
+  case IR_FN_SIN: return lower_expand_sine(&m, a[0], false);
+  case IR_FN_COS: return lower_expand_sine(&m, a[0], true);
   case IR_FN_SIGMOID: return expand_sigmoid(&m, a[0]);
   case IR_FN_ERF:
     return is_single(&m) ? erf_single(&m, a[0]) : erf_double(&m, a[0]);

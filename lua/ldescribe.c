@@ -100,6 +100,10 @@ static int constant_expr(lua_State *L) { /* (value, dtype) */
   tess_expr e;
   tess_dtype t = lt_to_dtype(L, 2, "float32");
   tess_builder *b = lt_push_builder(L);
+  if (lua_isboolean(L, 1) && t.code != TESS_DTYPE_BOOL)
+    return lt_error(L, TESS_TYPE,
+                    "a Lua boolean is a constant of the type bool only: write "
+                    "ts.const(true, \"bool\")");
   if (t.code == TESS_DTYPE_FLOAT || t.code == TESS_DTYPE_BFLOAT)
     lt_check(L, tess_real(b, t, lt_number(L, 1, "a constant"), &e));
   else if (lua_isboolean(L, 1))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Binding of expressions and buffers, with operators, and of their builder. */
 #include "lua/ldescribe.h"
+#include <stdio.h>
 #include <string.h>
 
 /* ---- the builder -------------------------------------------------------- */
@@ -56,6 +57,34 @@ tess_builder *lt_builder(lua_State *L) {
   return b;
 }
 
+/* What Lua's own operators gave before any of our functions was called: the
+ * expressions that they compared or negated are lost. */
+static tess_expr refuse_boolean(lua_State *L) {
+  lt_error(L, TESS_TYPE,
+           "a Lua boolean is no expression: ==, ~=, not, and, or are "
+           "evaluated by Lua at once; write ts.eq, ts.ne, ts.lnot, ts.all or "
+           "ts.any, and ts.const(true, \"bool\") for a constant");
+  return 0;
+}
+
+static void buffer_example(lua_State *L, lt_buffer *x, char *out, size_t n);
+
+static tess_expr refuse_value(lua_State *L, int i) {
+  char element[96];
+  lt_buffer *x = luaL_testudata(L, i, LT_BUFFER);
+  if (!x)
+    return lt_error(L, TESS_TYPE,
+                    "an expression or a number is expected, not %s",
+                    luaL_typename(L, i)),
+           0;
+  buffer_example(L, x, element, sizeof element);
+  lt_error(L, TESS_TYPE,
+           "an expression or a number is expected, not a buffer: an element "
+           "is written %s",
+           element);
+  return 0;
+}
+
 tess_expr lt_to_expr(lua_State *L, tess_builder *b, int i) {
   tess_expr e = 0;
   lt_expr *x = luaL_testudata(L, i, LT_EXPR);
@@ -69,14 +98,8 @@ tess_expr lt_to_expr(lua_State *L, tess_builder *b, int i) {
     else
       lt_check(L, tess_literal(b, lua_tonumber(L, i), lua_isinteger(L, i), &e));
     return e;
-  case LUA_TBOOLEAN:
-    lt_check(L, tess_int(b, (tess_dtype){TESS_DTYPE_BOOL, 8, 1},
-                         lua_toboolean(L, i), &e));
-    return e;
-  default:
-    lt_error(L, TESS_TYPE, "an expression or a number is expected, not %s",
-             luaL_typename(L, i));
-    return 0;
+  case LUA_TBOOLEAN: return refuse_boolean(L);
+  default: return refuse_value(L, i);
   }
 }
 
@@ -132,21 +155,49 @@ BINARY(ge, ">=")
 BINARY(eq, "==")
 BINARY(ne, "!=")
 
-static int op_pow(lua_State *L) {
+/* Conditions look as if they had Lua's operators on bits. */
+static void refuse_condition(lua_State *L, tess_builder *b, tess_expr x) {
+  tess_dtype t;
+  if (tess_expr_dtype(b, x, &t) == TESS_OK && t.code == TESS_DTYPE_BOOL)
+    lt_error(L, TESS_TYPE,
+             "& | ~ << >> are of integers: conditions are combined by ts.all, "
+             "ts.any, ts.lnot");
+}
+
+static int lt_call1(lua_State *L, const char *fn) {
   tess_builder *b = lt_push_builder(L);
-  tess_expr e, x[2] = {lt_to_expr(L, b, 1), lt_to_expr(L, b, 2)};
-  lt_check(L, tess_call(b, "pow", 2, x, &e));
+  tess_expr e, x = lt_to_expr(L, b, 1);
+  lt_check(L, tess_call(b, fn, 1, &x, &e));
   lt_push_expr(L, e, 0);
   return 1;
 }
 
-static int op_unm(lua_State *L) {
+static int op_unm(lua_State *L) { return lt_call1(L, "-"); }
+
+static int op_bnot(lua_State *L) {
   tess_builder *b = lt_push_builder(L);
-  tess_expr e, x = lt_to_expr(L, b, 1);
-  lt_check(L, tess_call(b, "-", 1, &x, &e));
+  refuse_condition(L, b, lt_to_expr(L, b, 1));
+  lua_pop(L, 1);
+  return lt_call1(L, "bitnot");
+}
+
+static int lt_call2(lua_State *L, const char *fn) {
+  tess_builder *b = lt_push_builder(L);
+  tess_expr e, x[2] = {lt_to_expr(L, b, 1), lt_to_expr(L, b, 2)};
+  for (int i = 0; i < 2; i++) refuse_condition(L, b, x[i]);
+  lt_check(L, tess_call(b, fn, 2, x, &e));
   lt_push_expr(L, e, 0);
   return 1;
 }
+
+#define CALL2(name, fn) \
+  static int op_##name(lua_State *L) { return lt_call2(L, fn); }
+CALL2(pow, "pow")
+CALL2(band, "bitand")
+CALL2(bor, "bitor")
+CALL2(bxor, "bitxor")
+CALL2(shl, "shl")
+CALL2(shr, "shr")
 
 /* Comparison operators raise: Lua converts their result to a boolean, which
  * would lose the expression. */
@@ -154,6 +205,14 @@ static int no_compare(lua_State *L) {
   return lt_error(L, TESS_TYPE,
                   "an expression cannot be compared with < or "
                   "<= in Lua: use ts.lt, ts.le, ts.gt, ts.ge");
+}
+
+/* Lua calls this where both operands are expressions; `A(i) == 0` is false
+ * without it. */
+static int no_equality(lua_State *L) {
+  return lt_error(L, TESS_TYPE,
+                  "expressions cannot be compared with == or ~= in Lua: use "
+                  "ts.eq, ts.ne");
 }
 
 static int expr_tostring(lua_State *L) {
@@ -224,10 +283,26 @@ static int push_shape(lua_State *L, lt_buffer *x, const buffer_facts *f) {
   return 1;
 }
 
-/* A.name, A.dtype, A.shape */
+/* How an element of it is written: "A(i, j)". */
+static void buffer_example(lua_State *L, lt_buffer *x, char *out, size_t n) {
+  static const char *const index[] = {"i", "j", "k", "l"};
+  buffer_facts f = facts_of(L, x);
+  size_t at = (size_t)snprintf(out, n, "%.40s(", f.name);
+  for (uint32_t d = 0; d < f.ndim && d < 4; d++)
+    at += (size_t)snprintf(out + at, n - at, "%s%s", d ? ", " : "", index[d]);
+  snprintf(out + at, n - at, f.ndim > 4 ? ", ...)" : ")");
+}
+
+/* A.name, A.dtype, A.shape; A[i] is what other languages write. */
 static int buffer_index(lua_State *L) {
   lt_buffer *x = lt_object(L, 1, LT_BUFFER);
-  const char *k = lt_string(L, 2, "the field of a buffer");
+  char element[96];
+  buffer_example(L, x, element, sizeof element);
+  if (lua_type(L, 2) != LUA_TSTRING)
+    return lt_error(L, TESS_TYPE,
+                    "an element of a buffer is written %s, not with brackets",
+                    element);
+  const char *k = lua_tostring(L, 2);
   buffer_facts f = facts_of(L, x);
   if (!strcmp(k, "name")) return lua_pushstring(L, f.name), 1;
   if (!strcmp(k, "shape")) return push_shape(L, x, &f);
@@ -237,6 +312,15 @@ static int buffer_index(lua_State *L) {
     return lua_pushstring(L, text), 1;
   }
   return lt_error(L, TESS_NOT_FOUND, "a buffer has no field '%s'", k);
+}
+
+static int buffer_newindex(lua_State *L) {
+  char element[96];
+  buffer_example(L, lt_object(L, 1, LT_BUFFER), element, sizeof element);
+  return lt_error(L, TESS_TYPE,
+                  "elements are not assigned: ts.compute gives all of a "
+                  "buffer, and b:store one (it is read as %s)",
+                  element);
 }
 
 static int buffer_tostring(lua_State *L) {
@@ -265,21 +349,29 @@ static int buffer_tostring(lua_State *L) {
 /* ---- the classes -------------------------------------------------------- */
 
 void lt_open_expr(lua_State *L) {
-  static const luaL_Reg expr_meta[] = {{"__add", op_add},
-                                       {"__sub", op_sub},
-                                       {"__mul", op_mul},
-                                       {"__div", op_div},
-                                       {"__idiv", op_idiv},
-                                       {"__mod", op_mod},
-                                       {"__pow", op_pow},
-                                       {"__unm", op_unm},
-                                       {"__lt", no_compare},
-                                       {"__le", no_compare},
-                                       {"__tostring", expr_tostring},
-                                       {NULL, NULL}};
+  static const luaL_Reg expr_meta[] = {
+      {"__add", op_add},     {"__sub", op_sub},
+      {"__mul", op_mul},     {"__div", op_div},
+      {"__idiv", op_idiv},   {"__mod", op_mod},
+      {"__pow", op_pow},     {"__unm", op_unm},
+      {"__band", op_band},   {"__bor", op_bor},
+      {"__bxor", op_bxor},   {"__bnot", op_bnot},
+      {"__shl", op_shl},     {"__shr", op_shr},
+      {"__lt", no_compare},  {"__le", no_compare},
+      {"__eq", no_equality}, {"__tostring", expr_tostring},
+      {NULL, NULL}};
   static const luaL_Reg expr_methods[] = {{"dtype", expr_dtype}, {NULL, NULL}};
-  static const luaL_Reg buffer_meta[] = {{"__call", buffer_call},
+  static const luaL_Reg buffer_meta[] = {{"__add", op_add},
+                                         {"__sub", op_sub},
+                                         {"__mul", op_mul},
+                                         {"__div", op_div},
+                                         {"__idiv", op_idiv},
+                                         {"__mod", op_mod},
+                                         {"__pow", op_pow},
+                                         {"__unm", op_unm},
+                                         {"__call", buffer_call},
                                          {"__index", buffer_index},
+                                         {"__newindex", buffer_newindex},
                                          {"__tostring", buffer_tostring},
                                          {NULL, NULL}};
   static const luaL_Reg comparisons[] = {

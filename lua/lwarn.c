@@ -64,7 +64,21 @@ static int on_warning(lua_State *L) {
   return 1;
 }
 
+/* core.warn(text): what the Lua part of the module warns of.  A host's log
+ * cannot be reached from here. */
+static int warn_from_lua(lua_State *L) {
+  lt_warnings *w = find_warning(L);
+  const char *text = lt_string(L, 1, "a warning");
+  if (w) warn_or_keep(w, TESS_LOG_WARN, text);
+  lt_tell_warnings(L);
+  return 0;
+}
+
 void lt_open_warn(lua_State *L) {
+  lua_getfield(L, -1, "_core");
+  lua_pushcfunction(L, warn_from_lua);
+  lua_setfield(L, -2, "warn");
+  lua_pop(L, 1);
   lua_pushcfunction(L, on_warning);
   lua_setfield(L, -2, "on_warning");
 }

@@ -409,8 +409,13 @@ static tess_status prepare_call(running *w, tess_kernel *k, uint32_t n,
   if (k->foreign) return ctx_fail(k->c, TESS_UNSUPPORTED, "%s", k->foreign);
   tess_status s = bind_arguments(&w->x);
   if (s) return s;
-  w->rt = tess_default_runtime(k->c, (uint32_t)k->target.num_cores);
+  w->rt = tess_default_runtime(
+      k->c, k->threads ? k->threads : (uint32_t)k->target.num_cores);
   return w->rt ? convert_layouts(w) : k->c->err.code;
+}
+
+void tess_kernel_set_threads(tess_kernel *k, uint32_t threads) {
+  k->threads = threads;
 }
 
 static int32_t launch_once(running *w) {

@@ -204,14 +204,37 @@ static range_fact of_function(tess_dtype t, ir_fn fn, range_fact f) {
   f.known = false;
   f.nonneg = fn == IR_FN_EXP || fn == IR_FN_SIGMOID || fn == IR_FN_SQRT ||
              fn == IR_FN_RSQRT || (fn == IR_FN_POW && f.nonneg);
-  bool is_small = fn == IR_FN_SIGMOID || fn == IR_FN_TANH || fn == IR_FN_ERF;
+  bool turns = fn == IR_FN_SIN || fn == IR_FN_COS;
+  bool is_small =
+      fn == IR_FN_SIGMOID || fn == IR_FN_TANH || fn == IR_FN_ERF || turns;
+  /* Units of the argument become as many, times its size, of what is at most
+   * 1. */
+  if (turns && f.bound > 1) {
+    f.roundings = bound_product(f.roundings, f.bound);
+    f.noise = bound_product(f.noise, square(f.bound));
+  }
   f.bound = is_small ? 1 : INFINITY;
   f.step = !f.jumps ? 0 : is_small ? 2 : INFINITY;
   return round_result(t, f, FUNCTION_ROUNDINGS);
 }
 
+/* Bits of an integer, which are others where it is off by one. */
+static range_fact of_bits(tess_dtype t, ir_fn fn, range_fact f) {
+  bool shrinks = fn == IR_FN_SHR || fn == IR_FN_BITAND;
+  f.nonneg = f.nonneg && fn != IR_FN_SHL;
+  if (!shrinks || !f.nonneg) f.bound = INFINITY;
+  f = round_result(t, f, 0);
+  if (f.jumps) f.step = 2 * f.bound;
+  return f;
+}
+
 range_fact fact_call(tess_dtype t, ir_fn fn, range_fact args) {
   switch (fn) {
+  case IR_FN_SHL:
+  case IR_FN_SHR:
+  case IR_FN_BITAND:
+  case IR_FN_BITOR:
+  case IR_FN_BITXOR: return of_bits(t, fn, args);
   case IR_FN_ABS: args.nonneg = true; return args;
   case IR_FN_FLOOR:
   case IR_FN_CEIL:

@@ -21,6 +21,7 @@ struct tess_kernel {
                               * it is not loaded; else NULL */
   bundle code;
   bundle_args made;          /* parameters as last converted */
+  uint32_t threads;          /* that it runs on; 0: the target's cores */
   bool fits;                 /* it can run with these sizes */
   int64_t sizes[KERNEL_SIZES];
 };

@@ -65,7 +65,7 @@ static void put_clash(const ir_program *p, const sch_clash *c, strbuf *out) {
   put_iteration(p, c, 1, out);
 }
 
-/* One hole, given what stands between the braces. */
+/* One hole, given what is between the braces. */
 static void put_hole(const ir_program *p, const sch_refusal *r,
                      const char *hole, strbuf *out) {
   unsigned k = hole[1] == '}' ? 0 : (unsigned)(hole[1] - '0');

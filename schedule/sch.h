@@ -2,7 +2,7 @@
  * What primitives share: helpers to rewrite, and the questions they ask
  * (schedule/analysis/).  Knows nothing of traces and random variables.
  *
- * Terms.  The scope of a statement is the block it stands in.  The child
+ * Terms.  The scope of a statement is the block it is in.  The child
  * blocks of a statement are the blocks below it with no block between,
  * leaving out those in the init of a block.
  * Analyses that hand out a list take it from the scratch arena. */
@@ -25,7 +25,7 @@ void sch_set_loop_kind(sch_state *s, ir_stmt loop, ir_loop_kind kind,
 /* And-s `cond` to the predicate of every block directly below `top`. */
 void sch_guard_below(sch_state *s, ir_stmt top, ir_expr cond);
 /* Variables var[i] become to[i]: in an expression (the result is another
- * one), or in what stands below the loop `top`: bounds of loops, bindings
+ * one), or in what is below the loop `top`: bounds of loops, bindings
  * and predicates of child blocks, other statements.  Blocks are not entered,
  * since they see only what they bind. */
 ir_expr sch_replace_in(sch_state *s, ir_expr e, uint32_t n,
@@ -34,8 +34,8 @@ void sch_replace_vars(sch_state *s, ir_stmt top, uint32_t n,
                       const ir_var *var, const ir_expr *to);
 
 /* The block `scope` and those around it, less the outermost, declare at
- * least what is now accessed in them: after a change below (sch_change does
- * it; rewrite/widen_regions.c). */
+ * least what is now accessed in them: after a change below
+ * (sch_transaction does it; rewrite/widen_regions.c). */
 void sch_widen_scope(sch_state *s, ir_stmt scope);
 
 /* Do the bounds of a loop, the value of a let or the domain of an iter of a
@@ -146,7 +146,7 @@ bool sch_is_output(const ir_program *p, ir_stmt block);
  * trivially bound, one write, some reduction, and a spatial iter that does
  * not index all that is read (analysis/tiling.c). */
 bool sch_needs_tiling(sch_state *s, ir_stmt block);
-/* Does v tell where the region begins? */
+/* Does v determine where the region begins? */
 bool sch_is_indexed_by(const ir_program *p, ir_region r, ir_var v);
 /* Which of the block's regions the operand means: number *index of those it
  * writes where *write is set, else of those it reads; their buffer is *buf.
@@ -164,7 +164,7 @@ ir_stmt sch_alloc_block(const ir_program *p, ir_buf buf);
 /* For each variable of a loop around `block`: the kinds of the block's iters
  * that the loop drives (bits 1 << ir_iter_kind), or-ed into drives[var].  A
  * loop of one iteration, which no binding mentions, counts as those do that
- * were split off the same loop, so that what is told of a nest does not
+ * were split off the same loop, so that what is known of a nest does not
  * depend on the sizes of its tiles; where no binding mentions one of these,
  * as a spatial one. */
 void sch_mark_drivers(sch_state *s, ir_stmt block, uint8_t *drives);
@@ -209,9 +209,9 @@ bool sch_bounds_stay(sch_state *s, ir_stmt top);
 
 /* ---- races (dependence/races.c) ----------------------------------------- */
 
-/* May the iterations of `loop` run at once, bound to `thread` or, where that
- * is negative, as a parallel or vectorized loop, if the loops inner[0 .. n),
- * now around it, were inside?  false: refused. */
+/* May the iterations of `loop` run in parallel, bound to `thread` or, where
+ * that is negative, as a parallel or vectorized loop, if the loops inner[0
+ * .. n), now around it, were inside?  false: refused. */
 bool sch_iterations_free(sch_state *s, ir_stmt loop, int thread, uint32_t n,
                          const ir_stmt *inner);
 /* What that can refuse for. */
@@ -222,35 +222,36 @@ bool sch_iterations_free(sch_state *s, ir_stmt loop, int thread, uint32_t n,
  * quasi-affine, or too much of it. */
 #define SCH_POLY_REASONS SCH_R_NOT_AFFINE, SCH_R_UNDECIDED
 
-/* ---- changes below loops that run at once (rewrite/transaction.c) ------- */
+/* ---- apply, recheck, roll back (rewrite/transaction.c) ------------------ */
 
-/* Makes a change, which refuses or succeeds as an apply does, and may have
- * made expressions and buffers by then; refuses, too, where a loop whose
- * iterations run at once would no longer be seen to be free of races.  `at`:
- * what changes, for the message. */
-bool sch_change(sch_state *s, bool (*change)(sch_state *s, void *ud),
-                void *ud, ir_stmt at);
-/* The same, and such loops are a reason of their own to refuse: s0 is the
- * loop, s1 is `at`. */
-bool sch_change_unless(sch_state *s, bool (*change)(sch_state *s, void *ud),
-                       void *ud, ir_stmt at, sch_reason why);
-/* The same of a change that may refuse after it has begun: the program is
- * put back. */
-bool sch_try(sch_state *s, bool (*change)(sch_state *s, void *ud), void *ud,
-             ir_stmt at);
-/* As sch_change for one that only says differently which iterations of `loop`
- * (and loops below) are run: nothing is asked where no such loop is around
- * or below it, or no block below has a predicate or runs where a quotient or
- * a remainder of the loop's variable says and `guards`, that it may get one or
- * that iterations may not be seen any more to fill what they read, is not set.
- */
-bool sch_change_loop(sch_state *s, bool (*change)(sch_state *s, void *ud),
-                     void *ud, ir_stmt loop, bool guards);
-/* Would it succeed?  The program stays as it is.  `check` is what `change`
- * asks before it changes anything, and enough where no such loop is. */
-bool sch_rehearse(sch_state *s, bool (*check)(sch_state *s, void *ud),
-                  bool (*change)(sch_state *s, void *ud), void *ud,
-                  ir_stmt at);
+/* Applies a change, which refuses or succeeds as a primitive's apply does, and
+ * may have made expressions and buffers by then; rolls it back and refuses
+ * where a parallel, vectorized or thread loop would no longer be proven free
+ * of races.  `at`: what changes, for the message. */
+bool sch_transaction(sch_state *s, bool (*change)(sch_state *s, void *ud),
+                     void *ud, ir_stmt at);
+/* The same with another reason to refuse: s0 is the loop, s1 is `at`. */
+bool sch_transaction_or(sch_state *s, bool (*change)(sch_state *s, void *ud),
+                        void *ud, ir_stmt at, sch_reason why);
+/* The same for a change that may refuse after it has begun: it is rolled
+ * back. */
+bool sch_transaction_rollback(sch_state *s,
+                              bool (*change)(sch_state *s, void *ud),
+                              void *ud, ir_stmt at);
+/* The same for a change of which iterations of `loop` (and loops below) run,
+ * and nothing else.  Nothing is rechecked where no parallel loop is around or
+ * below it; nor where no block below has a predicate or depends on a quotient
+ * or remainder of the loop's variable, unless `guards`: the change may add
+ * predicates, or hide that iterations write all that they read. */
+bool sch_transaction_loop(sch_state *s, bool (*change)(sch_state *s, void *ud),
+                          void *ud, ir_stmt loop, bool guards);
+/* Dry run: would it succeed?  The program stays as it is.  `check` is what
+ * `change` asks before it changes anything, and enough where there is no
+ * parallel loop. */
+bool sch_transaction_dry_run(sch_state *s,
+                             bool (*check)(sch_state *s, void *ud),
+                             bool (*change)(sch_state *s, void *ud), void *ud,
+                             ir_stmt at);
 
 /* ---- order (dependence/permute.c) --------------------------------------- */
 
@@ -267,7 +268,7 @@ bool sch_order_free(sch_state *s, uint32_t n, const ir_stmt *chain,
 
 /* Does the reduction `block`, in one run of its scope or, where `top` is not 0,
  * of the loops from `top` down to it, meet each result first where it
- * initialises it?  false: refused.  (analysis/reduction_init.c) */
+ * initializes it?  false: refused.  (analysis/reduction_init.c) */
 bool sch_begins_at_init(sch_state *s, ir_stmt block, ir_stmt top);
 /* Does the predicate of the block, wherever it holds, hold too where all those
  * of `loops` start that have a bit of `bits` in drives[var]?  false: refused,

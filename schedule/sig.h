@@ -26,7 +26,7 @@ typedef struct sch_ints { uint32_t n; const int64_t *v; } sch_ints;
 typedef struct sch_reals { uint32_t n; const double *v; } sch_reals;
 
 /* The buffer meant by an operand: by its place among the regions that a block
- * reads (or writes), or by its name; sch_find_buffer tells which it is. */
+ * reads (or writes), or by its name; sch_find_buffer determines which it is. */
 typedef struct sch_buffer {
   enum { SCH_BY_INDEX, SCH_BY_READ, SCH_BY_WRITE, SCH_BY_NAME } by;
   int64_t index;           /* SCH_BY_INDEX, _READ, _WRITE */
@@ -120,9 +120,9 @@ typedef struct sch_spec {
 /* ---- refusals ----------------------------------------------------------- */
 
 /* One row each in refusals.def: name and template, with holes {s0} {s1} for
- * statements, {h0} {h1} for ": " and how they stand in the program (without
+ * statements, {h0} {h1} for ": " and how they are in the program (without
  * what is in them), {b} for a buffer, {n0} to {n3} for numbers, {t} for text,
- * {c} for ", such as" and two iterations that meet, or nothing. */
+ * {c} for ", such as" and two conflicting iterations, or nothing. */
 typedef enum sch_reason {
   SCH_R_NONE,
 #define REFUSAL(name, text) SCH_R_##name,
@@ -131,8 +131,8 @@ typedef enum sch_reason {
   SCH_R_COUNT
 } sch_reason;
 
-/* Two iterations that meet: for each of the two loops around it, those that
- * tell most, and their values.  n 0: not known. */
+/* Two conflicting iterations: for each of the two loops around it, those that
+ * determine most, and their values.  n 0: not known. */
 enum { SCH_CLASH_LOOPS = 6 };
 typedef struct sch_clash {
   uint8_t n[2];
@@ -224,6 +224,9 @@ typedef struct sch_prim {
   bool (*apply)(sch_state *s, void *args);
   const sch_sampler *sampler;
   const uint16_t *refusals;  /* reasons it can refuse for, 0-terminated */
+  const char *as_many;       /* the operand that says how many outputs a list
+                              * of them has, an INT, or by its length; NULL:
+                              * that depends on the program */
   const char *summary;       /* one sentence */
   const char *rewrite;       /* before -> after, "" where there is none */
   const char *details;       /* numbered preconditions, further meaning */

@@ -93,7 +93,7 @@ typedef struct tune_work {
   tess_context *c;
   tess_program *p;
   tess_target *target, *own_target;
-  tess_space *space;
+  tess_space *space, *own_space;
   tess_tune_options o;
   tess_strategy strategy; /* the host's, as far as it knows them */
   tess_cost_model model;
@@ -131,6 +131,10 @@ static tess_status prepare_tune(tune_work *w) {
   if (s == TESS_OK)
     s = measure_runs_here(tess_target_text(w->target), &w->c->err);
   if (s == TESS_OK) s = complete_options(w->c, w->target, &w->o);
+  if (s == TESS_OK && !w->space) {
+    s = tess_space_default(w->c, w->target, &w->own_space);
+    w->space = w->own_space;
+  }
   if (s != TESS_OK) return s;
   measure_policy policy = policy_of(&w->o);
   measure_policy_text(&policy, &w->policy);
@@ -194,6 +198,13 @@ static void free_plugged_in(const tess_tune_options *o) {
   if (model && model->free) model->free(model->ud);
 }
 
+/* The end of the Lua state behind it would clear the error. */
+static void free_own_space(tune_work *w) {
+  err_state kept = w->c->err;
+  tess_space_free(w->own_space);
+  w->c->err = kept;
+}
+
 tess_status tess_tune(tess_program *p, tess_target *target, tess_space *space,
                       const tess_tune_options *o, tess_result **out) {
   tune_work w = {.c = p->c, .p = p, .target = target, .space = space};
@@ -210,6 +221,7 @@ tess_status tess_tune(tess_program *p, tess_target *target, tess_space *space,
   if (w.measurer.free) w.measurer.free(w.measurer.ud);
   space_sketches_free(&w.k);
   str_free(&w.policy);
+  free_own_space(&w);
   tess_target_free(w.own_target);
   if (s != TESS_OK && w.c->err.code != s) ctx_ran_out(w.c, s, "tuning");
   free_plugged_in(&w.o);
@@ -266,6 +278,7 @@ tess_status tess_result_kernel(tess_result *r, tess_kernel **out) {
   s = tess_schedule_program(sch, &p);
   if (s == TESS_OK) s = tess_target_new(r->c, r->target, &target);
   if (s == TESS_OK) s = tess_build(p, target, out);
+  if (s == TESS_OK) tess_kernel_set_threads(*out, r->kernel_threads);
   tess_schedule_free(sch);
   tess_program_free(p);
   tess_target_free(target);

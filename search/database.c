@@ -32,6 +32,12 @@ static const char schema[] =
     "  workload INTEGER NOT NULL, target TEXT NOT NULL, policy TEXT NOT NULL,"
     "  seed INTEGER NOT NULL, next INTEGER NOT NULL,"
     "  PRIMARY KEY (workload, target, policy, seed)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS quality ("
+    "  workload INTEGER NOT NULL, target TEXT NOT NULL, policy TEXT NOT NULL,"
+    "  seed INTEGER NOT NULL, model TEXT NOT NULL, trials INTEGER NOT NULL,"
+    "  n INTEGER NOT NULL, rmse REAL, rank_accuracy REAL, top_k_recall REAL,"
+    "  PRIMARY KEY (workload, target, policy, seed, model, trials))"
+    "  WITHOUT ROWID;"
     "COMMIT;";
 
 /* Migration of files without the column `checked`: engines of that time

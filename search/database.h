@@ -83,4 +83,10 @@ tess_status database_each(database *d, const database_key *k,
 tess_status database_next(database *d, const database_key *k, uint64_t seed,
                           uint64_t *next);
 
+/* How well the model of that name predicted a batch of a run of that seed; one
+ * row a batch (database_quality.c). */
+tess_status database_put_quality(database *d, const database_key *k,
+                                 uint64_t seed, const char *model,
+                                 const tess_quality *x);
+
 #endif

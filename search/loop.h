@@ -47,6 +47,7 @@ typedef struct tune {
   search_outcome *out;         /* of the current batch */
   tess_candidate *proposed;
   uint32_t batch, handled;     /* its size; results handled so far */
+  uint32_t nquality;           /* of the model's, stored */
 } tune;
 
 /* Sets `ended` after tess_stop or when the deadline has passed. */
@@ -69,6 +70,8 @@ tess_status tune_store(tune *t, uint32_t i);
 /* Updates the record of a candidate that was compared after it was stored. */
 tess_status tune_store_compared(tune *t, uint32_t trial,
                                 const search_outcome *o);
+/* Stores how well the cost model predicted the batches since the last call. */
+tess_status tune_store_quality(tune *t);
 /* A sketch's trace with a candidate's decisions. */
 tess_status tune_decided(tune *t, uint32_t sketch, uint32_t n,
                          const int64_t *d, tess_trace **out);

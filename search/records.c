@@ -159,3 +159,15 @@ tess_status tune_store_compared(tune *t, uint32_t trial,
                        .message = str_get(&o->message)};
   return database_compared(t->db, &t->key, &r);
 }
+
+tess_status tune_store_quality(tune *t) {
+  const tess_model *m = t->r->model;
+  tess_status s = TESS_OK;
+  if (!t->db || !m) return s;
+  double start = tune_now();
+  for (; s == TESS_OK && t->nquality < m->quality.n; t->nquality++)
+    s = database_put_quality(t->db, &t->key, t->set->o->seed, m->name,
+                             &m->quality.v[t->nquality]);
+  t->time.database += tune_now() - start;
+  return s;
+}

@@ -76,6 +76,7 @@ struct tess_session {
   map known;                 /* hash -> index in history */
   VEC(search_seen) history;  /* in the order of measuring */
   const tess_cost_model *model;
+  tess_model *learns;        /* the same where it is a built-in one (model/) */
   rng random;                /* for strategies: the stream (seed, 2^63) */
   funnel total;
   tess_program *program;     /* what base is of; NULL: nobody said */

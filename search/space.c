@@ -18,6 +18,7 @@ typedef struct schedules {
   tess_schedule *lent; /* to the running module, which may emit it itself */
   tess_status failed;  /* why one could not be added: memory ran out */
   const char *refused; /* why an emitted one is invalid; NULL: none is */
+  char said[512];      /* the failure that a module returned without a word */
 } schedules;
 
 static void drop_all(schedules *l) {
@@ -63,6 +64,11 @@ static tess_status call_module(const tess_module *m, tess_schedule *lent,
   tess_schedule_sketch_mode(lent, 1);
   to->lent = lent;
   tess_status st = m->apply(m->ud, lent, block, add_schedule, to, why);
+  const err_state *e = &to->c->err;
+  if (st != TESS_OK && !*why && e->code == st) {
+    snprintf(to->said, sizeof to->said, "%s", e->message);
+    *why = to->said;
+  }
   tess_schedule_free(to->lent);
   to->lent = NULL;
   return st;

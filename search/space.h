@@ -20,6 +20,8 @@ struct tess_space {
   char **name;               /* their names, own copies */
   tess_space **part;         /* UNION: n */
   tess_trace **trace;        /* TRACES: n */
+  void (*on_free)(void *ud); /* NULL: nothing more to do */
+  void *on_free_ud;
 };
 
 /* The sketches of a space: traces without decisions, bound to the program, each

@@ -154,7 +154,15 @@ void tess_space_free(tess_space *s) {
   free_array(s, s->name, sizeof *s->name);
   free_array(s, s->part, sizeof *s->part);
   free_array(s, s->trace, sizeof *s->trace);
+  void (*on_free)(void *ud) = s->on_free;
+  void *ud = s->on_free_ud;
   mem_free(&s->c->heap, s, sizeof *s);
+  if (on_free) on_free(ud);
+}
+
+void tess_space_on_free(tess_space *s, void (*fn)(void *ud), void *ud) {
+  s->on_free = fn;
+  s->on_free_ud = ud;
 }
 
 tess_status tess_space_sketches(tess_space *s, tess_program *p, tess_target *t,

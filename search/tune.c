@@ -71,6 +71,7 @@ static tess_status make_tables(void *ud) {
   str_init(&t->r->note, h);
   str_init(&t->r->failure, h);
   t->r->program = program_hold(t->set->program);
+  t->r->kernel_threads = t->set->o->kernel_threads;
   t->r->target = ctx_text(t->c, t->set->target, strlen(t->set->target));
   t->sketch = mem_resize(h, NULL, 0, n * sizeof *t->sketch);
   t->sketch_hash = mem_resize(h, NULL, 0, n * sizeof *t->sketch_hash);
@@ -290,6 +291,7 @@ static tess_status measure_batch(tune *t, uint32_t n) {
   tess_status s = measure_all(t, n, c);
   mem_free(&t->c->heap, c, size);
   if (s == TESS_OK) s = observe_results(t, t->handled);
+  if (s == TESS_OK) s = tune_store_quality(t);
   for (uint32_t i = 0; i < n; i++) outcome_free(&t->out[i]);
   return s;
 }

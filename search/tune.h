@@ -66,6 +66,7 @@ struct tess_result {
   tess_trace *best;          /* NULL: nothing valid was found */
   tess_program *program;
   char *target;
+  uint32_t kernel_threads;   /* that the best was measured with */
   VEC(double) curve;
   VEC(tess_quality) quality;
   tess_model *model;         /* NULL: a custom one */

@@ -2,9 +2,9 @@
 -- Full-text search of the chapters in docs/, for `tessera doc WORD`.
 local chapters = {}
 
-chapters.names = { "tutorial", "describing", "modules", "searching",
-                   "measuring", "stepping", "tensor-intrinsics", "embedding",
-                   "adding-a-primitive", "adding-a-pass",
+chapters.names = { "tutorial", "describing", "operators", "modules",
+                   "searching", "measuring", "stepping", "tensor-intrinsics",
+                   "embedding", "adding-a-primitive", "adding-a-pass",
                    "architecture", "benchmarks" }
 
 -- How many lines of one chapter are shown.

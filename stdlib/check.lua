@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- ts.space.check: whether modules are deterministic.  Generates their sketches
--- several times, in fresh Lua states where the modules can be required there,
--- and compares them.
+-- ts.space.check: whether modules are deterministic, and whether all that they
+-- sample is read.  Generates their sketches several times, in fresh Lua states
+-- where the modules can be required there, and compares them.
 
 local TIMES = 4                      -- besides the first
 
@@ -110,8 +110,78 @@ local function compare(here, again)
   return true
 end
 
--- check(ts, core, modules, program, target): true; or false and where one
--- writing differs from another.
+-- ---- dead random variables -------------------------------------------------
+
+-- Adds the variables in an operand: "v5", "v5 * 2", or a list of such.
+local function add_uses(value, used)
+  if type(value) == "table" then
+    for _, x in pairs(value) do add_uses(x, used) end
+  elseif type(value) == "string" then
+    for v in value:gmatch "%f[%w_]v%d+" do used[v] = true end
+  end
+end
+
+-- The variables that some instruction of the trace takes; a guard takes the
+-- one whose value was read.
+local function uses_of(trace)
+  local used = {}
+  for i = 1, #trace do add_uses(trace[i].inputs, used) end
+  return used
+end
+
+-- The sampling instructions from the first on of whose results none is used:
+-- the search would draw their decisions in vain.
+local function unread(trace, first)
+  local used, lines = uses_of(trace), {}
+  for i = first, #trace do
+    local inst, is_read = trace[i], false
+    for _, v in ipairs(inst.outputs) do is_read = is_read or used[v] end
+    if inst.name:find "^sample_" and not is_read then
+      lines[#lines + 1] = ("nothing reads what sch:%s gives at %s")
+                          :format(inst.name, inst.place or "some place")
+    end
+  end
+  return lines
+end
+
+-- The modules, each of which calls look(module, schedule, first) with what it
+-- gave, and how many instructions there were before.
+local function watched(modules, look)
+  local list = {}
+  for i, m in ipairs(modules) do
+    list[i] = setmetatable({ name = m.name, params = m.params,
+      apply = function(sch, block)
+        local before = #sch:trace()
+        local made, why = m.apply(sch, block)
+        local all = type(made) == "table" and made or { made }
+        for _, one in ipairs(all) do look(m, one, before + 1) end
+        return made, why
+      end }, getmetatable(m))
+  end
+  return list
+end
+
+-- What is to be warned of, in a line; nil: nothing.  Sketches are simplified
+-- and do not have what is dead any more, so the modules' schedules are looked
+-- at.
+local function warning_of(ts, modules, program, target)
+  local lines, seen = {}, {}
+  local space = ts.space.compose(watched(modules, function(m, sch, first)
+    for _, text in ipairs(unread(sch:trace(), first)) do
+      local line = ("module '%s': %s"):format(m.name, text)
+      if not seen[line] then lines[#lines + 1] = line end
+      seen[line] = true
+    end
+  end))
+  ts.space.sketches(space, program, target)
+  if #lines == 0 then return nil end
+  return table.concat(lines, "; ") .. ": use the variable, or read it by " ..
+         "sch:get (in Lua == with a number is always false)"
+end
+
+-- check(ts, core, modules, program, target): true, and a warning where a
+-- sampled value is read by nothing; or false and where one writing differs
+-- from another.
 local function check(ts, core, modules, program, target)
   local here, list = texts(ts, modules, program, target), list_text(modules)
   local all = list and
@@ -121,7 +191,10 @@ local function check(ts, core, modules, program, target)
     local same, where = compare(here, again)
     if not same then return same, where end
   end
-  return true
+  local warning = warning_of(ts, modules, program, target)
+  if not warning then return true end
+  core.warn("ts.space.check: " .. warning)
+  return true, warning
 end
 
 return { check = check, texts = texts }

@@ -142,11 +142,15 @@ end
 local function add_expressions(ts, core)
   ts.const, ts.cast, ts.select = core.const, core.cast, core.select
 
-  for _, fn in ipairs { "abs", "exp", "log", "sqrt", "rsqrt", "tanh",
-                        "sigmoid", "erf", "floor", "ceil", "round" } do
+  for _, fn in ipairs { "abs", "exp", "log", "sqrt", "rsqrt", "sin", "cos",
+                        "tanh", "sigmoid", "erf", "floor", "ceil", "round" } do
     ts[fn] = function(x) return core.call(fn, x) end
   end
-  function ts.pow(x, y) return core.call("pow", x, y) end
+  for _, fn in ipairs { "pow", "shl", "shr", "bitand", "bitor", "bitxor" } do
+    ts[fn] = function(x, y) return core.call(fn, x, y) end
+  end
+  function ts.bitnot(x) return core.call("bitnot", x) end
+  function ts.clamp(x, low, high) return ts.min(ts.max(x, low), high) end
   function ts.call_extern(name, dtype, ...)
     return core.call_extern(name, dtype, ...)
   end

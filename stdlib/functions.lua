@@ -3,6 +3,7 @@
 -- search (plugins.lua).  Pages, the index and editors' stubs are generated from
 -- these rows: call, result ("" for none), description, and a chapter of docs/.
 local options = require "tessera.options"
+local declare = require "tessera.ops.declare"
 
 local functions = {}
 
@@ -56,6 +57,8 @@ local rows = {
   { "ts.round(x)", "tessera.Expr", "The nearest integer.", "describing" },
   { "ts.rsqrt(x)", "tessera.Expr", "One by the square root.", "describing" },
   { "ts.sigmoid(x)", "tessera.Expr", "1 / (1 + exp(-x)).", "describing" },
+  { "ts.sin(x)", "tessera.Expr", "The sine of x radians.", "describing" },
+  { "ts.cos(x)", "tessera.Expr", "The cosine of x radians.", "describing" },
   { "ts.sqrt(x)", "tessera.Expr", "The square root.", "describing" },
   { "ts.tanh(x)", "tessera.Expr", "The hyperbolic tangent.", "describing" },
   { "ts.lt(x, y)", "tessera.Expr", "x < y.", "describing" },
@@ -66,6 +69,20 @@ local rows = {
   { "ts.ne(x, y)", "tessera.Expr", "x differs from y.", "describing" },
   { "ts.min(x, ...)", "tessera.Expr", "The least of them.", "describing" },
   { "ts.max(x, ...)", "tessera.Expr", "The greatest of them.",
+    "describing" },
+  { "ts.clamp(x, low, high)", "tessera.Expr",
+    "x, but at least low and at most high.", "describing" },
+  { "ts.shl(x, y)", "tessera.Expr", "x shifted left; the same as x << y.",
+    "describing" },
+  { "ts.shr(x, y)", "tessera.Expr",
+    "x shifted right, with its sign; the same as x >> y.", "describing" },
+  { "ts.bitand(x, y)", "tessera.Expr", "The bits of both; x & y.",
+    "describing" },
+  { "ts.bitor(x, y)", "tessera.Expr", "The bits of one or both; x | y.",
+    "describing" },
+  { "ts.bitxor(x, y)", "tessera.Expr", "The bits of just one; x ~ y.",
+    "describing" },
+  { "ts.bitnot(x)", "tessera.Expr", "The bits that x has not; ~x.",
     "describing" },
   { "ts.all(x, ...)", "tessera.Expr", "All conditions hold.", "describing" },
   { "ts.any(x, ...)", "tessera.Expr", "A condition holds.", "describing" },
@@ -296,8 +313,8 @@ local rows = {
   { "ts.space.explain(space, program [, target])", "string",
     "Which module did what at which block, and why not.", "modules" },
   { "ts.space.check(space, program [, target])", "boolean, string?",
-    "Do its modules make the same sketches each time, and where not?",
-    "modules" },
+    "Do its modules make the same sketches each time, and where not?  And " ..
+    "what do they sample that nothing reads?", "modules" },
   { "space:sketches(program [, target])", "tessera.Trace[]",
     "The same as ts.space.sketches.", "modules" },
   { "space:explain(program [, target])", "string",
@@ -314,11 +331,14 @@ local rows = {
     "tutorial" },
   { "ts.on_warning(f)", "function?",
     "Let warnings go to a function; gives the one before.", "modules" },
-  -- require "tessera.ops"
-  { "ops.matmul(options)", "tessera.Program",
-    "A matrix product; of require \"tessera.ops\".", "tutorial" },
-  { "ops.conv2d_nhwc(options)", "tessera.Program",
-    "A convolution of images; of require \"tessera.ops\".", "tutorial" },
+  -- require "tessera.ops", besides the operators
+  { "ops.suite(name, index)", "tessera.Program, string, table",
+    "A workload of the operator suite, and which operator with which " ..
+    "options it is; of require \"tessera.ops\".", "operators" },
+  { "ops.suite_names()", "string[]", "The names that ops.suite takes.",
+    "operators" },
+  { "ops.polybench(name, size)", "tessera.Program",
+    "A kernel of PolyBench at one of its dataset sizes.", "operators" },
   -- require "tessera.tensor"
   { "tensor.mma(options)", "string",
     "An intrinsic, C[m, n] += A[m, k] * B[k, n] by vectors; of require " ..
@@ -351,8 +371,13 @@ local function option_line(o)
          o.default and ", " .. o.default .. " if left out" or "")
 end
 
-local function page(row)
+-- `brief`: without the run of the example.
+local function page(row, brief)
   local lines = { "## " .. row[1], "", row[3], "" }
+  for line in (row.says or ""):gmatch "[^\n]+" do
+    lines[#lines + 1] = "    " .. line
+  end
+  if row.says then lines[#lines + 1] = "" end
   if row[2] ~= "" then
     lines[#lines + 1] = ("- returns `%s`"):format(row[2])
   end
@@ -360,18 +385,59 @@ local function page(row)
     lines[#lines + 1] = option_line(o)
   end
   lines[#lines + 1] = ("- more in docs/%s.md"):format(row[4])
+  if row.example and not brief then
+    lines[#lines + 1] = "\n" .. row.example()
+  end
   return table.concat(lines, "\n")
 end
 
--- What an index has of each: { name =, call =, summary =, page = a function }.
-function functions.entries()
+-- ---- operators -------------------------------------------------------------
+
+-- What a piece of Lua prints.
+local function printed(text, name)
+  local lines = {}
+  local env = setmetatable({
+    print = function(...)
+      local parts = table.pack(...)
+      for i = 1, parts.n do parts[i] = tostring(parts[i]) end
+      lines[#lines + 1] = table.concat(parts, " ") .. "\n"
+    end,
+  }, { __index = _G })
+  assert(load(text, "=" .. name, "t", env))()
+  return table.concat(lines)
+end
+
+-- An operator's example, and what it prints when it is run here and now.
+local function shown_example(o)
+  local text = declare.example(o)
+  return ("```lua\n%s```\n\nprints\n\n```output\n%s```"):format(text,
+         printed(text, o.name))
+end
+
+-- The rows of operators; their families are only loaded when asked for.
+local function operators()
+  require "tessera.ops"
   local list = {}
-  for i, row in ipairs(rows) do
-    list[i] = { name = name_of(row), call = row[1], summary = row[3],
-                page = function() return page(row) end }
+  for i, o in ipairs(declare.list) do
+    list[i] = { ("ops.%s(options)"):format(o.name), "tessera.Program",
+                o.summary, "operators", says = o.says,
+                example = function() return shown_example(o) end }
   end
   return list
 end
+
+local function entries_of(of)
+  local list = {}
+  for i, row in ipairs(of) do
+    list[i] = { name = name_of(row), call = row[1], summary = row[3],
+                page = function(brief) return page(row, brief) end }
+  end
+  return list
+end
+
+-- What an index has of each: { name =, call =, summary =, page = a function }.
+function functions.entries() return entries_of(rows) end
+function functions.operators() return entries_of(operators()) end
 
 -- ---- stubs -----------------------------------------------------------------
 
@@ -407,6 +473,7 @@ end
 function functions.stubs()
   local lines = { "ts.trace, ts.space = {}, {}", "local ops, tensor = {}, {}" }
   for _, row in ipairs(rows) do add_stub(lines, row) end
+  for _, row in ipairs(operators()) do add_stub(lines, row) end
   return table.concat(lines, "\n") .. "\n"
 end
 

@@ -90,30 +90,9 @@ local function seed(default, help)
            help = "a number that says " .. help }
 end
 
--- Options of other functions, by their names.
+-- Options of other functions, by their names; ops/declare.lua adds those of
+-- operators.
 options.of = {
-  ["ops.matmul"] = {
-    count("m", "rows of A and of the result"),
-    count("n", "columns of B and of the result"),
-    count("k", "columns of A and rows of B"),
-    text("dtype", "float32", "the type of all of them"),
-    flag("bias", "add a vector of n to each row"),
-    flag("relu", "what is below 0 becomes 0"),
-  },
-  ["ops.conv2d_nhwc"] = {
-    count("n", "images"),
-    count("h", "their height"),
-    count("w", "their width"),
-    count("ci", "their channels"),
-    count("co", "channels of the result"),
-    count("k", "height and width of the window"),
-    count("stride", "the step of the window", "1"),
-    { name = "pad", type = "integer", least = 0, default = "0",
-      help = "rows and columns of zeros on each side" },
-    text("dtype", "float32", "the type of all of them"),
-    flag("bias", "add a number to each channel of the result"),
-    flag("relu", "what is below 0 becomes 0"),
-  },
   ["tensor.mma"] = {
     count("m", "rows of A and of C; without it C is a row", "none"),
     count("n", "columns of B and of C"),
@@ -212,17 +191,22 @@ end
 local function wanted(o)
   local words = {}
   for t in o.type:gmatch("[^|]+") do
-    words[#words + 1] = t:find '^"' and t or one(t)
+    if not (o.list and t == "table") then
+      words[#words + 1] = t:find '^"' and t or one(t)
+    end
   end
+  if o.list and #words == 0 then return "a list of integers" end
   return table.concat(words, " or ") ..
-         (o.least and (" from %d on"):format(o.least) or "")
+         (o.least and (" from %d on"):format(o.least) or "") ..
+         (o.list and ", or a list of them" or "")
 end
 
 -- "'trials' is a table, not an integer", or nil where x is of one of the types
 -- of option o, which are written "tessera.Space|table|function".
 local function unfit(o, x)
   for t in o.type:gmatch("[^|]+") do
-    if fits(x, t) and not (o.least and x < o.least) then return nil end
+    local few = o.least and type(x) == "number" and x < o.least
+    if fits(x, t) and not few then return nil end
   end
   return ("'%s' is %s, not %s"):format(o.name, options.text_of(x), wanted(o))
 end

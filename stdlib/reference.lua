@@ -170,6 +170,7 @@ local function everything(wanted)
     { "options of ts.tune and tessera tune:", option_entries() },
     { "strategies and cost models in Lua:", plugins.entries() },
     { "what functions take and give:", classes(all) },
+    { "operators (require \"tessera.ops\"):", functions.operators() },
     { "other functions:", functions.entries() },
   }
   for _, section in ipairs(sections) do
@@ -237,7 +238,7 @@ local function rows(entries, word)
   local lines = {}
   local pattern = "%f[%w_]" .. word:gsub("%-", "%%-") .. "%f[^%w_]"
   for _, e in ipairs(entries) do
-    for line in e.page():gmatch "[^\n]+" do
+    for line in e.page(true):gmatch "[^\n]+" do
       local about, text = row_of(line)
       if about and about:find(pattern) then
         lines[#lines + 1] = ("`%s` has\n\n%s\n"):format(e.name, text)
@@ -290,10 +291,11 @@ function reference.page(name)
   local mark, word = name:match "([.:])([%w_]+)$"
   word = word or name
   local entries = everything(not mark and name or nil)
-  local pages = named(entries, name, word, mark)
-  if #pages == 0 and mark == "." then
+  local pages = {}
+  if mark == "." then
     add_pages(pages, entries, function(e) return e.name == coloned(name) end)
   end
+  if #pages == 0 then pages = named(entries, name, word, mark) end
   if #pages > 0 then return table.concat(pages, "\n\n") end
   if not word:find "^[%w_][%w_-]*$" then return nil end
   return elsewhere(entries, name, word, mark)

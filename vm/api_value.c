@@ -73,6 +73,26 @@ static tess_status take_op(reader *r, const tess_value *v, uint32_t depth,
   return TESS_OK;
 }
 
+static vm_value packed_element(const tess_value *v, uint32_t i) {
+  const void *at = v->s;
+  switch (v->kind) {
+  case TESS_V_INTS: return vm_int(((const int64_t *)at)[i]);
+  case TESS_V_REALS: return vm_real(((const double *)at)[i]);
+  default: return vm_var(((const tess_rv *)at)[i]);
+  }
+}
+
+/* A list whose elements are all of one kind, and stand as such. */
+static tess_status take_packed(reader *r, const tess_value *v, vm_value *out) {
+  if (v->n && !v->s)
+    return fail_operand(r, TESS_INVALID, "a list without elements");
+  uint32_t at = vec_extend(r->pool->heap, &r->pool->val, v->n);
+  for (uint32_t i = 0; i < v->n; i++)
+    r->pool->val.v[at + i] = packed_element(v, i);
+  *out = vm_list_of(r->pool, at, v->n);
+  return TESS_OK;
+}
+
 static tess_status take_value(reader *r, const tess_value *v, uint32_t depth,
                               vm_value *out) {
   *out = vm_nil();
@@ -90,6 +110,9 @@ static tess_status take_value(reader *r, const tess_value *v, uint32_t depth,
   case TESS_V_LIST: return take_list(r, v, depth, out);
   case TESS_V_DICT: return take_dict(r, v, depth, out);
   case TESS_V_OP: return take_op(r, v, depth, out);
+  case TESS_V_INTS:
+  case TESS_V_REALS:
+  case TESS_V_RVS: return take_packed(r, v, out);
   }
   return fail_operand(r, TESS_INVALID, "a value of no known kind");
 }
@@ -142,8 +165,7 @@ tess_status api_operands(tess_context *c, const sch_prim *prim, uint32_t nargs,
   return TESS_OK;
 }
 
-/* ---- to the public API
- * ---------------------------------------------------- */
+/* ---- to the public API -------------------------------------------------- */
 
 static const tess_value *give_run(const vm_trace *t, uint32_t at, uint32_t n,
                                   arena *a) {

@@ -26,14 +26,44 @@ static LLVMValueRef int_function(emit *m, ir_fn fn, tess_dtype t,
   return emit_intrinsic(m, "llvm.abs", 1, &type, 2, args);
 }
 
+/* Is e, an amount to shift by, known to be within 0 .. bits - 1? */
+static bool is_within_width(const emit *m, ir_expr e, uint32_t bits) {
+  const ir_node *n = ir_at(m->p, e);
+  if (n->op == IR_BROADCAST) return is_within_width(m, n->a, bits);
+  if (n->op == IR_INT) return n->i >= 0 && n->i < (int64_t)bits;
+  if (n->op != IR_CALL) return false;
+  bool a = is_within_width(m, argument(m, n, 0), bits);
+  bool b = n->n > 1 && is_within_width(m, argument(m, n, 1), bits);
+  return (n->a == IR_FN_BITAND && (a || b)) ||
+         (n->a == IR_FN_BITXOR && a && b); /* a width is a power of two */
+}
+
+/* LLVM's shifts by other amounts than 0 .. bits - 1 give anything. */
+static LLVMValueRef shift(emit *m, const ir_node *n, LLVMValueRef a,
+                          LLVMValueRef by) {
+  LLVMTypeRef type = LLVMTypeOf(a);
+  tess_dtype t = n->dtype;
+  bool left = n->a == IR_FN_SHL, is_signed = t.code == TESS_DTYPE_INT && !left;
+  LLVMValueRef most = emit_int(m, t, t.bits - 1), far = NULL;
+  if (!is_within_width(m, argument(m, n, 1), t.bits)) {
+    far = LLVMBuildICmp(m->b, LLVMIntUGT, by, most, "");
+    by = LLVMBuildSelect(m->b, far, is_signed ? most : LLVMConstNull(type), by,
+                         "");
+  }
+  LLVMValueRef r = left        ? LLVMBuildShl(m->b, a, by, "")
+                   : is_signed ? LLVMBuildAShr(m->b, a, by, "")
+                               : LLVMBuildLShr(m->b, a, by, "");
+  if (!far || is_signed) return r;
+  return LLVMBuildSelect(m->b, far, LLVMConstNull(type), r, "");
+}
+
 static LLVMValueRef bitwise(emit *m, const ir_node *n, LLVMValueRef a,
                             LLVMValueRef b) {
   switch ((ir_fn)n->a) {
-  case IR_FN_SHL: return LLVMBuildShl(m->b, a, b, "");
-  case IR_FN_SHR:
-    return n->dtype.code == TESS_DTYPE_INT ? LLVMBuildAShr(m->b, a, b, "")
-                                           : LLVMBuildLShr(m->b, a, b, "");
+  case IR_FN_SHL:
+  case IR_FN_SHR: return shift(m, n, a, b);
   case IR_FN_BITAND: return LLVMBuildAnd(m->b, a, b, "");
+  case IR_FN_BITXOR: return LLVMBuildXor(m->b, a, b, "");
   default: return LLVMBuildOr(m->b, a, b, "");
   }
 }
@@ -65,7 +95,8 @@ static LLVMValueRef builtin(emit *m, const ir_node *n) {
   case IR_FN_SHL:
   case IR_FN_SHR:
   case IR_FN_BITAND:
-  case IR_FN_BITOR: return bitwise(m, n, args[0], args[1]);
+  case IR_FN_BITOR:
+  case IR_FN_BITXOR: return bitwise(m, n, args[0], args[1]);
   case IR_FN_SQRT:
   case IR_FN_ABS:
   case IR_FN_FLOOR:

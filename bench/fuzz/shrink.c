@@ -145,8 +145,7 @@ static void smaller_program(shrinking *x) {
   }
 }
 
-/* ---- the reduced case
- * ----------------------------------------------------- */
+/* ---- the reduced case --------------------------------------------------- */
 
 static void print_script(const shrinking *x) {
   fuzz f;

@@ -11,11 +11,16 @@ typedef struct sketches {
   tess_program *p;
   tess_trace *sketch[16];
   uint32_t n;
+  double seconds;            /* that writing them took */
 } sketches;
 
 /* space: "tiling" (the three of the tiling module) or "default".  Ends the
  * program with a message when it cannot. */
 void sketches_load(sketches *s, const char *source_dir, const char *space,
                    int n);
+/* The same of a workload by its name (bench/sketches.lua). */
+void sketches_load_named(sketches *s, const char *source_dir,
+                         const char *space, const char *workload);
+void sketches_free(sketches *s);
 
 #endif

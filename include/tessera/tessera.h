@@ -198,7 +198,9 @@ TESS_API tess_status tess_literal(tess_builder *b, double v, int is_int,
  * dtype (literals adapt).  `/` on integers is refused: use `//`. */
 TESS_API tess_status tess_binary(tess_builder *b, const char *op, tess_expr x,
                                  tess_expr y, tess_expr *out);
-/* fn: - not abs exp log sqrt rsqrt tanh sigmoid erf pow floor ceil round */
+/* fn: - not abs exp log sqrt rsqrt sin cos tanh sigmoid erf pow floor ceil
+ * round; of integers bitnot shl shr bitand bitor bitxor.  A shift by other
+ * than 0 .. bits - 1 gives 0, or -1 for a right shift of what is negative. */
 TESS_API tess_status tess_call(tess_builder *b, const char *fn, uint32_t n,
                                const tess_expr *args, tess_expr *out);
 /* An external function of the host's, by name (for tests and extension). */
@@ -396,10 +398,13 @@ typedef uint32_t tess_rv;       /* a random variable of one schedule; 0: none */
 
 typedef enum tess_value_kind {
   TESS_V_NIL, TESS_V_BOOL, TESS_V_INT, TESS_V_REAL, TESS_V_STR, TESS_V_RV,
-  TESS_V_AUTO, TESS_V_LIST, TESS_V_DICT, TESS_V_OP
+  TESS_V_AUTO, TESS_V_LIST, TESS_V_DICT, TESS_V_OP,
+  TESS_V_INTS, TESS_V_REALS, TESS_V_RVS
 } tess_value_kind;
 /* An operand.  Lists point to n elements of the caller's (DICT: alternating
- * keys and values; OP: s names the operator, list its two operands). */
+ * keys and values; OP: s names the operator, list its two operands).  INTS,
+ * REALS and RVS are lists whose n elements, int64_t, double or tess_rv, s
+ * points to; only arguments are such. */
 typedef struct tess_value {
   int32_t kind;
   uint32_t n;
@@ -760,6 +765,10 @@ TESS_API tess_status tess_build(tess_program *p, tess_target *target,
                                 TESS_GIVE tess_kernel **out);
 TESS_API void tess_kernel_free(TESS_TAKE tess_kernel *k);
 TESS_API const char *tess_kernel_name(tess_kernel *k);   /* its program's */
+/* On how many threads tess_kernel_run and tess_kernel_time run it; 0, as of a
+ * kernel that was built: the target's cores.  The kernel of a result has the
+ * kernel_threads that it was tuned with. */
+TESS_API void tess_kernel_set_threads(tess_kernel *k, uint32_t threads);
 /* Arguments: one tensor a parameter, shapes and dtypes are checked.  Where
  * sizes are known only now, INVALID when one makes an extent less than 1, or
  * when an index of the program as described, behind no condition, leaves its
@@ -816,7 +825,8 @@ enum { TESS_MAX_SKETCHES = 4096 };
  * with *why set where there is something to say of them;
  * TESS_NOT_FOUND with *why set: not applicable, the block stays as it is;
  * TESS_NOMEM (memory ran out, as it also has where it fails over the
- * memory_cap) and TESS_CANCELLED end the generation of sketches; anything else:
+ * memory_cap) and TESS_CANCELLED end the generation of sketches; anything else
+ * (*why may stay NULL where a call failed with it: tess_error says why then):
  * it failed, which counts as not applicable, and a warning goes to the log,
  * once for each module and *why.  A module that makes more than
  * TESS_MAX_SKETCHES sketches over all blocks fails at all of them.  With the
@@ -843,6 +853,17 @@ TESS_API tess_status tess_space_union(tess_context *c, uint32_t n,
 /* A space of given sketches (traces). */
 TESS_API tess_status tess_space_traces(tess_context *c, uint32_t n,
     tess_trace *const *traces, TESS_GIVE tess_space **out);
+/* The default space of a target (NULL: "llvm"): the modules written in Lua that
+ * come with Tessera.  libtessera-spaces, which links Lua, is loaded for it when
+ * it is first asked for, from beside libtessera, or where the environment
+ * variable TESSERA_SPACES says; UNSUPPORTED where it is not installed.  INVALID
+ * for a target that has none.  The modules run in a Lua state of the space's
+ * own. */
+TESS_API tess_status tess_space_default(tess_context *c, tess_target *target,
+                                        TESS_GIVE tess_space **out);
+/* fn(ud) is called once, when the space is no more; of several the last. */
+TESS_API void tess_space_on_free(tess_space *s, void (*fn)(void *ud),
+                                 void *ud);
 TESS_API void tess_space_free(TESS_TAKE tess_space *s);
 /* The sketches: traces whose decisions are open.  Up to max are written. */
 TESS_API tess_status tess_space_sketches(tess_space *s, tess_program *p,
@@ -1024,12 +1045,13 @@ typedef struct tess_tune_options {
                                  * NULL: none */
 } tess_tune_options;
 
-/* Searches the space for the fastest schedule of p; target NULL: "llvm",
- * options NULL: the defaults.  NOT_FOUND when the space has no sketch, or there
- * is no strategy or cost model of that name; INVALID with the option named;
- * NOMEM when there is no room for the program's tensors; TIMEOUT when filling
- * them takes too long; UNSUPPORTED when this machine cannot run what is made
- * for the target, or sizes of the program are known only when it is called.
+/* Searches the space for the fastest schedule of p; target NULL: "llvm", space
+ * NULL: that of tess_space_default, options NULL: the defaults.  NOT_FOUND when
+ * the space has no sketch, or there is no strategy or cost model of that name;
+ * INVALID with the option named; NOMEM when there is no room for the program's
+ * tensors; TIMEOUT when filling them takes too long; UNSUPPORTED when this
+ * machine cannot run what is made for the target, sizes of the program are
+ * known only when it is called, or the default space is not installed.
  * Custom strategies and models are borrowed for the call; `free`, where they
  * have one, is called once at its end, with `ud` whatever that is and however
  * the call ended, unless struct_size is refused. */

@@ -16,7 +16,7 @@ typedef struct accesses {
   ir_loops l; /* the loops from it down to the access */
 } accesses;
 
-/* ---- loops and lets around an access ------------------------------------- */
+/* ---- loops and lets around an access ------------------------------------ */
 
 /* The inner ones first, since their values may use the outer ones. */
 ir_expr ir_inline_lets(ir_program *p, arena *scratch, ir_stmt s, ir_stmt top,

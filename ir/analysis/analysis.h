@@ -20,7 +20,7 @@ int ir_accessed_regions(ir_program *p, arena *scratch, ir_stmt body,
 ir_expr ir_inline_lets(ir_program *p, arena *scratch, ir_stmt s, ir_stmt top,
                        ir_expr e);
 
-/* ---- a block seen from an outer statement (loop_view.c) ------------------ */
+/* ---- a block seen from an outer statement (loop_view.c) ----------------- */
 
 /* The loops between `top` (a statement above `st`, or 0) and `st`, exclusive,
  * outermost first. false: other statements are in between. */
@@ -63,7 +63,7 @@ void ir_view_condition(ir_program *p, arena *scratch, ir_expr given,
 /* Does e use variables other than the loops of the view? */
 bool ir_view_uses_outer(const ir_program *p, const ir_view *v, ir_expr e);
 
-/* ---- order of reductions (reduction_order.c) ----------------------------- */
+/* ---- order of reductions (reduction_order.c) ---------------------------- */
 
 /* Executed in the order of the loops l, outermost first: does each result of
  * the iters, which are bound over them, start at its init, with all reduce
@@ -79,7 +79,7 @@ bool ir_block_starts_at_init(const ir_program *p, arena *scratch, ir_stmt block,
 bool ir_reduces_in_declared_order(ir_program *p, arena *scratch, ir_stmt block,
                                   ir_stmt top);
 
-/* ---- may-access and must-access boxes (footprint.c) ---------------------- */
+/* ---- may-access and must-access boxes (footprint.c) --------------------- */
 
 /* The view's predicate without guards that only clip an iter's binding to its
  * domain and depend on variables bound outside: as if iters could overhang. 0:

@@ -96,7 +96,7 @@ bool ir_has_load(const ir_program *p, ir_expr e, ir_buf b) {
   return search_for(&s, e);
 }
 
-/* ---- generic search ------------------------------------------------------ */
+/* ---- generic search ----------------------------------------------------- */
 
 typedef struct asking {
   const ir_program *p;

@@ -6,7 +6,7 @@
 #include "ir/edit.h"
 #include "ir/query.h"
 
-/* ---- may access ---------------------------------------------------------- */
+/* ---- may access --------------------------------------------------------- */
 
 /* Where the box is constant it is clipped to what the iters' domains allow,
  * since no instance runs outside of them. */
@@ -78,7 +78,7 @@ bool ir_box_within(ir_program *p, arena *scratch, ir_buf b, const ir_expr *min,
   return true;
 }
 
-/* ---- must access --------------------------------------------------------- */
+/* ---- must access -------------------------------------------------------- */
 
 /* A query to ir_must_access_box, and its reduction to a surjective map. */
 typedef struct fill {

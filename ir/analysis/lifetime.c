@@ -18,7 +18,7 @@ typedef struct search {
   ir_buf b;
 } search;
 
-/* ---- accesses ------------------------------------------------------------ */
+/* ---- accesses ----------------------------------------------------------- */
 
 static ir_stmt allocating_block(const ir_program *p, ir_buf b) {
   ir_stmt root = ir_entry(p)->root;
@@ -122,7 +122,7 @@ static ir_stmt common(const ir_program *p, ir_stmt a, ir_stmt b) {
   return a;
 }
 
-/* ---- loop-carried values ------------------------------------------------- */
+/* ---- loop-carried values ------------------------------------------------ */
 
 static bool region_of_buffer(const ir_program *p, ir_span r, ir_buf b,
                              ir_region *out) {
@@ -253,7 +253,7 @@ static bool writes_before_reads(const search *f, ir_stmt block) {
          carries_nothing(f, block, a, n);
 }
 
-/* ---- the scope ----------------------------------------------------------- */
+/* ---- the scope ---------------------------------------------------------- */
 
 /* Is the buffer written by automatic copies only?  Each thread could as well
  * make its own: whether threads share one is decided by lowering. */

@@ -20,7 +20,7 @@ typedef struct first {
   uint64_t used; /* bit set: loops that some index uses */
 } first;
 
-/* ---- when it writes ------------------------------------------------------ */
+/* ---- when it writes ----------------------------------------------------- */
 
 /* `t == first || ..` */
 static bool tests_first_iteration(const first *f, const ir_node *n) {

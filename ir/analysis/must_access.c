@@ -229,7 +229,7 @@ static bool enter_match(region_ask *k) {
   return true;
 }
 
-/* ---- reads --------------------------------------------------------------- */
+/* ---- reads -------------------------------------------------------------- */
 
 typedef struct choice {
   ir_buf buf;

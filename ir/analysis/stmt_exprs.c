@@ -57,7 +57,7 @@ bool ir_stmt_any_expr(const ir_program *p, ir_stmt s,
   return false;
 }
 
-/* ---- uses of buffers ----------------------------------------------------- */
+/* ---- uses of buffers ---------------------------------------------------- */
 
 static bool loads(const ir_program *p, ir_expr e, void *buf) {
   return ir_has_load(p, e, *(ir_buf *)buf);
@@ -92,7 +92,7 @@ ir_stmt ir_first_clobber(const ir_program *p, ir_stmt top, ir_expr e,
   return 0;
 }
 
-/* ---- calls of host functions --------------------------------------------- */
+/* ---- calls of host functions -------------------------------------------- */
 
 static ir_walk look_for_call(const ir_program *p, ir_expr e, void *ud) {
   const ir_node *n = ir_at(p, e);

@@ -103,7 +103,7 @@ bool arith_region_covers(ir_program *p, arena *scratch, ir_region outer,
                          ir_region inner);
 /* True only if they are disjoint for all values of the variables. */
 bool arith_region_disjoint(ir_program *p, ir_region a, ir_region b);
-/* ---- conditions at the first iteration of loops (start.c) ---------------- */
+/* ---- conditions at the first iteration of loops (start.c) --------------- */
 
 /* Does `cond`, wherever it holds, also hold with the variables v for which
  * set[v] & bits at their minimum? */

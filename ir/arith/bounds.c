@@ -93,7 +93,7 @@ static arith_range mod_range(arith_range a, arith_range b) {
                        largest_remainder(b.hi)};
 }
 
-/* ---- conditions ---------------------------------------------------------- */
+/* ---- conditions --------------------------------------------------------- */
 
 static const arith_range no = {0, 0}, yes = {1, 1}, either = {0, 1};
 
@@ -222,7 +222,7 @@ arith_range arith_node_range(const ir_program *p, const ir_node *n) {
   }
 }
 
-/* ---- restricted variables ------------------------------------------------ */
+/* ---- restricted variables ----------------------------------------------- */
 
 enum { RECENT = 64 };
 

@@ -94,7 +94,7 @@ static void reduce_inequality(const ir_program *p, inequality *q) {
   } while (drop_some(p, q) || multiply_out(p, q));
 }
 
-/* ---- writing ------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------ */
 
 /* The terms of one sign, negated if they are negative. */
 static void lin_side(const ir_program *p, const lin *x, bool positive,
@@ -120,7 +120,7 @@ static ir_expr write_inequality(ir_program *p, ir_op op, const lin *x,
   return ir_binary_node(p, op, a, lin_build(p, &right));
 }
 
-/* ---- deciding ------------------------------------------------------------ */
+/* ---- deciding ----------------------------------------------------------- */
 
 /* a < b + slack. */
 static ir_expr compare_order(ir_program *p, ir_expr a, ir_expr b,

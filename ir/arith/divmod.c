@@ -216,7 +216,7 @@ bool lin_divmod(ir_program *p, const lin *x, int64_t c, lin *q, lin *r) {
   return divide_rest(&d);
 }
 
-/* ---- expressions --------------------------------------------------------- */
+/* ---- expressions -------------------------------------------------------- */
 
 /* By a nonzero constant; for a negative one the dividend is negated. */
 static ir_expr divide_const(ir_program *p, ir_op op, ir_expr a, int64_t c) {

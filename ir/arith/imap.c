@@ -125,7 +125,7 @@ bool imap_init(imap *m, ir_program *p, arena *scratch, uint32_t nin,
   return exprs_are_small(m) && !may_wrap(m);
 }
 
-/* ---- splitting variables into digits ------------------------------------- */
+/* ---- splitting variables into digits ------------------------------------ */
 
 enum { CUTS_MAX = 12 };
 
@@ -224,7 +224,7 @@ static bool split_digits(imap *m, bool exact) {
   return changed;
 }
 
-/* ---- fusing sums into variables ------------------------------------------ */
+/* ---- fusing sums into variables ----------------------------------------- */
 
 /* Variables to be fused into y = sum of scale[i] * v[i]. */
 typedef struct radix {
@@ -396,7 +396,7 @@ static bool fuse_divided(imap *m, bool loose) {
   return false;
 }
 
-/* ---- fixed point --------------------------------------------------------- */
+/* ---- fixed point -------------------------------------------------------- */
 
 enum { ROUNDS = 24 };
 

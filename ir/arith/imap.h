@@ -44,7 +44,7 @@ bool imap_init(imap *m, ir_program *p, arena *scratch, uint32_t nin,
                const ir_var *in, const ir_expr *input_extent, uint32_t nout,
                const ir_expr *bind, const ir_expr *lo, ir_expr pred,
                uint32_t extra);
-/* ---- changes of variables, each bijective -------------------------------- */
+/* ---- changes of variables, each bijective ------------------------------- */
 
 /* The index of v among the variables; nvar: it is none of them. */
 uint32_t imap_find_var(const imap *m, ir_var v);

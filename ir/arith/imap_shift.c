@@ -7,7 +7,7 @@
 #include "ir/edit.h"
 #include "ir/query.h"
 
-/* ---- symbolic divisors --------------------------------------------------- */
+/* ---- symbolic divisors -------------------------------------------------- */
 
 /* Variable y, which takes count * size values, to be replaced by high * size +
  * low. */
@@ -89,7 +89,7 @@ bool imap_split_by_size(imap *m) {
   return true;
 }
 
-/* ---- negative coefficients and offsets ----------------------------------- */
+/* ---- negative coefficients and offsets ---------------------------------- */
 
 /* Variable v is divided by d, with a negative coefficient (turn) or with c
  * added to it. */

@@ -150,7 +150,7 @@ bool arith_inverse(ir_program *p, arena *scratch, uint32_t nin,
   return done;
 }
 
-/* ---- subspace division --------------------------------------------------- */
+/* ---- subspace division -------------------------------------------------- */
 
 /* Splits one binding: terms over inner variables only, and the rest. */
 static bool part_terms(ir_program *p, ir_expr e, uint32_t n, const ir_var *var,

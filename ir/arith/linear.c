@@ -99,7 +99,7 @@ static inline bool push_term(const ir_program *p, lin *x, ir_expr atom,
   return true;
 }
 
-/* ---- from expressions ---------------------------------------------------- */
+/* ---- from expressions --------------------------------------------------- */
 
 static bool gather_sum(const ir_program *p, lin *x, ir_expr e, int64_t k,
                        int depth);
@@ -207,7 +207,7 @@ arith_range lin_range(const ir_program *p, const lin *x) {
   return (arith_range){arith_add_lo(r.lo, x->c), arith_add_hi(r.hi, x->c)};
 }
 
-/* ---- to expressions ------------------------------------------------------ */
+/* ---- to expressions ----------------------------------------------------- */
 
 static ir_expr build_term(ir_program *p, ir_expr atom, int64_t k) {
   return k == 1 ? atom : ir_binary_node(p, IR_MUL, atom, ir_index(p, k));

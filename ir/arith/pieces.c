@@ -6,7 +6,7 @@
 #include "ir/arith/imap.h"
 #include "ir/edit.h"
 
-/* ---- extracting pieces --------------------------------------------------- */
+/* ---- extracting pieces -------------------------------------------------- */
 
 static int64_t size_of(int64_t k) { return k < 0 ? -k : k; }
 
@@ -54,7 +54,7 @@ int imap_pieces(const imap *m, imap_piece *piece, int64_t *offset) {
   return (int)n;
 }
 
-/* ---- variables ----------------------------------------------------------- */
+/* ---- variables ---------------------------------------------------------- */
 
 /* Do the pieces of variable v determine its value (whole), and do they take all
  * combinations of their values (free)? false: some overlap. */
@@ -84,7 +84,7 @@ static bool classify_var(const imap *m, const imap_piece *piece, int n,
   return true;
 }
 
-/* ---- bindings ------------------------------------------------------------ */
+/* ---- bindings ----------------------------------------------------------- */
 
 /* One binding's pieces, p[0 .. n-1], shifted to begin at 0: the length of the
  * contiguous range that they cover, and whether distinct values of the pieces
@@ -189,7 +189,7 @@ static map_facts classify_map(const imap *m, const imap_piece *piece, int n,
   return v;
 }
 
-/* ---- solving one binding after the other --------------------------------- */
+/* ---- solving one binding after the other -------------------------------- */
 
 /* Do the pieces solved so far determine variable v? */
 static bool var_is_determined(const imap *m, const imap_piece *piece, int n,

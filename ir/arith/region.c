@@ -36,7 +36,7 @@ static ir_region region_of(ir_program *p, arena *scratch, ir_buf b,
   return r;
 }
 
-/* ---- relaxation ---------------------------------------------------------- */
+/* ---- relaxation --------------------------------------------------------- */
 
 bool arith_region_relax(ir_program *p, arena *scratch, ir_region r, uint32_t n,
                         const ir_var *var, const ir_expr *lo,
@@ -65,7 +65,7 @@ bool arith_region_relax(ir_program *p, arena *scratch, ir_region r, uint32_t n,
   return known;
 }
 
-/* ---- union and comparison ------------------------------------------------ */
+/* ---- union and comparison ----------------------------------------------- */
 
 enum { DIMS = 32 };
 

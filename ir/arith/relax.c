@@ -60,7 +60,7 @@ static uint64_t relaxed_vars(const relaxing *r, ir_expr e) {
   return used;
 }
 
-/* ---- attaining the extremes together ------------------------------------- */
+/* ---- attaining the extremes together ------------------------------------ */
 
 /* Monotonicity of an expression: the relaxed variables in which it is
  * non-decreasing and those in which it is non-increasing; a variable in both is
@@ -371,7 +371,7 @@ static bool relax(relaxing *r, ir_expr e, span *out) {
   return relax_bounds(r, e, out);
 }
 
-/* ---- normalizing ranges -------------------------------------------------- */
+/* ---- normalizing ranges ------------------------------------------------- */
 
 /* Is every relaxed term of the sum a variable? */
 static bool is_linear(const relaxing *r, const lin *x) {

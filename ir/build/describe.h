@@ -223,7 +223,7 @@ tess_status describe_program(ir_builder *b, const char *name, uint32_t nin,
 tess_status describe_join(ir_program *dst, const ir_program *further,
                           arena *scratch, err_state *err);
 
-/* ---- shared by the builder's files --------------------------------------- */
+/* ---- shared by the builder's files -------------------------------------- */
 
 /* Makes a handle for e. */
 tess_status describe_give(ir_builder *b, ir_expr e, uint32_t depth,

@@ -8,7 +8,7 @@
 #include "ir/edit.h"
 #include "ir/query.h"
 
-/* ---- conditions around the block ----------------------------------------- */
+/* ---- conditions around the block ---------------------------------------- */
 
 /* lo <= v < lo + extent, without constant ends, which are in the variable's
  * bounds. */
@@ -45,7 +45,7 @@ static ir_expr facts(ir_builder *b, ir_expr pred) {
   return pred;
 }
 
-/* ---- one iter ------------------------------------------------------------ */
+/* ---- one iter ----------------------------------------------------------- */
 
 static void find_load(const ir_program *p, ir_expr e, void *ud) {
   ir_buf *buf = ud;

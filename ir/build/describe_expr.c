@@ -223,7 +223,7 @@ tess_status describe_var(ir_builder *b, ir_var v, describe_expr *out) {
   return describe_give(b, ir_ref(&b->p, v), 1, out);
 }
 
-/* ---- binary operators ---------------------------------------------------- */
+/* ---- binary operators --------------------------------------------------- */
 
 typedef enum op_rule {
   ANY_NUMBER, /* of any type but bool */
@@ -344,9 +344,20 @@ static const struct {
 #undef FN
 };
 
+static bool is_bitwise(ir_fn fn) {
+  return (fn >= IR_FN_SHL && fn <= IR_FN_BITOR) || fn == IR_FN_BITXOR;
+}
+
+/* The others of ir/fn.def are made by lowering, or not by a name alone. */
+static bool can_be_described(ir_fn fn) {
+  return fn <= IR_FN_ROUND || is_bitwise(fn) || fn == IR_FN_SIN ||
+         fn == IR_FN_COS;
+}
+
 static ir_fn find_fn(const char *name) {
-  for (uint32_t i = 1; i <= IR_FN_ROUND; i++)
-    if (!strcmp(fns[i].name, name)) return (ir_fn)i;
+  for (uint32_t i = 1; i < IR_FN_COUNT; i++)
+    if (can_be_described((ir_fn)i) && !strcmp(fns[i].name, name))
+      return (ir_fn)i;
   return IR_FN_NONE;
 }
 
@@ -382,6 +393,12 @@ static bool is_identity(ir_fn fn, tess_dtype t) {
          (fn == IR_FN_ABS && t.code == TESS_DTYPE_UINT);
 }
 
+static bool works_on(ir_fn fn, tess_dtype t) {
+  if (t.code == TESS_DTYPE_BOOL) return false;
+  if (is_bitwise(fn)) return ir_is_int(t);
+  return ir_is_float(t) || fn == IR_FN_ABS;
+}
+
 /* The arguments in the type of the first typed one. */
 static tess_status typed_args(ir_builder *b, const char *fn, uint32_t n,
                               const describe_expr *x, ir_expr *e) {
@@ -413,7 +430,7 @@ static tess_status call_function(ir_builder *b, ir_fn fn, uint32_t n,
   tess_dtype t = ir_at(&b->p, e[0])->dtype;
   uint32_t depth = deepest(b, n, args) + 1;
   if (is_identity(fn, t)) return describe_give(b, e[0], depth, out);
-  if (!ir_is_float(t) && (fn != IR_FN_ABS || t.code == TESS_DTYPE_BOOL)) {
+  if (!works_on(fn, t)) {
     const char *type = describe_type_text(b, t);
     return err_set(b->err, TESS_TYPE, "%s does not work on %s (cast it)", name,
                    type);
@@ -421,17 +438,45 @@ static tess_status call_function(ir_builder *b, ir_fn fn, uint32_t n,
   return describe_give(b, ir_call(&b->p, fn, t, n, e), depth, out);
 }
 
+/* All bits of x the other way. */
+static tess_status complement(ir_builder *b, describe_expr x,
+                              describe_expr *out) {
+  ir_expr e[2];
+  tess_status s = typed_args(b, "bitnot", 1, &x, e);
+  tess_dtype t = s ? IR_BOOL : ir_at(&b->p, e[0])->dtype;
+  if (!s && !works_on(IR_FN_BITXOR, t))
+    s = err_set(b->err, TESS_TYPE, "bitnot does not work on %s (cast it)",
+                describe_type_text(b, t));
+  arena_reset(&b->scratch);
+  if (s) return s;
+  e[1] = ir_int(&b->p, t, ir_wrap_int(t, -1));
+  return describe_give(b, ir_call(&b->p, IR_FN_BITXOR, t, 2, e),
+                       deepest(b, 1, &x) + 1, out);
+}
+
+/* What is no function of ir/fn.def. */
+static const struct {
+  const char *name;
+  tess_status (*make)(ir_builder *b, describe_expr x, describe_expr *out);
+} operators[] = {{"-", negate_value}, {"not", invert}, {"bitnot", complement}};
+
+static tess_status operator_call(ir_builder *b, const char *fn, uint32_t n,
+                                 const describe_expr *args,
+                                 describe_expr *out) {
+  for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
+    if (strcmp(operators[i].name, fn)) continue;
+    if (n != 1)
+      return err_set(b->err, TESS_INVALID, "'%s' takes 1 operand, not %u", fn,
+                     n);
+    return operators[i].make(b, args[0], out);
+  }
+  return err_set(b->err, TESS_INVALID, "there is no function '%s'", fn);
+}
+
 tess_status describe_call(ir_builder *b, const char *fn, uint32_t n,
                           const describe_expr *args, describe_expr *out) {
-  bool minus = fn && !strcmp(fn, "-"), not = fn && !strcmp(fn, "not");
   ir_fn f = fn ? find_fn(fn) : IR_FN_NONE;
-  if (!f && !minus && !not )
-    return err_set(b->err, TESS_INVALID, "there is no function '%s'",
-                   fn ? fn : "");
-  if (!f && n != 1)
-    return err_set(b->err, TESS_INVALID, "'%s' takes 1 operand, not %u", fn, n);
-  if (!f)
-    return minus ? negate_value(b, args[0], out) : invert(b, args[0], out);
+  if (!f) return operator_call(b, fn ? fn : "", n, args, out);
   tess_status s = call_function(b, f, n, args, out);
   arena_reset(&b->scratch);
   return s;
@@ -506,7 +551,7 @@ tess_status describe_load(ir_builder *b, ir_buf buf, uint32_t n,
                        deepest(b, n, idx) + 1 + casts, out);
 }
 
-/* ---- queries ------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------ */
 
 tess_status describe_dtype(ir_builder *b, describe_expr x, tess_dtype *out) {
   const describe_value *v = describe_get(b, x, "this");

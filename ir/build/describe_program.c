@@ -149,7 +149,7 @@ static tess_status check_closed(ir_builder *b) {
                  ir_text(&b->p, b->compute.v[b->compute.n - 1].name));
 }
 
-/* ---- assembling ---------------------------------------------------------- */
+/* ---- assembling --------------------------------------------------------- */
 
 static void import_all(plan *x, const char *name, ir_program *dst) {
   ir_builder *b = x->b;

@@ -5,7 +5,7 @@
 #include "ir/edit.h"
 #include "ir/query.h"
 
-/* ---- appending ----------------------------------------------------------- */
+/* ---- appending ---------------------------------------------------------- */
 
 static describe_open *top(ir_builder *b) {
   return b->open.n ? &b->open.v[b->open.n - 1] : NULL;
@@ -218,7 +218,7 @@ tess_status describe_end(ir_builder *b) {
   return TESS_OK;
 }
 
-/* ---- statements without a body ------------------------------------------- */
+/* ---- statements without a body ------------------------------------------ */
 
 static tess_status check_store(ir_builder *b, ir_buf buf, uint32_t n,
                                const char **name) {

@@ -32,8 +32,7 @@ static void line_end(printer *pr, ir_stmt s) {
   str_printf(pr->out, "^-- %s\n", pr->o->mark_text ? pr->o->mark_text : "here");
 }
 
-/* ---- print_statement heads
- * ----------------------------------------------------- */
+/* ---- print_statement heads ---------------------------------------------- */
 
 /* "128", or "range(1, 127)" and "range(i, extent=n)" if it does not line_begin
  * at 0. */

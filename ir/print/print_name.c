@@ -127,7 +127,7 @@ void print_buf_decl(printer *pr, ir_buf b, const char *role) {
   if (r->align) str_printf(out, " align %u", (unsigned)r->align);
 }
 
-/* ---- setting up ---------------------------------------------------------- */
+/* ---- setting up --------------------------------------------------------- */
 
 typedef struct run {
   printer pr;

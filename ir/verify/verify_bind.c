@@ -82,7 +82,7 @@ static bool bind_func(scopes *x, const ir_func *f) {
   return true;
 }
 
-/* ---- formal parameters of reducers --------------------------------------- */
+/* ---- formal parameters of reducers -------------------------------------- */
 
 static bool bind_formals(scopes *x, uint32_t reducer, ir_span formals) {
   const ir_program *p = x->v->p;
@@ -98,7 +98,7 @@ static bool bind_formals(scopes *x, uint32_t reducer, ir_span formals) {
   return true;
 }
 
-/* ---- what expressions require -------------------------------------------- */
+/* ---- what expressions require ------------------------------------------- */
 
 static void merge_need(need *to, need from) {
   to->latest = from.latest > to->latest ? from.latest : to->latest;

@@ -92,7 +92,8 @@ static fn_type type_of_fn(ir_fn fn) {
   case IR_FN_SHL:
   case IR_FN_SHR:
   case IR_FN_BITAND:
-  case IR_FN_BITOR: return INTEGERS;
+  case IR_FN_BITOR:
+  case IR_FN_BITXOR: return INTEGERS;
   case IR_FN_ABS: return NUMBERS;
   default: return FLOATS;
   }

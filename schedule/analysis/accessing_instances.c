@@ -72,7 +72,7 @@ typedef struct solver {
   bool mixed;    /* a dimension mixes several iters */
 } solver;
 
-/* coef * v + c, of `size` points, touches (lies within) [min, max]. */
+/* coef * v + c, of `size` points, accesses (lies within) [min, max]. */
 static void solve_linear(solver *f, int k, int64_t coef, int64_t c,
                          int64_t size, ir_expr min, ir_expr max) {
   ir_program *p = f->s->p;

@@ -26,7 +26,7 @@ static sch_nest nest_in_place(sch_state *s, ir_stmt block, ir_stmt producer,
   return n;
 }
 
-/* The block goes to where its producer stands. */
+/* The block goes to where its producer is. */
 static sch_move to_producer(const ir_program *p, ir_stmt block,
                             ir_stmt producer) {
   ir_stmt meet = sch_common(p, producer, block);

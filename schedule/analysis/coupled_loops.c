@@ -15,7 +15,7 @@ typedef struct tying {
   uint8_t set;      /* what that gets */
 } tying;
 
-static ir_walk meet(const ir_program *p, ir_expr e, void *ud) {
+static ir_walk coupled_look(const ir_program *p, ir_expr e, void *ud) {
   const ir_node *n = ir_at(p, e);
   tying *t = ud;
   if (n->op != IR_VAR || t->d->role[n->a] == DIST_SAME) return IR_WALK_DESCEND;
@@ -25,14 +25,16 @@ static ir_walk meet(const ir_program *p, ir_expr e, void *ud) {
   return IR_WALK_DESCEND;
 }
 
-/* All that these speak of is tied if some of it is; true: that is new. */
+/* All that these speak of is coupled if some of it is; true: that is new. */
 static bool tie(tying *t, uint32_t n, const ir_expr *e) {
   t->any = t->set = 0;
   t->all = t->tied;
-  for (uint32_t i = 0; i < n; i++) (void)ir_any(t->d->s->p, e[i], meet, t);
+  for (uint32_t i = 0; i < n; i++)
+    (void)ir_any(t->d->s->p, e[i], coupled_look, t);
   if (!(t->any & t->tied) || (t->all & t->tied)) return false;
   t->set = t->tied;
-  for (uint32_t i = 0; i < n; i++) (void)ir_any(t->d->s->p, e[i], meet, t);
+  for (uint32_t i = 0; i < n; i++)
+    (void)ir_any(t->d->s->p, e[i], coupled_look, t);
   return true;
 }
 

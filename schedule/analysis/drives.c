@@ -26,7 +26,7 @@ static bool has_one_value(const ir_program *p, ir_var v) {
 }
 
 /* Ors `bits` to the variables that v was made of, and to v; what is fused with
- * a loop of one iteration does not tell what that loop is for. */
+ * a loop of one iteration does not determine what that loop is for. */
 static void mark_family(const ir_program *p, ir_var v, uint8_t bits,
                         uint8_t *family) {
   const ir_var_rec *r = &p->var.v[v];
@@ -37,7 +37,7 @@ static void mark_family(const ir_program *p, ir_var v, uint8_t bits,
     if (!has_one_value(p, r->from[i])) mark_family(p, r->from[i], bits, family);
 }
 
-/* What the nearest relatives of v drive.  A loop that a move made stands for
+/* What the nearest relatives of v drive.  A loop that a move made represents
  * the iter of its number.  0: no binding mentions a relative. */
 static uint8_t inherit(const ir_program *p, ir_stmt block, ir_var v,
                        const uint8_t *family) {

@@ -65,7 +65,7 @@ typedef struct inversion {
   ir_expr *out; /* 0: not yet solved */
 } inversion;
 
-/* Dimensions that are one iter, scaled and shifted, tell that iter. */
+/* Dimensions that are one iter, scaled and shifted, determine that iter. */
 static void solve_singles(inversion *f) {
   ir_program *p = f->s->p;
   for (uint32_t d = 0; d < f->n; d++) {

@@ -17,7 +17,7 @@ typedef struct sch_def {
 } sch_def;
 /* The list of statements beginning at `first` is one plain store. */
 bool sch_get_def(sch_state *s, ir_stmt first, sch_def *out);
-/* The same, but as in a block that copies on its own (read_at) it may stand
+/* The same, but as in a block that copies on its own (read_at) it may be
  * in a nest of loops, and under a condition *cond (0: none) that only keeps
  * it in its buffer. */
 bool sch_get_copy_def(sch_state *s, ir_stmt first, sch_def *out,
@@ -33,9 +33,9 @@ bool sch_only_clips(ir_program *p, ir_expr cond, ir_buf buf,
 bool sch_invert(sch_state *s, ir_stmt block, uint32_t n, const ir_expr *idx,
                 const ir_expr *point, ir_expr *out, ir_expr *cond);
 
-/* Some block at or below `top` matches a buffer of its own to `buf`. */
+/* Some block at or below `top` matches a local buffer to `buf`. */
 bool sch_has_match(const ir_program *p, ir_stmt top, ir_buf buf);
-/* Works out again, from what stands in the blocks at and below `top`, what
+/* Computes again, from what is in the blocks at and below `top`, what
  * they read and write; not above. */
 void sch_refresh_regions(sch_state *s, ir_stmt top);
 /* Before that, where accesses come into `top` from a block that read `reads`:
@@ -70,7 +70,7 @@ ir_expr sch_epilogue_step(ir_subst *sub, const sch_epilogue *e);
  * though not before all of its producer, writes what it reads, or `reads` what
  * it writes: in the producer's place the block does neither too early, by an
  * exact look (fold.c); iter: its iters, over the producer's, where `cond`
- * holds.  Else the refusal is told more. */
+ * holds.  Else the refusal gets more detail. */
 bool sch_fold_passes(sch_state *s, ir_stmt block, ir_stmt producer,
                      const ir_expr *iter, ir_expr cond, ir_stmt q, bool reads);
 /* For a caller that has refused because it does not see which instances of

@@ -21,7 +21,7 @@ typedef struct trial {
   bool odd;    /* something that is not index arithmetic */
 } trial;
 
-static int64_t divide(ir_op op, int64_t a, int64_t b) {
+static int64_t layout_divide(ir_op op, int64_t a, int64_t b) {
   if (b == 0) return 0;
   if (b == -1) return op == IR_DIV ? -a : 0;
   int64_t q = a / b, m = a % b;
@@ -48,12 +48,12 @@ static int64_t value(trial *t, ir_expr e) {
   case IR_MUL: return a * b;
   case IR_MIN: return a < b ? a : b;
   case IR_MAX: return a > b ? a : b;
-  default: return divide((ir_op)n->op, a, b);
+  default: return layout_divide((ir_op)n->op, a, b);
   }
 }
 
 /* Where the point at hand goes, as a number below the new size. */
-static int64_t place(trial *t) {
+static int64_t layout_place(trial *t) {
   int64_t at = 0, extent = 1;
   for (uint32_t k = 0; k < t->l->nout; k++) {
     ir_const_int(t->p, t->l->shape[k], &extent);
@@ -63,7 +63,7 @@ static int64_t place(trial *t) {
 }
 
 /* The next point in turn; false at the end. */
-static bool step(trial *t) {
+static bool next_layout_point(trial *t) {
   for (uint32_t d = t->l->ndim; d-- > 0; t->at[d] = 0) {
     int64_t extent = 1;
     ir_const_int(t->p, t->l->extent[d], &extent);
@@ -83,16 +83,16 @@ static const char *listed(sch_state *s, uint32_t n, const int64_t *v) {
  * to: which, and where that is. */
 static const char *meeting(sch_state *s, trial *t) {
   const sch_layout *l = t->l;
-  int64_t *to = arena_array(s->scratch, int64_t, l->nout), at = place(t);
+  int64_t *to = arena_array(s->scratch, int64_t, l->nout), at = layout_place(t);
   const char *here = listed(s, l->ndim, t->at);
   for (uint32_t k = 0; k < l->nout; k++) to[k] = value(t, l->out[k]);
   memset(t->at, 0, l->ndim * sizeof *t->at);
-  while (place(t) != at) (void)step(t);
+  while (layout_place(t) != at) (void)next_layout_point(t);
   return arena_printf(s->scratch, "(%s) and (%s) both go to (%s)",
                       listed(s, l->ndim, t->at), here, listed(s, l->nout, to));
 }
 
-/* 1: all points go to places of their own, 0: two meet, *where, -1: too many.
+/* 1: all points go to distinct places, 0: two collide, *where, -1: too many.
  * Where there are more points than places some of the first will meet. */
 static int try_all(sch_state *s, const sch_layout *l, const char **where) {
   int64_t left = MOST_TRIED;
@@ -101,13 +101,13 @@ static int try_all(sch_state *s, const sch_layout *l, const char **where) {
   trial t = {s->p, l, arena_zalloc(s->scratch, 8 * (l->ndim + 1)), false};
   uint8_t *taken = arena_zalloc(s->scratch, (size_t)l->size);
   do {
-    int64_t at = place(&t);
+    int64_t at = layout_place(&t);
     if (t.odd || left-- == 0) return -1;
     if (taken[at]++) {
       *where = meeting(s, &t);
       return 0;
     }
-  } while (step(&t));
+  } while (next_layout_point(&t));
   return 1;
 }
 
@@ -257,8 +257,8 @@ static void whole(sch_state *s, const sch_layout *l, ir_expr *box) {
 }
 
 /* How many elements the box has; 0: not known. */
-static int64_t count(const ir_program *p, uint32_t n, const ir_expr *extent,
-                     uint32_t step) {
+static int64_t layout_count(const ir_program *p, uint32_t n,
+                            const ir_expr *extent, uint32_t step) {
   int64_t size = 1, x;
   for (uint32_t d = 0; d < n; d++)
     if (!ir_const_int(p, extent[d * step], &x) || x < 1 ||
@@ -351,9 +351,10 @@ ir_region sch_layout_region(sch_state *s, const sch_layout *l, ir_stmt block,
     }
   } else {
     if (!relax_box(s, l, r, box)) whole(s, l, box);
-    int64_t old = count(p, l->ndim, at + l->ndim, 1);
+    int64_t old = layout_count(p, l->ndim, at + l->ndim, 1);
     bool all = !memcmp(at + l->ndim, l->extent, l->ndim * sizeof *at);
-    if (!all && (!old || old != count(p, l->nout, box + 1, 2))) *exact = false;
+    if (!all && (!old || old != layout_count(p, l->nout, box + 1, 2)))
+      *exact = false;
   }
   return (ir_region){r.buf, ir_args(p, 2 * l->nout, box)};
 }

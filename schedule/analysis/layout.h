@@ -19,14 +19,14 @@ typedef struct sch_layout {
   const ir_expr *extent;   /* the old box, from 0 */
   ir_expr *out;            /* the map's results over var */
   ir_expr *shape;          /* the new box */
-  bool apart;              /* no two points meet: seen, not only trusted */
+  bool apart;              /* no two points collide: seen, not only trusted */
   bool sized;              /* the old box is no constant, */
   int64_t size, holes;     /* new points, and how many are no old ones;
                             * if sized, at least, and holes 0 means none */
 } sch_layout;
 
 /* What the map makes of the box [0, extent); false after refusing, also when
- * two points would meet.  trust: where that is not known, they do not. */
+ * two points would collide.  trust: where that is not known, they do not. */
 bool sch_layout_init(sch_state *s, uint32_t ndim, const ir_expr *extent,
                      const sch_map *map, bool trust, sch_layout *out);
 #define SCH_LAYOUT_REASONS                                                  \
@@ -42,7 +42,7 @@ bool sch_map_extent(sch_state *s, uint32_t k, ir_expr e, uint32_t n,
 void sch_layout_index(sch_state *s, const sch_layout *l, const ir_expr *old,
                       ir_expr *out);
 /* The box of new elements around those that come from the old ones in r, over
- * the iters of `block`; exact: surely no others, but perhaps holes. */
+ * the iters of `block`; exact: provably no others, but perhaps holes. */
 ir_region sch_layout_region(sch_state *s, const sch_layout *l, ir_stmt block,
                             ir_region r, bool *exact);
 /* The old indices for new ones; false: the map cannot be solved for them. */

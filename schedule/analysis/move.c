@@ -9,7 +9,7 @@
 
 /* ---- the two places ----------------------------------------------------- */
 
-/* Only loops stand between `st` and its scope, and it is in no init. */
+/* Only loops are between `st` and its scope, and it is in no init. */
 static bool path_is_plain(sch_state *s, ir_stmt scope, ir_stmt st) {
   const ir_program *p = s->p;
   for (ir_stmt a = st; a != scope; a = ir_st(p, a)->parent)
@@ -30,7 +30,7 @@ bool sch_says_no_load(const ir_program *p, ir_stmt st) {
   return !b->pred || !ir_at(p, b->pred)->has_load;
 }
 
-/* What stands at t itself, not below, loads the buffer to decide what runs. */
+/* What is at t itself, not below, loads the buffer to decide what runs. */
 static bool decides_by(const ir_program *p, ir_stmt t, ir_buf buf) {
   ir_span it = ir_is_block(p, t) ? ir_blk(p, t)->iters : (ir_span){0, 0};
   ir_expr e[2];
@@ -378,7 +378,7 @@ bool sch_check_later(sch_state *s, ir_stmt block, ir_stmt meet, ir_stmt to,
 
 /* ---- instances ---------------------------------------------------------- */
 
-/* A loop that may have no iteration, which no binding would tell. */
+/* A loop that may have no iteration, which no binding would determine. */
 static bool may_not_run(const ir_program *p, const ir_loops *l) {
   for (uint32_t i = 0; i < l->n; i++)
     if (ir_at(p, l->extent[i])->lo < 1) return true;

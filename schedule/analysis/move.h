@@ -21,7 +21,7 @@ typedef struct sch_span { ir_expr min; int64_t extent; } sch_span;
 #define SCH_SPAN_WHOLE (-1) /* extent: all values */
 
 /* For each iter of the block the range that its instances lie in which
- * touch the box [min, max] with region r (within: those whose region lies
+ * access the box [min, max] with region r (within: those whose region lies
  * wholly in the box); over-estimates, and is whole where nothing is known. */
 void sch_instances(sch_state *s, ir_stmt block, ir_region r,
                    const ir_expr *min, const ir_expr *max, bool within,
@@ -38,7 +38,7 @@ void sch_spans_widen(sch_state *s, ir_stmt block, sch_span *span);
 
 typedef struct sch_move {
   ir_stmt block;          /* to be moved */
-  ir_stmt loop;           /* to stand under */
+  ir_stmt loop;           /* to move under */
   ir_stmt scope;          /* the block both are in */
   ir_stmt meet;           /* innermost around block and loop */
   ir_stmt from, to;       /* children of meet: block's, loop's */
@@ -47,13 +47,13 @@ typedef struct sch_move {
 /* What the statement itself says (bounds, bindings, predicate) depends on no
  * buffer; other statements than loops and blocks are not understood at all. */
 bool sch_says_no_load(const ir_program *p, ir_stmt st);
-/* The block stands in loops only, in a scope of loops and blocks whose bounds
+/* The block is in loops only, in a scope of loops and blocks whose bounds
  * and bindings load nothing, and whose init uses nothing that it writes. */
 bool sch_check_alone(sch_state *s, ir_stmt scope, ir_stmt block);
 /* The domains of the block's iters need no loop below `meet`, which is around
  * it: they mean the same wherever meet is. */
 bool sch_check_domains(sch_state *s, ir_stmt block, ir_stmt meet);
-/* Fills in m after checking that block and loop stand in one scope made of
+/* Fills in m after checking that block and loop are in one scope made of
  * loops and blocks only, neither around the other. */
 bool sch_move_init(sch_state *s, sch_move *m, ir_stmt block, ir_stmt loop);
 /* Complete or a reduction, and each element it writes is that of one
@@ -65,7 +65,7 @@ bool sch_check_movable(sch_state *s, ir_stmt scope, ir_stmt block);
  * sources' order, too, where it runs in that order already. */
 bool sch_check_movable_whole(sch_state *s, const sch_move *m);
 /* A reduction that is first met at its start: in one iteration of `meet` all
- * points that it reduces stand in its result, each once.  What runs again does
+ * points that it reduces are in its result, each once.  What runs again does
  * so as a whole.  True of a block without an init, which reduces nothing. */
 bool sch_adds_once(sch_state *s, ir_stmt block, ir_stmt meet);
 /* No instance of the block writes what another one writes. */
@@ -73,13 +73,14 @@ bool sch_writes_once(sch_state *s, ir_stmt block);
 /* Some block of the scope writes what `block` reads. */
 bool sch_has_producer(const sch_state *s, ir_stmt scope, ir_stmt block);
 /* A loop below `top` and around `at` (`at` included) is bound to an iter of
- * the block that is not spatial: at `at` its results are surely partial. */
+ * the block that is not spatial: at `at` its results are provably partial. */
 bool sch_is_partial(const ir_program *p, ir_stmt block, ir_stmt top,
                     ir_stmt at);
-/* In one iteration of `top`, each iteration of the loops down to `at`, at the
- * block or around it, leaves those results that it has to do with as they will
- * be: no other one reduces into them, or each reduces all (whole.c).  false:
- * not known to be so.  A block that reduces nothing is whole anywhere. */
+/* In one iteration of `top`, each iteration of the loops down to `at`, at
+ * the block or around it, leaves those results that it has to do with as
+ * they will be: no other one reduces into them, or each reduces all
+ * (reduction_complete.c).  false: not known to be so.  A block that reduces
+ * nothing is whole anywhere. */
 bool sch_is_whole(sch_state *s, ir_stmt block, ir_stmt top, ir_stmt at);
 /* What the block reads is the same when it runs later, at or in `to`, a
  * later child of `meet` than the one that it is in; *open (if not NULL): it
@@ -94,9 +95,10 @@ bool sch_made_first(sch_state *s, ir_stmt maker, ir_stmt block, ir_stmt meet);
  * comes after it there: in no later iteration does the block read what q has
  * written, or write what q has read. */
 bool sch_check_ahead(sch_state *s, ir_stmt q, ir_stmt block, ir_stmt meet);
-/* For a caller that has refused because `writer`, which is a or b, writes what
- * the other one reads: in no iteration of meet does a meet that later than b
- * (or along with b: `or_same`); else the refusal is told more (later.c). */
+/* For a caller that has refused because `writer`, which is a or b, writes
+ * what the other one reads: in no iteration of meet does a conflict with that
+ * later than b (or along with b: `or_same`); else the refusal gets more detail
+ * (loop_carried.c). */
 bool sch_never_later(sch_state *s, ir_stmt a, ir_stmt b, ir_stmt writer,
                      ir_stmt meet, bool or_same);
 /* Once block `w` has run, with all that meet's iteration holds of it, what
@@ -109,7 +111,8 @@ bool sch_old_instances(sch_state *s, ir_stmt block, ir_stmt meet,
 /* Every instance of the block's domain may be run, as far as its iters and
  * what it accesses are concerned: its predicate only keeps it in its domain,
  * and where they do not all run as it is, others do no harm: they sum
- * nothing, touch nothing outside of buffers, and read what the caller gives. */
+ * nothing, access nothing outside of buffers, and read what the caller
+ * gives. */
 bool sch_can_run_all(sch_state *s, ir_stmt block);
 /* Every value of span (in the domain) lies in `old`. */
 bool sch_spans_within(sch_state *s, ir_stmt block, const sch_span *span,
@@ -176,7 +179,7 @@ bool sch_unchanged_by_then(sch_state *s, const sch_move *m,
                            const sch_nest *nest, ir_stmt writer, bool first,
                            ir_buf buf, sch_clash *out);
 /* In the order of the loops, from the scope on, each result is first met with
- * all iters that reduce at their least value, where it is initialised. */
+ * all iters that reduce at their least value, where it is initialized. */
 bool sch_nest_starts_at_init(sch_state *s, ir_stmt scope, ir_stmt loop,
                              const sch_nest *nest);
 /* Puts a detached block with its nest into `above`, before its child

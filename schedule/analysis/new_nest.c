@@ -140,7 +140,7 @@ static bool count_singly(const ir_program *p, const ir_view *v, ir_span it,
 }
 
 /* The same where several loops make an iter: those that count_singly has not
- * told are its digits. */
+ * known are its digits. */
 static bool count_digits(sch_state *s, const ir_view *v, ir_span it,
                          const sch_nest *nest, ir_expr *is) {
   ir_program *p = s->p;
@@ -174,7 +174,7 @@ static bool count_digits(sch_state *s, const ir_view *v, ir_span it,
 }
 
 /* What each old loop counts: as the view has them, where the digits of one
- * that ends early are taken together, else as they stand. */
+ * that ends early are taken together, else as they are. */
 static bool find_counts(sch_state *s, ir_stmt block, ir_stmt meet,
                         const sch_nest *nest, ir_view *v, ir_expr **is) {
   ir_program *p = s->p;

@@ -25,7 +25,8 @@ static void loops_asked(sch_state *s, ir_stmt block, ir_stmt top, ir_stmt at,
 }
 
 /* The same as below, also where sizes are no constants: all loops that go
- * into spatial iters, the loops asked about among them, are told by these. */
+ * into spatial iters, the loops asked about among them, are determined by
+ * these. */
 static bool is_one_to_one(const dist *d, ir_stmt block, const ir_loops *l) {
   sch_state *s = d->s;
   ir_program *p = s->p;

@@ -13,7 +13,7 @@ typedef struct slider {
   ir_region write;
 } slider;
 
-static bool uses(const slider *f, ir_expr e, ir_stmt loop) {
+static bool window_uses(const slider *f, ir_expr e, ir_stmt loop) {
   return e && ir_uses_var(f->s->p, e, ir_st(f->s->p, loop)->var);
 }
 
@@ -27,7 +27,7 @@ static bool find_dim(slider *f, sch_slide *to) {
     ir_expr at = ir_region_min(p, f->write, d);
     ir_bind_iters(p, s->scratch, f->block, 1, &at);
     if (!ir_is_const(p, ir_region_extent(p, f->write, d), 1)) return false;
-    if (!uses(f, at, to->loop)) continue;
+    if (!window_uses(f, at, to->loop)) continue;
     to->dim = d;
     to->index = at;
     found++;
@@ -50,7 +50,7 @@ static int64_t growth(const slider *f, ir_expr atom, int64_t coef,
   for (int i = 0; i < terms; i++)
     if (part[i] == t)
       k = by[i];
-    else if (uses(f, part[i], loop))
+    else if (window_uses(f, part[i], loop))
       return 0;
   if (coef <= 0 || k <= 0 || d <= 0) return 0;
   k = k / d + (k % d != 0);
@@ -65,18 +65,18 @@ static bool split_index(const slider *f, sch_slide *to) {
   int64_t coef[16], c;
   int n = arith_terms(p, to->index, 16, atom, coef, &c);
   for (int i = 0; i < n; i++) {
-    if (!uses(f, atom[i], to->loop)) continue;
+    if (!window_uses(f, atom[i], to->loop)) continue;
     int64_t by = growth(f, atom[i], coef[i], to->loop);
     if (!by) return false;
     to->step += by;
   }
   for (ir_stmt l = ir_st(p, f->block)->parent; l != to->loop;
        l = ir_st(p, l)->parent) {
-    if (!uses(f, to->index, l)) continue;
+    if (!window_uses(f, to->index, l)) continue;
     if (to->window) return false;
     to->window = l;
     for (int i = 0; i < n; i++)
-      if (uses(f, atom[i], l) &&
+      if (window_uses(f, atom[i], l) &&
           (atom[i] != ir_ref(p, ir_st(p, l)->var) || coef[i] != 1))
         return false;
   }
@@ -89,11 +89,11 @@ static bool split_index(const slider *f, sch_slide *to) {
 static bool is_window_iter(const slider *f, const ir_iter *it,
                            const sch_slide *is) {
   ir_expr rest = ir_sub(f->s->p, it->bind, is->index);
-  return !uses(f, rest, is->loop) && !uses(f, rest, is->window);
+  return !window_uses(f, rest, is->loop) && !window_uses(f, rest, is->window);
 }
 
 static bool uses_either(const slider *f, ir_expr e, const sch_slide *is) {
-  return uses(f, e, is->loop) || uses(f, e, is->window);
+  return window_uses(f, e, is->loop) || window_uses(f, e, is->window);
 }
 
 /* The predicate, of the sum and without a, does not know t. */
@@ -107,7 +107,7 @@ static bool asks_for_sum(slider *f, const sch_slide *is) {
                           ir_at(p, is->index)->lo, ir_at(p, is->index)->hi);
   ir_expr to = ir_sub(p, ir_ref(p, sum), ir_sub(p, is->index, ir_ref(p, a)));
   pred = sch_replace_in(s, pred, 1, &a, &to);
-  return !uses(f, pred, is->loop);
+  return !window_uses(f, pred, is->loop);
 }
 
 /* Nothing else of the block follows t or a. */

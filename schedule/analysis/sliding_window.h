@@ -19,7 +19,7 @@ typedef struct sch_slide {
 /* Does the block's region `write` move so with the loop, and nothing else of
  * the block follow it?  Then what the block does at an a less than size - step
  * it does in the iteration before, too, at a greater a and with all else the
- * same.  Only loops may stand between the two. */
+ * same.  Only loops may be between the two. */
 bool sch_find_slide(sch_state *s, ir_stmt block, ir_region write, ir_stmt loop,
                     sch_slide *out);
 

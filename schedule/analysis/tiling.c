@@ -6,8 +6,8 @@
 
 /* ---- places ------------------------------------------------------------- */
 
-/* Indices that tell where something is read: n of them, each `step` after the
- * one before, in the program's arg. */
+/* Indices that determine where something is read: n of them, each `step`
+ * after the one before, in the program's arg. */
 typedef struct place {
   uint32_t n, at, step;
 } place;
@@ -26,8 +26,8 @@ bool sch_is_indexed_by(const ir_program *p, ir_region r, ir_var v) {
   return is_told_by(p, place_of_region(p, r), v);
 }
 
-/* Some spatial iter of more than one value does not tell the place, so that
- * the same is read again along it. */
+/* Some spatial iter of more than one value does not determine the place, so
+ * that the same is read again along it. */
 static bool is_met_again(const ir_program *p, ir_stmt block, place w) {
   ir_span it = ir_blk(p, block)->iters;
   for (uint32_t i = it.at; i < it.at + it.n; i++) {
@@ -45,7 +45,7 @@ typedef struct looker {
   bool again; /* some load of the buffer is met again */
 } looker;
 
-static void note_load(const ir_program *p, ir_expr e, void *ud) {
+static void tiling_note_load(const ir_program *p, ir_expr e, void *ud) {
   looker *l = ud;
   const ir_node *n = ir_at(p, e);
   if (n->op == IR_LOAD && n->a == l->buf)
@@ -60,8 +60,8 @@ static bool has_fixed_size(const ir_program *p, ir_region r) {
   return true;
 }
 
-/* Nothing but stores, so that each load in them is at one place, told by the
- * iters. */
+/* Nothing but stores, so that each load in them is at one place, determined
+ * by the iters. */
 static bool only_stores(const ir_program *p, ir_stmt block) {
   for (ir_stmt c = ir_st(p, block)->body; c; c = ir_st(p, c)->next)
     if (ir_st(p, c)->kind != IR_STORE) return false;
@@ -76,12 +76,12 @@ static bool reads_again(sch_state *s, ir_stmt block, ir_region r) {
     return is_met_again(p, block, place_of_region(p, r));
   looker l = {.block = block, .buf = r.buf};
   for (ir_stmt c = ir_st(p, block)->body; c; c = ir_st(p, c)->next)
-    ir_visit(p, s->scratch, ir_st(p, c)->value, note_load, &l);
+    ir_visit(p, s->scratch, ir_st(p, c)->value, tiling_note_load, &l);
   return l.again;
 }
 
 /* What may be read in several places, and how much there is not fixed: what
- * the block writes as well, or more than stores tell of. */
+ * the block writes as well, or more than its stores show. */
 static bool reads_oddly(const ir_program *p, ir_stmt block, ir_region r) {
   return !has_fixed_size(p, r) &&
          (sch_writes_buf(p, block, r.buf) || !only_stores(p, block));

@@ -30,7 +30,7 @@ sch_list sch_loops_of(sch_state *s, ir_stmt st) {
   return (sch_list){n, v};
 }
 
-/* As ir_skip, but an init of `top` is not gone into: what stands there
+/* As ir_skip, but an init of `top` is not gone into: what is there
  * belongs to the block itself.  The other branch of a condition is. */
 static ir_stmt skip(const ir_program *p, ir_stmt s, ir_stmt top) {
   while (s != top) {

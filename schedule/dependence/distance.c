@@ -49,19 +49,21 @@ typedef struct unknown {
 
 typedef struct system {
   dist *d;
-  ir_expr pred[2]; /* of the blocks that meet; 0: always true */
+  ir_expr pred[2]; /* of the blocks that conflict; 0: always true */
   uint32_t n, neq;
   unknown u[MAX_UNKNOWNS];
   equation eq[MAX_EQUATIONS];
 } system;
 
 static int64_t clamp(int64_t x) { return x > FAR ? FAR : x < -FAR ? -FAR : x; }
-static int64_t mul(int64_t a, int64_t b) {
+static int64_t dist_mul(int64_t a, int64_t b) {
   int64_t r;
   if (__builtin_mul_overflow(a, b, &r)) return (a < 0) == (b < 0) ? FAR : -FAR;
   return clamp(r);
 }
-static int64_t add(int64_t a, int64_t b) { return clamp(clamp(a) + clamp(b)); }
+static int64_t dist_add(int64_t a, int64_t b) {
+  return clamp(clamp(a) + clamp(b));
+}
 
 static arith_range bounds_of(const ir_program *p, ir_expr e) {
   return (arith_range){clamp(ir_at(p, e)->lo), clamp(ir_at(p, e)->hi)};
@@ -69,7 +71,7 @@ static arith_range bounds_of(const ir_program *p, ir_expr e) {
 
 /* c * [lo, hi]; most ranges are those of differences. */
 static arith_range scaled(int64_t c, arith_range r) {
-  int64_t b = mul(c, r.hi), a = r.lo == -r.hi ? -b : mul(c, r.lo);
+  int64_t b = dist_mul(c, r.hi), a = r.lo == -r.hi ? -b : dist_mul(c, r.lo);
   return a < b ? (arith_range){a, b} : (arith_range){b, a};
 }
 
@@ -100,7 +102,7 @@ static ir_walk add_uses(const ir_program *p, ir_expr e, void *ud) {
   return IR_WALK_SKIP;
 }
 
-static unsigned uses(const dist *d, ir_stmt block, ir_expr e) {
+static unsigned dist_uses(const dist *d, ir_stmt block, ir_expr e) {
   use u = {d, block, 0};
   (void)ir_any(d->s->p, e, add_uses, &u);
   return u.uses;
@@ -109,7 +111,7 @@ static unsigned uses(const dist *d, ir_stmt block, ir_expr e) {
 static void push_term(sum *out, ir_expr atom, int64_t coef) {
   for (uint32_t i = 0; i < out->n; i++)
     if (out->t[i].atom == atom) {
-      out->t[i].coef = add(out->t[i].coef, coef);
+      out->t[i].coef = dist_add(out->t[i].coef, coef);
       return;
     }
   if (out->n == MAX_TERMS)
@@ -118,7 +120,8 @@ static void push_term(sum *out, ir_expr atom, int64_t coef) {
     out->t[out->n++] = (term){atom, coef};
 }
 
-static const ir_iter *iter_of(const ir_program *p, ir_stmt block, ir_var v) {
+static const ir_iter *dist_iter_of(const ir_program *p, ir_stmt block,
+                                   ir_var v) {
   ir_span it = ir_blk(p, block)->iters;
   for (uint32_t i = it.at; i < it.at + it.n; i++)
     if (p->iter.v[i].var == v) return &p->iter.v[i];
@@ -149,14 +152,15 @@ static void add_sum(const dist *d, ir_stmt block, ir_expr e, int64_t scale,
     out->bad = true;
     return;
   }
-  out->constant = add(out->constant, mul(constant, scale));
+  out->constant = dist_add(out->constant, dist_mul(constant, scale));
   for (int i = 0; i < n && !out->bad; i++) {
     const ir_node *a = ir_at(p, atom[i]);
-    const ir_iter *it = a->op == IR_VAR && block ? iter_of(p, block, a->a) : 0;
-    int64_t c = mul(coef[i], scale);
+    const ir_iter *it =
+        a->op == IR_VAR && block ? dist_iter_of(p, block, a->a) : 0;
+    int64_t c = dist_mul(coef[i], scale);
     if (it)
       add_sum(d, 0, it->bind, c, out);
-    else if (block && (uses(d, block, atom[i]) & USES_ITER))
+    else if (block && (dist_uses(d, block, atom[i]) & USES_ITER))
       add_sum(d, 0, unbind(d, block, atom[i]), c, out);
     else
       push_term(out, atom[i], c);
@@ -169,7 +173,7 @@ static void sum_of(const dist *d, ir_stmt block, ir_expr e, sum *out) {
   out->constant = 0;
   out->bad = false;
   if (block && x->op == IR_VAR && x->lo < x->hi) { /* most are iters */
-    const ir_iter *it = iter_of(d->s->p, block, x->a);
+    const ir_iter *it = dist_iter_of(d->s->p, block, x->a);
     if (it) block = 0, e = it->bind;
   }
   add_sum(d, block, e, 1, out);
@@ -182,7 +186,8 @@ static void sum_of(const dist *d, ir_stmt block, ir_expr e, sum *out) {
 static int64_t term_limit(const ir_program *p, int n, const ir_expr *atom,
                           const int64_t *coef, int k, int64_t most) {
   for (int i = 0; i < n; i++)
-    if (i != k) most = add(most, -scaled(coef[i], bounds_of(p, atom[i])).lo);
+    if (i != k)
+      most = dist_add(most, -scaled(coef[i], bounds_of(p, atom[i])).lo);
   if (most == FAR || most == -FAR) return FAR;
   return most < 0 ? -1 : most / coef[k];
 }
@@ -214,13 +219,13 @@ static void limit(const ir_program *p, ir_expr cond, ir_expr atom,
   int k = arith_terms(p, n->a, MAX_TERMS, of, coef, &c);
   for (int i = 0; i < k; i++)
     if (of[i] == atom && coef[i] > 0) {
-      int64_t m = term_limit(p, k, of, coef, i, add(most, -c));
+      int64_t m = term_limit(p, k, of, coef, i, dist_add(most, -c));
       if (m < *hi) *hi = m;
     }
 }
 
 /* What an atom can be in either of the blocks. */
-static arith_range range_of(const system *y, ir_expr atom) {
+static arith_range dist_range_of(const system *y, ir_expr atom) {
   const ir_program *p = y->d->s->p;
   arith_range r = bounds_of(p, atom);
   if (!y->pred[0] && !y->pred[1]) return r;
@@ -254,9 +259,9 @@ static int unknown_of(system *y, ir_expr atom, uint32_t what) {
   for (uint32_t i = 0; i < y->n; i++)
     if (y->u[i].atom == atom && y->u[i].what == what) return (int)i;
   if (y->n == MAX_UNKNOWNS) return -1;
-  arith_range r = range_of(y, atom);
+  arith_range r = dist_range_of(y, atom);
   if (what == DIFFERENCE) {
-    int64_t range = r.lo == -FAR || r.hi == FAR ? FAR : add(r.hi, -r.lo);
+    int64_t range = r.lo == -FAR || r.hi == FAR ? FAR : dist_add(r.hi, -r.lo);
     if (range < 0) range = 0;
     r = (arith_range){-range, range};
   }
@@ -269,8 +274,8 @@ static int unknown_of(system *y, ir_expr atom, uint32_t what) {
   return (int)y->n++;
 }
 
-static bool put(system *y, equation *q, ir_expr atom, uint32_t what,
-                int64_t coef) {
+static bool dist_put(system *y, equation *q, ir_expr atom, uint32_t what,
+                     int64_t coef) {
   if (!coef) return true;
   int k = unknown_of(y, atom, what);
   if (k < 0 || q->n == MAX_TERMS) return false;
@@ -279,13 +284,14 @@ static bool put(system *y, equation *q, ir_expr atom, uint32_t what,
   return true;
 }
 
-/* The atom stands in both sums with coefficients c1 and c2. */
+/* The atom is in both sums with coefficients c1 and c2. */
 static bool relate(system *y, equation *q, ir_expr atom, int64_t c1,
                    int64_t c2) {
-  unsigned u = uses(y->d, 0, atom);
-  if (!u) return put(y, q, atom, IN_BOTH, add(c1, -c2));
-  if (c1 == c2 && !(u & USES_LOAD)) return put(y, q, atom, DIFFERENCE, c1);
-  return put(y, q, atom, IN_FIRST, c1) && put(y, q, atom, IN_SECOND, -c2);
+  unsigned u = dist_uses(y->d, 0, atom);
+  if (!u) return dist_put(y, q, atom, IN_BOTH, dist_add(c1, -c2));
+  if (c1 == c2 && !(u & USES_LOAD)) return dist_put(y, q, atom, DIFFERENCE, c1);
+  return dist_put(y, q, atom, IN_FIRST, c1) &&
+         dist_put(y, q, atom, IN_SECOND, -c2);
 }
 
 static int64_t coef_in(const sum *a, ir_expr atom) {
@@ -296,11 +302,11 @@ static int64_t coef_in(const sum *a, ir_expr atom) {
 
 /* ---- guarded sums ------------------------------------------------------- */
 
-/* Does `of` stand in *a with all its terms times one factor?  0: no. */
+/* Does `of` occur in *a with all its terms times one factor?  0: no. */
 static int64_t factor_in(const sum *a, const sum *of) {
   int64_t factor = of->n ? coef_in(a, of->t[0].atom) / of->t[0].coef : 0;
   for (uint32_t i = 0; i < of->n; i++)
-    if (!factor || coef_in(a, of->t[i].atom) != mul(factor, of->t[i].coef))
+    if (!factor || coef_in(a, of->t[i].atom) != dist_mul(factor, of->t[i].coef))
       return 0;
   return factor;
 }
@@ -311,15 +317,15 @@ static void take_out(sum *a, const sum *of, int64_t factor) {
   for (uint32_t i = 0; i < a->n; i++)
     if (!coef_in(of, a->t[i].atom)) a->t[n++] = a->t[i];
   a->n = n;
-  a->constant = add(a->constant, -mul(factor, of->constant));
+  a->constant = dist_add(a->constant, -dist_mul(factor, of->constant));
 }
 
 static void add_equation(system *y, const sum *a, const sum *b, int64_t lo,
                          int64_t hi);
 
 /* A sum of several terms that the predicate keeps below a constant has a
- * narrower range than its terms say: where it is part of *a it becomes an
- * unknown of its own, tied to its terms. */
+ * narrower range than its terms say: where it is part of *a it becomes a
+ * separate unknown, coupled to its terms. */
 static void fold_guards(system *y, ir_expr cond, sum *a) {
   const ir_program *p = y->d->s->p;
   const ir_node *n = ir_at(p, cond);
@@ -352,11 +358,11 @@ static void add_equation(system *y, const sum *a, const sum *b, int64_t lo,
                          int64_t hi) {
   if (a->bad || b->bad || y->neq == MAX_EQUATIONS) return;
   equation *q = &y->eq[y->neq];
-  int64_t c = add(a->constant, -b->constant);
+  int64_t c = dist_add(a->constant, -b->constant);
   q->n = 0;
   q->settled = false;
-  q->lo = add(lo, -c);
-  q->hi = add(hi, -c);
+  q->lo = dist_add(lo, -c);
+  q->hi = dist_add(hi, -c);
   for (uint32_t i = 0; i < a->n; i++) {
     int64_t c2 = a == b ? a->t[i].coef : coef_in(b, a->t[i].atom);
     if (!relate(y, q, a->t[i].atom, a->t[i].coef, c2)) return;
@@ -406,7 +412,8 @@ static void take_from(total *t, arith_range r) {
 
 /* Narrows u to what c * u in [lo, hi] leaves; *moved is set where the range
  * shrank. */
-static void narrow(unknown *u, int64_t c, int64_t lo, int64_t hi, bool *moved) {
+static void dist_narrow(unknown *u, int64_t c, int64_t lo, int64_t hi,
+                        bool *moved) {
   if (c < 0) {
     int64_t t = lo;
     lo = -hi;
@@ -442,7 +449,7 @@ static bool narrow_by(system *y, equation *q, bool *moved) {
     take_from(&t, r[k]);
     int64_t lo = t.hi_far || q->lo == -FAR ? -FAR : clamp(q->lo - clamp(t.hi));
     int64_t hi = t.lo_far || q->hi == FAR ? FAR : clamp(q->hi - clamp(t.lo));
-    narrow(u, q->coef[k], lo, hi, &shrank);
+    dist_narrow(u, q->coef[k], lo, hi, &shrank);
     if (u->lo > u->hi) return false;
     if (shrank) r[k] = scaled(q->coef[k], (arith_range){u->lo, u->hi});
     *moved |= shrank;
@@ -471,14 +478,14 @@ static bool is_equal(const unknown *u) {
 
 /* Do the pieces of `base` that are known to be equal make up all of it? */
 static bool pieces_cover(const system *y, ir_expr base) {
-  arith_range r = range_of(y, base);
+  arith_range r = dist_range_of(y, base);
   int64_t need = 1;
   for (uint32_t i = 0; i < y->n; i++) {
     const piece *c = &y->u[i].piece;
     if (c->base != base || c->div != need || c->mod == 1 || !is_equal(&y->u[i]))
       continue;
     if (!c->mod) return true;
-    need = mul(need, c->mod);
+    need = dist_mul(need, c->mod);
     if (r.lo >= 0 && r.hi < need) return true;
     i = UINT32_MAX; /* look again from the first */
   }
@@ -517,7 +524,7 @@ static void confine(system *y) {
   }
 }
 
-static bool solve(system *y, arith_range *delta) {
+static bool propagate_ranges(system *y, arith_range *delta) {
   confine(y);
   for (bool grew = true; grew;) {
     grew = false;
@@ -534,7 +541,7 @@ static bool solve(system *y, arith_range *delta) {
 
 /* ---- the questions ------------------------------------------------------ */
 
-bool dist_varies(const dist *d, ir_expr e) { return uses(d, 0, e) != 0; }
+bool dist_varies(const dist *d, ir_expr e) { return dist_uses(d, 0, e) != 0; }
 
 void dist_init(dist *d, sch_state *s, uint32_t n, const ir_var *var,
                ir_stmt top) {
@@ -546,8 +553,8 @@ void dist_init(dist *d, sch_state *s, uint32_t n, const ir_var *var,
   for (uint32_t i = 0; i < n; i++) dist_set(d, var[i], DIST_ASKED);
 }
 
-/* An empty system; b1 and b2 are the blocks that meet, or 0. */
-static system *start(dist *d, ir_stmt b1, ir_stmt b2) {
+/* An empty system; b1 and b2 are the blocks that conflict, or 0. */
+static system *dist_start(dist *d, ir_stmt b1, ir_stmt b2) {
   const ir_program *p = d->s->p;
   system *y = arena_alloc(d->s->scratch, sizeof *y);
   y->d = d;
@@ -560,7 +567,7 @@ static system *start(dist *d, ir_stmt b1, ir_stmt b2) {
 bool dist_regions(dist *d, ir_stmt b1, ir_region r1, ir_stmt b2, ir_region r2,
                   arith_range *delta) {
   ir_program *p = d->s->p;
-  system *y = start(d, b1, b2);
+  system *y = dist_start(d, b1, b2);
   for (uint32_t k = 0; k < ir_ndim(p, r1.buf); k++) {
     ir_expr min1 = ir_region_min(p, r1, k), min2 = ir_region_min(p, r2, k);
     sum a, b;
@@ -575,12 +582,12 @@ bool dist_regions(dist *d, ir_stmt b1, ir_region r1, ir_stmt b2, ir_region r2,
       add_equation(y, &a, &b, lo, hi);
     }
   }
-  return solve(y, delta);
+  return propagate_ranges(y, delta);
 }
 
 bool dist_iters(dist *d, ir_stmt block, bool spatial, arith_range *delta) {
   ir_program *p = d->s->p;
-  system *y = start(d, block, block);
+  system *y = dist_start(d, block, block);
   ir_span it = ir_blk(p, block)->iters;
   for (uint32_t i = it.at; i < it.at + it.n; i++) {
     if (spatial && p->iter.v[i].kind != IR_SPATIAL) continue;
@@ -588,5 +595,5 @@ bool dist_iters(dist *d, ir_stmt block, bool spatial, arith_range *delta) {
     sum_of(d, 0, p->iter.v[i].bind, &a);
     add_own(y, &a, 0, 0);
   }
-  return solve(y, delta);
+  return propagate_ranges(y, delta);
 }

@@ -21,9 +21,9 @@ typedef struct nest {
 } nest;
 
 /* Kinds of iters that a loop drives; TIED: it has its say in what is reduced,
- * as loops that drive reduce iters have, and loops that stand with them in
- * what decides what runs; PURE_R: it is tied, and drives no spatial iter;
- * SHARED: another one that moves while the spatial iters stand still. */
+ * as loops that drive reduce iters have, and loops that are with them in
+ * what decides what runs; PURE_R: it is coupled, and drives no spatial iter;
+ * SHARED: another one that moves while the spatial iters are still. */
 enum {
   DRIVES_S = 1,
   DRIVES_R = 2,
@@ -73,8 +73,8 @@ static bool told_apart(nest *t, ir_stmt block) {
 }
 
 /* Marks PURE_R and SHARED, for a reduction whose points are each reached
- * once.  Where loops tell apart results and points, iterations of one result
- * differ in tied loops alone; else only some loops are known to stand. */
+ * once.  Where loops distinguish results and points, iterations of one result
+ * differ in coupled loops alone; else only some loops are known to be. */
 static void mark_reduction(nest *t, bool apart, ir_stmt block) {
   for (uint32_t k = 0; k < t->n; k++)
     if ((drives_of(t, k) & (TIED | DRIVES_S)) == TIED)
@@ -85,9 +85,9 @@ static void mark_reduction(nest *t, bool apart, ir_stmt block) {
       t->drives[t->d.var[k]] |= SHARED;
 }
 
-/* Below the nest, loops that are not tied, in tied ones, run once for each
- * result, so that points come in the same order in every iteration of the
- * nest. */
+/* Below the nest, loops that are not coupled, in coupled ones, run once for
+ * each result, so that points come in the same order in every iteration of
+ * the nest. */
 static bool goes_straight(const nest *t, ir_stmt block) {
   sch_state *s = t->d.s;
   const ir_program *p = s->p;
@@ -265,7 +265,7 @@ static bool pair_allows(nest *t, ir_stmt b1, ir_region w, ir_stmt b2,
   return w.buf == r.buf && !swapped_meet(t, b1, w, b2, r, true);
 }
 
-/* Does the place of a write tell the spatial iters?  Then iterations that
+/* Does the place of a write determine the spatial iters?  Then iterations that
  * write the same element are the same point, or points of one reduction. */
 static bool place_tells_point(nest *t, ir_stmt block, ir_region w) {
   sch_state *s = t->d.s;

@@ -76,7 +76,7 @@ static side room_for(arena *scratch, const poly_access *first) {
 
 /* Neighbours mostly happen under the same conditions: these are looked at
  * once. */
-static void fill(side *of, isl_ctx *ctx, const poly_pair *x, int k) {
+static void poly_fill(side *of, isl_ctx *ctx, const poly_pair *x, int k) {
   const poly_cond *when = NULL;
   isl_set *in = NULL;
   bool vague = false;
@@ -107,7 +107,7 @@ static void tell(const poly_pair *x, isl_point *at, sch_clash *out) {
   poly_tell(&a, &b, out);
 }
 
-/* POLY_APART too where isl failed: that is told in the end. */
+/* POLY_APART too where isl failed: that is known in the end. */
 static poly_verdict pair_meets(const dist *d, const poly_pair *x, isl_map *to,
                                isl_map *from, bool vague, sch_clash *out) {
   isl_map *both = isl_map_apply_range(isl_map_copy(to),
@@ -123,8 +123,8 @@ static poly_verdict pair_meets(const dist *d, const poly_pair *x, isl_map *to,
   return v;
 }
 
-static poly_verdict meet(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
-                         sch_clash *out) {
+static poly_verdict poly_test_pair(const dist *d, ir_stmt b1, ir_stmt b2,
+                                   ir_buf buf, sch_clash *out) {
   poly_pair x;
   poly_verdict v = POLY_APART;
   poly_find(d, b1, b2, buf, &x);
@@ -132,8 +132,8 @@ static poly_verdict meet(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
   side r = room_for(d->s->scratch, x.b[1].first);
   isl_ctx *ctx = poly_context(d->s);
   if (!ctx) return POLY_TOO_HARD;
-  fill(&w, ctx, &x, 0);
-  fill(&r, ctx, &x, 1);
+  poly_fill(&w, ctx, &x, 0);
+  poly_fill(&r, ctx, &x, 1);
   for (uint32_t i = 0; i < w.n && v != POLY_MEET; i++)
     for (uint32_t k = 0; k < r.n && v != POLY_MEET; k++) {
       bool vague = w.vague[i] || r.vague[k];
@@ -150,7 +150,7 @@ static poly_verdict meet(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
 poly_verdict poly_meet(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
                        sch_clash *out) {
   ir_mark mark = ir_get_mark(d->s->p);
-  poly_verdict v = meet(d, b1, b2, buf, out);
+  poly_verdict v = poly_test_pair(d, b1, b2, buf, out);
   ir_rollback(d->s->p, mark);
   return v;
 }

@@ -20,7 +20,7 @@
 #include "schedule/dependence/distance.h"
 
 typedef enum poly_verdict {
-  POLY_APART,      /* they never meet */
+  POLY_APART,      /* they never conflict */
   POLY_MEET,       /* they do */
   POLY_NOT_AFFINE, /* they may, for all that can be said in affine terms */
   POLY_TOO_HARD    /* given up: too many operations */
@@ -29,12 +29,11 @@ typedef enum poly_verdict {
 /* Do iterations exist, at the distances d->within (what block `b1` runs in
  * less what `b2` does; NULL: any), in which b1 writes an element of `buf`
  * that b2 accesses?  Both are child blocks of one scope; the loops that d
- * gives no role have one value.  *out (may be NULL): two that meet. */
+ * gives no role have one value.  *out (may be NULL): two that conflict. */
 poly_verdict poly_meet(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
                        sch_clash *out);
 /* For a caller that has refused because they may: true when they never do;
- * else the refusal gets the two iterations, or says that it cannot be
- * told. */
+ * else the refusal gets the two iterations, or says that it is unknown. */
 bool poly_clears(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf);
 /* The same of iterations of which a's comes later than b's in the order of
  * d's loops, or is the same with `or_same`, and in which one of them accesses
@@ -45,47 +44,46 @@ bool poly_clears_later(dist *d, ir_stmt a, ir_stmt b, bool b_writes,
 
 /* Is each element of `buf` that the reader reads, and the maker writes in a
  * later iteration of d's loops, one that it has also written in an earlier one
- * or the same?  `within`: room for d->n.  false, too, where it cannot be
- * told. */
+ * or the same?  `within`: room for d->n.  false, too, where it is unknown. */
 bool poly_made_first(dist *d, ir_stmt maker, ir_stmt reader, ir_buf buf,
                      arith_range *within);
 
-/* Do the loops from `top` down to the block, which stands below it, reach each
+/* Do the loops from `top` down to the block, which is below it, reach each
  * instance only once?  false: not, with two iterations that reach the same in
- * *out, or it cannot be told. */
+ * *out, or it is unknown. */
 bool poly_once(sch_state *s, ir_stmt block, ir_stmt top, sch_clash *out);
 
-/* Does all that the reduction runs below `top` stand in its result once, after
- * its last start there, if there is one?  false: with two that reach the same
- * in *out or, *lost, one whose part is started over by the other; or it cannot
- * be told. */
+/* Is all that the reduction runs below `top` in its result once, after
+ * its last start there, if there is one?  false: with two that reach the
+ * same in *out or, *lost, one whose part is started over by the other; or it
+ * is unknown. */
 bool poly_adds_once(sch_state *s, ir_stmt block, ir_stmt top, bool *lost,
                     sch_clash *out);
 
 /* Is each result of the reduction, in one run of its scope or, where `top` is
  * not 0, of the loops from `top` down to it, first met where all reduce iters
  * are at their start?  false: not, with an iteration that comes before in *out
- * and the one that starts, or it cannot be told. */
+ * and the one that starts, or it is unknown. */
 bool poly_starts_first(sch_state *s, ir_stmt block, ir_stmt top,
                        sch_clash *out);
 
-/* Once n loops from `top` down, of which number i goes to place to[i], stand
+/* Once n loops from `top` down, of which number i goes to place to[i], are
  * in their new order: does an iteration of the reduction change places with
- * the one in which its result is initialised?  *out: it, and that one. */
+ * the one in which its result is initialized?  *out: it, and that one. */
 poly_verdict poly_start_moves(sch_state *s, ir_stmt block, ir_stmt top,
                               uint32_t n, const uint32_t *to, sch_clash *out);
 
-/* While the loops below `above`, a statement around the block, run, in whatever
- * iteration of it: does the block reach every point of a box?  part: n ranges
- * over its iters that each instance reaches, box: n ranges over what is bound
- * at or above `above`; min and extent by turns.  false, too, where it cannot
- * be told. */
+/* While the loops below `above`, a statement around the block, run, in
+ * whatever iteration of it: does the block reach every point of a box?
+ * part: n ranges over its iters that each instance reaches, box: n ranges
+ * over what is bound at or above `above`; min and extent alternately.
+ * false, too, where it is unknown. */
 bool poly_reaches_all(sch_state *s, ir_stmt block, ir_stmt above, uint32_t n,
                       const ir_expr *part, const ir_expr *box);
 
 /* Whether `cond`, over what is bound around `st` in its scope, holds in all
- * iterations of the loops there: 1, in none: -1, or neither, or it cannot be
- * told: 0. */
+ * iterations of the loops there: 1, in none: -1, or neither, or it is
+ * unknown: 0. */
 int poly_holds(sch_state *s, ir_stmt st, ir_expr cond);
 
 /* ---- what is asked about (polyhedra_find.c) ----------------------------- */
@@ -103,7 +101,7 @@ typedef struct poly_cond {
 
 typedef struct poly_access {
   struct poly_access *next;
-  bool write, box; /* box: arg holds min, extent by turns, else indices */
+  bool write, box; /* box: arg holds min, extent alternately, else indices */
   uint32_t at;
   const poly_cond *when;
 } poly_access;
@@ -125,7 +123,7 @@ typedef struct poly_pair {
   uint32_t nparam;
   ir_var *param;
   const poly_cond *context; /* holds of the parameters */
-  ir_expr *bound;           /* by variable: what an iter or let stands for */
+  ir_expr *bound;           /* by variable: what an iter or let represents */
   int32_t *pos;             /* by variable; -1: none (polyhedra.c) */
   poly_block b[2];
 } poly_pair;

@@ -35,12 +35,12 @@ void poly_enter(poly_builder *b, isl_ctx *ctx, const poly_pair *x, int k) {
 
 /* ---- expressions -------------------------------------------------------- */
 
-static isl_set *everything(const poly_builder *b) {
+static isl_set *isl_everything(const poly_builder *b) {
   return isl_set_universe(isl_space_copy(b->space));
 }
 
-static isl_pw_aff *constant(const poly_builder *b, int64_t v) {
-  return isl_pw_aff_val_on_domain(everything(b),
+static isl_pw_aff *isl_constant(const poly_builder *b, int64_t v) {
+  return isl_pw_aff_val_on_domain(isl_everything(b),
                                   isl_val_int_from_si(b->ctx, v));
 }
 
@@ -70,7 +70,7 @@ static isl_pw_aff *digit(poly_builder *b, const ir_node *n) {
                          : isl_pw_aff_floor(isl_pw_aff_scale_down_val(of, by));
 }
 
-static isl_pw_aff *product(poly_builder *b, const ir_node *n) {
+static isl_pw_aff *isl_product(poly_builder *b, const ir_node *n) {
   int64_t c;
   ir_expr of = n->a;
   if (!ir_const_int(b->p, n->b, &c)) {
@@ -91,7 +91,7 @@ isl_pw_aff *poly_value(poly_builder *b, ir_expr e) {
   const ir_node *n = ir_at(b->p, e);
   if (!b->budget || b->strange) return strange(b);
   b->budget--;
-  if (n->op == IR_INT) return constant(b, n->i);
+  if (n->op == IR_INT) return isl_constant(b, n->i);
   if (!ir_dtype_eq(n->dtype, IR_INDEX) || n->wraps) return strange(b);
   switch ((ir_op)n->op) {
   case IR_VAR: return variable(b, n->a);
@@ -99,7 +99,7 @@ isl_pw_aff *poly_value(poly_builder *b, ir_expr e) {
   case IR_SUB: return isl_pw_aff_sub(poly_value(b, n->a), poly_value(b, n->b));
   case IR_MIN: return isl_pw_aff_min(poly_value(b, n->a), poly_value(b, n->b));
   case IR_MAX: return isl_pw_aff_max(poly_value(b, n->a), poly_value(b, n->b));
-  case IR_MUL: return product(b, n);
+  case IR_MUL: return isl_product(b, n);
   case IR_DIV:
   case IR_MOD: return digit(b, n);
   case IR_SELECT: return choice(b, n);
@@ -169,7 +169,7 @@ static isl_set *at_most(poly_builder *b, ir_expr x, ir_expr y, int64_t off) {
   if (is_choice(b->p, x)) return at_most_choice(b, x, y, off, x);
   if (is_choice(b->p, y)) return at_most_choice(b, x, y, off, y);
   isl_pw_aff *high = poly_value(b, y);
-  if (off) high = isl_pw_aff_add(high, constant(b, off));
+  if (off) high = isl_pw_aff_add(high, isl_constant(b, off));
   return isl_pw_aff_le_set(poly_value(b, x), high);
 }
 
@@ -186,7 +186,7 @@ isl_set *poly_where(poly_builder *b, ir_expr cond) {
   b->budget--;
   switch ((ir_op)n->op) {
   case IR_INT:
-    return n->i ? everything(b) : isl_set_empty(isl_space_copy(b->space));
+    return n->i ? isl_everything(b) : isl_set_empty(isl_space_copy(b->space));
   case IR_EQ:
   case IR_NE:
   case IR_LT:
@@ -232,7 +232,7 @@ static isl_set *between(const poly_builder *b, isl_set *in, ir_var v,
   return in;
 }
 
-/* in, where lo (0: zero) <= v < end; v: a variable or what it stands for. */
+/* in, where lo (0: zero) <= v < end; v: a variable or what it represents. */
 static isl_set *in_range(poly_builder *b, isl_set *in, ir_var v, ir_expr lo,
                          ir_expr end) {
   int64_t from = 0, to;
@@ -268,7 +268,7 @@ isl_set *poly_at_start(poly_builder *b, isl_set *in, ir_stmt block) {
 }
 
 static isl_set *conditions(poly_builder *b, const poly_cond *c) {
-  isl_set *in = everything(b);
+  isl_set *in = isl_everything(b);
   for (; c; c = c->up) switch (c->kind) {
     case POLY_TRUE: in = surely(b, in, c->e, true); break;
     case POLY_FALSE: in = surely(b, in, c->e, false); break;
@@ -329,7 +329,7 @@ static isl_map *index_map(poly_builder *b, const poly_access *a, uint32_t d) {
   isl_pw_aff *first = poly_value(b, arg[2 * d]);
   isl_pw_aff *last =
       isl_pw_aff_add(isl_pw_aff_copy(first), poly_value(b, arg[2 * d + 1]));
-  last = isl_pw_aff_sub(last, constant(b, 1));
+  last = isl_pw_aff_sub(last, isl_constant(b, 1));
   return one_index(b, first, last);
 }
 

@@ -4,7 +4,7 @@
 #include "schedule/dependence/polyhedra_isl.h"
 
 /* Iterations of block k of the pair to the points of n ranges, min and extent
- * by turns in p->arg at `at`. */
+ * alternately in p->arg at `at`. */
 static isl_set *points(isl_ctx *ctx, const poly_pair *x, int k, uint32_t at,
                        bool *vague) {
   poly_access a = {.box = true, .at = at, .when = x->b[k].when};

@@ -75,16 +75,16 @@ typedef struct loads {
   ir_expr *v;
 } loads;
 
-static void note_load(const ir_program *p, ir_expr e, void *ud) {
+static void accesses_note_load(const ir_program *p, ir_expr e, void *ud) {
   const ir_node *n = ir_at(p, e);
   loads *l = ud;
   if (n->op == IR_LOAD && n->a == l->buf) l->v[l->n++] = e;
 }
 
-/* Each load, as if it was made whichever way choices go. */
+/* Each load, as if it was made unconditionally. */
 static void add_all(finder *f, ir_expr e, const poly_cond *when) {
   loads l = {f->buf, 0, arena_array(f->scratch, ir_expr, e + 1)};
-  ir_visit(f->p, f->scratch, e, note_load, &l);
+  ir_visit(f->p, f->scratch, e, accesses_note_load, &l);
   for (uint32_t i = 0; i < l.n; i++)
     add_access(f, false, false, ir_at(f->p, l.v[i])->b, when);
 }
@@ -169,7 +169,7 @@ static void look_at_loop(finder *f, ir_stmt s, const poly_cond *when) {
   look_at_list(f, r->body, in_loop(f, when, s));
 }
 
-static void look_at(finder *f, ir_stmt s, const poly_cond *when) {
+static void accesses_look_at(finder *f, ir_stmt s, const poly_cond *when) {
   const ir_stmt_rec *r = ir_st(f->p, s);
   switch ((ir_kind)r->kind) {
   case IR_LOOP: look_at_loop(f, s, when); break;
@@ -195,12 +195,13 @@ static void look_at(finder *f, ir_stmt s, const poly_cond *when) {
 }
 
 static void look_at_list(finder *f, ir_stmt first, const poly_cond *when) {
-  for (ir_stmt s = first; s; s = ir_st(f->p, s)->next) look_at(f, s, when);
+  for (ir_stmt s = first; s; s = ir_st(f->p, s)->next)
+    accesses_look_at(f, s, when);
 }
 
 /* ---- from outside ------------------------------------------------------- */
 
-static bool is_shared(const finder *f, ir_stmt loop) {
+static bool accesses_is_shared(const finder *f, ir_stmt loop) {
   return f->d->role[ir_st(f->p, loop)->var] == DIST_SAME;
 }
 
@@ -212,7 +213,7 @@ static const poly_cond *way_to(finder *f, ir_stmt st) {
   const poly_cond *when = way_to(f, up);
   const ir_stmt_rec *r = ir_st(p, up);
   if (r->kind == IR_LOOP) {
-    if (!is_shared(f, up)) add_dim(f, r->var);
+    if (!accesses_is_shared(f, up)) add_dim(f, r->var);
     return in_loop(f, when, up);
   }
   if (r->kind == IR_LET) f->out->bound[r->let_var] = r->let_value;
@@ -240,7 +241,7 @@ static void find_params(finder *f, ir_stmt b1, ir_stmt b2) {
   x->param = arena_array(f->scratch, ir_var, cap);
   for (uint32_t i = sizes.at; i < sizes.at + sizes.n; i++)
     add_param(x, p->arg.v[i]);
-  /* Iters of all blocks around: what stands in a block that has none speaks
+  /* Iters of all blocks around: what is in a block that has none speaks
    * of those further out. */
   for (ir_stmt a = scope; a; a = ir_st(p, a)->parent) {
     ir_span it = ir_is_block(p, a) ? ir_blk(p, a)->iters : (ir_span){0, 0};
@@ -249,11 +250,11 @@ static void find_params(finder *f, ir_stmt b1, ir_stmt b2) {
   }
   for (int k = 0; k < 2; k++)
     for (ir_stmt a = from[k]; a != scope; a = ir_st(p, a)->parent)
-      if (a != from[k] && ir_is_loop(p, a) && is_shared(f, a))
+      if (a != from[k] && ir_is_loop(p, a) && accesses_is_shared(f, a))
         add_param(x, ir_st(p, a)->var);
 }
 
-static void start(finder *f, sch_state *s, poly_pair *out) {
+static void accesses_start(finder *f, sch_state *s, poly_pair *out) {
   uint32_t n = s->p->var.n;
   *out = (poly_pair){.p = s->p};
   out->bound = arena_zalloc(s->scratch, n * sizeof *out->bound);
@@ -263,7 +264,7 @@ static void start(finder *f, sch_state *s, poly_pair *out) {
 
 void poly_around(sch_state *s, ir_stmt st, poly_pair *out) {
   finder f;
-  start(&f, s, out);
+  accesses_start(&f, s, out);
   dist d = {.s = s, .role = arena_zalloc(s->scratch, s->p->var.n)};
   f.d = &d;
   find_params(&f, st, st);
@@ -282,14 +283,14 @@ static void find_here(finder *f, ir_stmt block, int k) {
   f->b->around = f->b->n;
 }
 
-static void bind_iters(finder *f, uint32_t n, const ir_iter *iter) {
+static void accesses_bind_iters(finder *f, uint32_t n, const ir_iter *iter) {
   for (uint32_t i = 0; i < n; i++) f->out->bound[iter[i].var] = iter[i].bind;
 }
 
 static void find_instances(finder *f, sch_state *s, ir_stmt block, ir_stmt top,
                            poly_pair *out) {
   const ir_program *p = s->p;
-  start(f, s, out);
+  accesses_start(f, s, out);
   dist *d = arena_new(s->scratch, dist);
   *d = (dist){.s = s, .role = arena_zalloc(s->scratch, p->var.n)};
   for (ir_stmt a = block; a != top && !ir_is_block(p, ir_st(p, a)->parent);) {
@@ -300,7 +301,7 @@ static void find_instances(finder *f, sch_state *s, ir_stmt block, ir_stmt top,
   find_params(f, block, block);
   find_here(f, block, 0);
   ir_span it = ir_blk(p, block)->iters;
-  bind_iters(f, it.n, p->iter.v + it.at);
+  accesses_bind_iters(f, it.n, p->iter.v + it.at);
 }
 
 void poly_instances(sch_state *s, ir_stmt block, ir_stmt top, poly_pair *out) {
@@ -344,7 +345,7 @@ void poly_moved(sch_state *s, const sch_move *m, const sch_nest *nest,
   const ir_program *p = s->p;
   finder f;
   dist d;
-  start(&f, s, out);
+  accesses_start(&f, s, out);
   dist_init(&d, s, 0, NULL, m->meet);
   f.d = &d;
   find_params(&f, maker ? maker : m->block, m->block);
@@ -361,14 +362,14 @@ void poly_moved(sch_state *s, const sch_move *m, const sch_nest *nest,
   f.reads = true;
   look_at_block(&f, maker, when);
   find_there(&f, m, nest);
-  bind_iters(&f, nest->niters, nest->iter);
+  accesses_bind_iters(&f, nest->niters, nest->iter);
   look_inside(&f, m->block, f.b->when);
 }
 
 void poly_find(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
                poly_pair *out) {
   finder f;
-  start(&f, d->s, out);
+  accesses_start(&f, d->s, out);
   f.d = d;
   f.buf = buf;
   out->ndim = ir_ndim(f.p, buf);

@@ -109,7 +109,7 @@ static isl_map *ill_timed(const wrong *t, const poly_pair *x, isl_map *both) {
   return all;
 }
 
-/* Perhaps so where it cannot be told: where it is not known which instances
+/* Perhaps so where it is unknown: where it is not known which instances
  * run, the map of them is empty, and nothing would be found. */
 static bool meet_wrongly(isl_ctx *ctx, const wrong *t, const sch_nest *nest,
                          const poly_pair *x, const poly_access *w,

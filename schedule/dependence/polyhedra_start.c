@@ -5,8 +5,8 @@
 
 /* Makes ready to ask about the block's iterations below `top`; false: isl is
  * not to be asked. */
-static bool begin(sch_state *s, ir_stmt block, ir_stmt top, poly_pair *x,
-                  poly_builder *b, sch_clash *out) {
+static bool pstart_begin(sch_state *s, ir_stmt block, ir_stmt top, poly_pair *x,
+                         poly_builder *b, sch_clash *out) {
   *out = (sch_clash){0};
   if (s->quick) return false;
   poly_instances(s, block, top, x);
@@ -70,7 +70,7 @@ bool poly_starts_first(sch_state *s, ir_stmt block, ir_stmt top,
                        sch_clash *out) {
   poly_pair x;
   poly_builder b;
-  if (!begin(s, block, top, &x, &b, out)) return false;
+  if (!pstart_begin(s, block, top, &x, &b, out)) return false;
   isl_map *starts;
   isl_set *bad = late(&b, block, poly_domain(&b, x.b[0].when), &starts);
   bool known = !b.strange && !b.vague;
@@ -97,7 +97,7 @@ static isl_map *later_then(const poly_builder *b, uint32_t n,
   return isl_map_apply_range(later, isl_map_reverse(turn));
 }
 
-/* Iterations and those that initialise the same result, which they change
+/* Iterations and those that initialize the same result, which they change
  * places with (these are all one instance: among them, any may come first). */
 static isl_map *change_places(poly_builder *b, ir_stmt block, isl_set *all,
                               uint32_t n, const uint32_t *to) {
@@ -120,7 +120,7 @@ poly_verdict poly_start_moves(sch_state *s, ir_stmt block, ir_stmt top,
                               uint32_t n, const uint32_t *to, sch_clash *out) {
   poly_pair x;
   poly_builder b;
-  if (!begin(s, block, top, &x, &b, out)) return POLY_TOO_HARD;
+  if (!pstart_begin(s, block, top, &x, &b, out)) return POLY_TOO_HARD;
   isl_set *all = poly_domain(&b, x.b[0].when);
   isl_map *bad = change_places(&b, block, all, n, to);
   isl_bool none = isl_map_is_empty(bad);
@@ -145,7 +145,7 @@ static isl_map *reached_again(poly_builder *b, isl_set *in, ir_stmt block) {
 bool poly_once(sch_state *s, ir_stmt block, ir_stmt top, sch_clash *out) {
   poly_pair x;
   poly_builder b;
-  if (!begin(s, block, top, &x, &b, out)) return false;
+  if (!pstart_begin(s, block, top, &x, &b, out)) return false;
   isl_map *same = reached_again(&b, poly_domain(&b, x.b[0].when), block);
   bool known = !b.strange && !b.vague;
   bool once = known && isl_map_is_empty(same) == isl_bool_true;
@@ -168,7 +168,7 @@ bool poly_adds_once(sch_state *s, ir_stmt block, ir_stmt top, bool *lost,
   poly_pair x;
   poly_builder b;
   *lost = false;
-  if (!begin(s, block, top, &x, &b, out)) return false;
+  if (!pstart_begin(s, block, top, &x, &b, out)) return false;
   isl_set *all = poly_domain(&b, x.b[0].when);
   isl_map *undone = started_again(&b, isl_set_copy(all), block);
   isl_set *stay = isl_map_domain(isl_map_copy(undone));

@@ -102,7 +102,7 @@ static bool kinds_allow(sch_state *s, ir_stmt loop, int thread, ir_stmt block) {
 
 /* Does every iteration of the loop have the buffer for itself, once the loop
  * is bound to `thread`? */
-static bool is_own(sch_state *s, ir_stmt loop, ir_buf buf, int thread) {
+static bool race_is_own(sch_state *s, ir_stmt loop, ir_buf buf, int thread) {
   ir_program *p = s->p;
   if (p->buf.v[buf].role != IR_ROLE_LOCAL) return false;
   const ir_stmt_rec now = *ir_st(p, loop);
@@ -126,7 +126,7 @@ static bool scope_varies(const dist *d, ir_stmt scope) {
   return false;
 }
 
-/* Asked exactly: do no two different iterations meet? */
+/* Asked exactly: do no two different iterations conflict? */
 static bool never_meet(dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf) {
   const arith_range any_but_0 = {1, -1};
   d->within = &any_but_0;
@@ -202,7 +202,7 @@ static bool is_same_element(sch_state *s, ir_stmt b1, ir_region w, ir_stmt b2,
 
 /* No two iterations of the loop name the element that both blocks access,
  * given the loops around it; or none do of the whole nest, which may be easier
- * to tell. */
+ * to determine. */
 static bool tells_loop(const dist *d, ir_stmt loop, ir_stmt b1, ir_region w,
                        ir_stmt b2, ir_region r) {
   const ir_program *p = d->s->p;
@@ -229,7 +229,7 @@ static bool pair_allows(dist *d, ir_stmt loop, int thread, ir_stmt b1,
     return true;
   }
   if (b1 == b2 && may_cross(p, loop, thread, b1)) return true;
-  if (is_own(s, loop, w.buf, thread)) return true;
+  if (race_is_own(s, loop, w.buf, thread)) return true;
   if (tells_loop(d, loop, b1, w, b2, r)) return true;
   sch_reason why = b1 == b2 ? SCH_R_RACE : SCH_R_RACE_OTHER;
   (void)sch_refuse(s, why, .s = {b1 == b2 ? loop : b1, b2}, .buf = w.buf);
@@ -273,7 +273,7 @@ static ir_stmt kernel_of(const ir_program *p, ir_stmt st) {
 }
 
 /* What is at `st` and around it, up to `top`, may differ between iterations
- * that run at once, but for the places in the grid. */
+ * that run in parallel, but for the places in the grid. */
 static void vary_around(dist *d, ir_stmt st, ir_stmt top) {
   const ir_program *p = d->s->p;
   if (st != top) vary_around(d, ir_st(p, st)->parent, top);
@@ -301,14 +301,14 @@ typedef struct loads {
   ir_expr v[MOST_LOADS];
 } loads;
 
-static void note_load(const ir_program *p, ir_expr e, void *ud) {
+static void race_note_load(const ir_program *p, ir_expr e, void *ud) {
   loads *l = ud;
   if (ir_at(p, e)->op != IR_LOAD) return;
   if (l->n < MOST_LOADS) l->v[l->n] = e;
   l->n++;
 }
 
-/* What is loaded for a statement at which block `reader` stands is written by
+/* What is loaded for a statement at which block `reader` is is written by
  * no other iteration.  It is loaded whether the block runs or not. */
 static bool load_allows(dist *d, ir_stmt loop, int thread, ir_expr load,
                         ir_stmt reader) {
@@ -329,7 +329,7 @@ static bool load_allows(dist *d, ir_stmt loop, int thread, ir_expr load,
       arith_range delta;
       if (p->region.v[k].buf != n.a ||
           !dist_regions(d, unit.v[i], p->region.v[k], 0, r, &delta) ||
-          (!delta.lo && !delta.hi) || is_own(s, loop, n.a, thread))
+          (!delta.lo && !delta.hi) || race_is_own(s, loop, n.a, thread))
         continue;
       return sch_refuse(s, SCH_R_RACE_OTHER, .s = {unit.v[i], reader},
                         .buf = n.a);
@@ -351,7 +351,7 @@ static bool bounds_allow(dist *d, ir_stmt loop, int thread) {
       loads l = {.n = 0};
       ir_buf buf = 0;
       if (!ir_first_clobber(p, loop, e[i], &buf)) continue;
-      ir_visit(p, s->scratch, e[i], note_load, &l);
+      ir_visit(p, s->scratch, e[i], race_note_load, &l);
       if (l.n > MOST_LOADS)
         return sch_refuse(s, SCH_R_RACE_OTHER, .s = {reader, reader},
                           .buf = buf);

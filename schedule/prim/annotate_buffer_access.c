@@ -20,13 +20,14 @@ PRIM_DEFINE(
         "1. The map has a parameter for each iter of the block and two\n"
         "   results for each dimension of the buffer: where the region\n"
         "   begins and where it ends.\n"
-        "2. The region is neither surely empty nor surely outside of the\n"
+        "2. The region is neither provably empty nor provably outside of the\n"
         "   buffer.\n"
-        "3. No access of the block is surely outside of it.\n"
-        "4. Loops whose iterations run at once stay free of races.\n"
-        "That all accesses are in it nobody proves, but the oracle tells of\n"
+        "3. No access of the block is provably outside of it.\n"
+        "4. Loops whose iterations run in parallel stay free of races.\n"
+        "That all accesses are in it nobody proves, but the interpreter "
+        "reports\n"
         "those that are not; nor that all of a region is written. The region\n"
-        "is not worked out again: the buffer's name stands in the annotation\n"
+        "is not computed again: the buffer's name is in the annotation\n"
         "explicit_read_region or explicit_write_region of the block, until\n"
         "inlining brings other reads of the buffer into it; it stays where\n"
         "the block accesses a copy instead. Blocks around it declare what it\n"
@@ -38,7 +39,7 @@ PRIM_DEFINE(
         "sch:annotate_buffer_access(sch:get_block(\"C\"), { \"read\", 0 },\n"
         "  function(i, j, k) return i, i + 1, 0, 16 end)\n");
 
-/* The region as the map tells it, over the block's iters. */
+/* The region as the map determines it, over the block's iters. */
 static bool make_region(sch_state *s, ir_stmt block, ir_buf buf,
                         const sch_map *map, ir_region *out) {
   ir_program *p = s->p;
@@ -79,7 +80,7 @@ static bool is_possible(sch_state *s) {
   return ok;
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool annotate_buffer_access_rewrite(sch_state *s, void *ud) {
   struct annotate_buffer_access_args *a = ud;
   ir_program *p = s->p;
   bool write;
@@ -104,5 +105,6 @@ static bool change(sch_state *s, void *ud) {
 static bool
 annotate_buffer_access_apply(sch_state *s,
                              struct annotate_buffer_access_args *a) {
-  return sch_try(s, change, a, a->block);
+  return sch_transaction_rollback(s, annotate_buffer_access_rewrite, a,
+                                  a->block);
 }

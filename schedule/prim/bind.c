@@ -20,16 +20,17 @@ PRIM_DEFINE(
         "3. The iters that the loop drives, in all blocks below, are spatial;\n"
         "   or the axis is of threadIdx and the block reduces by a known\n"
         "   reducer, whose identity is its init, from that on, each point\n"
-        "   once, into elements that its other iters tell apart: the threads\n"
+        "   once, into elements that its other iters distinguish: the threads\n"
         "   share the work.\n"
-        "4. No two iterations meet at an element that one of them writes, but\n"
-        "   in buffers that each iteration has for its own; those in global\n"
+        "4. No two iterations conflict on an element, but\n"
+        "   in buffers private to an iteration; those in global\n"
         "   memory it has not.  Blocks of threads (blockIdx) do not wait for\n"
         "   each other, so with such axes this holds of iterations in which\n"
         "   loops around it in the same kernel are at different places, too.\n"
-        "5. Loops around and below whose iterations run at once stay free of\n"
+        "5. Loops around and below whose iterations run in parallel stay free "
+        "of\n"
         "   races with buffers that the threads now share.\n"
-        "6. Below it stand only loops and blocks, and conditions on indices.\n"
+        "6. Below it are only loops and blocks, and conditions on indices.\n"
         "A buffer in a scope that each thread has for itself, and of which\n"
         "threads read each other's elements, moves to shared memory when the\n"
         "program is lowered.\n"
@@ -39,12 +40,13 @@ PRIM_DEFINE(
         "kernel, nor outside of it; and what is written outside is read there\n"
         "only by what writes global memory, which the first of them does.\n"
         "Where threads share a reduction, the loop starts at a constant, and\n"
-        "around the block stand only loops, of which each drives iters that\n"
+        "around the block are only loops, of which each drives iters that\n"
         "reduce or others; it writes each value of its reducer once, as one\n"
         "element, and no other block uses it below the outermost of the loops\n"
         "that reduce. Where there is a result at all, these loops have an\n"
-        "iteration where they start, which initialises it, and no memory that\n"
-        "changes below tells where that is. Loops below them that drive other\n"
+        "iteration where they start, which initializes it, and no memory that\n"
+        "changes below determines where that is. Loops below them that drive "
+        "other\n"
         "iters need only those for their bounds that threads share.\n",
     .refusals = SCH_REASONS(SCH_R_INIT_LATE, SCH_R_INIT_NOT_IDENTITY,
                             SCH_R_INPUT_OVERWRITTEN, SCH_R_NOT_INJECTIVE,
@@ -73,7 +75,7 @@ static bool is_of_block(ir_thread axis) {
   return axis >= IR_THREADIDX_X && axis <= IR_THREADIDX_Z;
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool bind_rewrite(sch_state *s, void *ud) {
   struct bind_args *a = ud;
   ir_thread axis;
   const char *name =
@@ -97,5 +99,5 @@ static bool change(sch_state *s, void *ud) {
 /* What lies below a thread loop is no longer its iterations' own where its
  * storage scope is shared among them. */
 static bool bind_apply(sch_state *s, struct bind_args *a) {
-  return sch_change_loop(s, change, a, a->loop, true);
+  return sch_transaction_loop(s, bind_rewrite, a, a->loop, true);
 }

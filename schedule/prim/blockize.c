@@ -13,21 +13,23 @@
 
 PRIM_DEFINE(
     blockize, BLOCKIZE_SIG,
-    .summary = "Put a block around a loop, or around blocks that stand "
+    .summary = "Put a block around a loop, or around blocks that are "
                "together.",
     .rewrite = "for i: for j in 8: X(i * 8 + j)   ->   "
                "for i: X_o(i): for j in 8: X(j)",
     .details =
         "1. There is a loop, or at least one block; all in one scope, none of\n"
         "   them its block.\n"
-        "2. Below what surrounds all of them they stand side by side, one "
+        "2. Below what surrounds all of them they are adjacent, one "
         "after\n"
         "   the other, with nothing between; and only loops, blocks and\n"
-        "   conditions without loads stand around them there.\n"
+        "   conditions without loads are around them there.\n"
         "3. Every iter of a block inside is made of tiles: the loops around "
         "the\n"
-        "   new block tell the tile and those inside of it the place in the\n"
-        "   tile, as many places as a tile has. What tells the tile becomes "
+        "   new block determine the tile and those inside of it the place in "
+        "the\n"
+        "   tile, as many places as a tile has. What determines the tile "
+        "becomes "
         "an\n"
         "   iter of the new block, X's v is now v_o * places + v_i.\n"
         "4. What is inside depends on the loops around through these iters "
@@ -35,11 +37,12 @@ PRIM_DEFINE(
         "   and no loop below may get more iterations where tiles overhang.\n"
         "5. Where the loops around the new block carry a reduction it gets "
         "the\n"
-        "   init, in loops of its own; then it holds one block, for which\n"
+        "   init, in separate loops; then it holds one block, for which\n"
         "   decompose_reduction would be right.\n"
-        "6. Loops around whose iterations run at once stay free of races, as "
+        "6. Loops around whose iterations run in parallel stay free of races, "
+        "as "
         "far\n"
-        "   as the regions of the new block tell.\n"
+        "   as the regions of the new block determine.\n"
         "The blocks inside keep their handles and names.\n",
     .refusals = SCH_REASONS(SCH_NESTING_REASONS, SCH_INIT_REASONS,
                             SCH_R_BLOCK_BETWEEN, SCH_R_BLOCK_IS_ROOT,
@@ -50,12 +53,13 @@ PRIM_DEFINE(
                "local j0, j1 = sch:split(j, { ts.auto, 4 })\n"
                "local tile = sch:blockize(j1)\n");
 
-static bool change(sch_state *s, void *ud) {
+static bool blockize_rewrite(sch_state *s, void *ud) {
   struct blockize_args *a = ud;
   return sch_blockize(s, a->target.n, a->target.v, a->preserve_unit_iters,
                       &a->new_block);
 }
 
 static bool blockize_apply(sch_state *s, struct blockize_args *a) {
-  return sch_change(s, change, a, a->target.n ? a->target.v[0] : 0);
+  return sch_transaction(s, blockize_rewrite, a,
+                         a->target.n ? a->target.v[0] : 0);
 }

@@ -8,13 +8,13 @@
 #include "schedule/analysis/inline.h"
 #include "schedule/rewrite/cache.h"
 
-#define CACHE_INDEX_SIG(F, S)                                              \
-  F(S, IN, BLOCK, block, REQ, "the block whose indices are computed")      \
-  F(S, ATTR, STR, storage_scope, REQ,                                      \
-    "where they are kept: \"global\", \"local\", \"shared\", ...")         \
-  F(S, ATTR, INT, cse_thresh, DEF(0),                                      \
-    "keep what stands more often than this in the indices; 0: all that is" \
-    " computed of an index")                                               \
+#define CACHE_INDEX_SIG(F, S)                                          \
+  F(S, IN, BLOCK, block, REQ, "the block whose indices are computed")  \
+  F(S, ATTR, STR, storage_scope, REQ,                                  \
+    "where they are kept: \"global\", \"local\", \"shared\", ...")     \
+  F(S, ATTR, INT, cse_thresh, DEF(0),                                  \
+    "keep what is more often than this in the indices; 0: all that is" \
+    " computed of an index")                                           \
   F(S, OUT, BLOCKS, cached, REQ, "the blocks that compute them")
 
 PRIM_DEFINE(
@@ -27,12 +27,12 @@ PRIM_DEFINE(
         "   it shares buffers with the block, and the\n"
         "   block holds no others.\n"
         "3. The iters that an index is computed from have constant domains.\n"
-        "4. Loops whose iterations run at once stay free of races.\n"
+        "4. Loops whose iterations run in parallel stay free of races.\n"
         "Indices of loads from buffers that the block does not write count, "
         "in\n"
         "so far as they are arithmetic over the block's iters: with threshold "
         "0 each index as a whole, unless it is\n"
-        "an iter or a constant; else the largest parts that stand more than\n"
+        "an iter or a constant; else the largest parts that are more than\n"
         "that often in the block. A block index_0, index_1, ... for each,\n"
         "in the order of the results, fills a buffer of that name with a\n"
         "dimension for each of those iters, when the scope begins. There is\n"
@@ -51,10 +51,10 @@ typedef struct index_plan {
   ir_scope storage;
   int64_t threshold;
   uint32_t nnode;  /* nodes when counting began */
-  uint32_t *count; /* by node, how often it stands in the indices */
+  uint32_t *count; /* by node, how often it is in the indices */
   uint32_t n, room;
   ir_expr *kept; /* what is computed beforehand, */
-  ir_expr *load; /*   and the loads that stand for it */
+  ir_expr *load; /*   and the loads that represent it */
 } index_plan;
 
 /* ---- what is worth it --------------------------------------------------- */
@@ -165,8 +165,8 @@ static bool plan(index_plan *x, const struct cache_index_args *a) {
 
 /* ---- the change --------------------------------------------------------- */
 
-/* index_<k>[used iters] = the expression, in a block of its own; the load
- * that stands for it in the block. */
+/* index_<k>[used iters] = the expression, in a separate block; the load
+ * that represents it in the block. */
 static ir_stmt compute(index_plan *x, uint32_t k) {
   sch_state *s = x->s;
   ir_program *p = s->p;
@@ -227,7 +227,7 @@ static ir_expr new_load(ir_subst *sub, ir_buf buf, uint32_t n,
   return ir_load(sub->p, buf, n, to);
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool cache_index_rewrite(sch_state *s, void *ud) {
   struct cache_index_args *a = ud;
   index_plan x = {.s = s,
                   .block = a->block,
@@ -249,5 +249,5 @@ static bool change(sch_state *s, void *ud) {
 }
 
 static bool cache_index_apply(sch_state *s, struct cache_index_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, cache_index_rewrite, a, a->block);
 }

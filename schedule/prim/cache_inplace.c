@@ -28,9 +28,9 @@ PRIM_DEFINE(
         "   it shares buffers with the block, and none\n"
         "   of them matches the buffer to another.\n"
         "3. All that is read there is given by the caller, or some block\n"
-        "   before has surely made it.\n"
+        "   before has provably made it.\n"
         "4. What is written there is all of a box.\n"
-        "5. Loops whose iterations run at once stay free of races.\n"
+        "5. Loops whose iterations run in parallel stay free of races.\n"
         "There: in the outermost loop of the scope around the block; all\n"
         "blocks below it change the copy, which is made before that loop and\n"
         "copied back after it. The copy of B in scope \"local\" is named\n"
@@ -53,7 +53,7 @@ typedef struct plan {
 } plan;
 
 /* A reduction in the block that does not begin with its init goes on from what
- * stands there. */
+ * is there. */
 static bool add_found(sch_state *s, sch_stage *one, ir_stmt user) {
   const ir_program *p = s->p;
   ir_span r = ir_blk(p, user)->writes;
@@ -66,7 +66,7 @@ static bool add_found(sch_state *s, sch_stage *one, ir_stmt user) {
 }
 
 /* What the users access goes to `one` and to what the copy holds. */
-static bool add(sch_state *s, plan *pl, sch_stage *one, bool writes) {
+static bool inplace_add(sch_state *s, plan *pl, sch_stage *one, bool writes) {
   const ir_program *p = s->p;
   for (uint32_t k = 0; k < pl->users.n; k++) {
     ir_stmt user = pl->users.v[k];
@@ -131,13 +131,13 @@ static bool make_plan(sch_state *s, struct cache_inplace_args *a, plan *pl) {
   for (uint32_t i = 0; i < all.n; i++)
     if (ir_is_ancestor(p, top, all.v[i])) v[n++] = all.v[i];
   pl->users = (sch_list){n, v};
-  return add(s, pl, st, false) && add(s, pl, &pl->out, true) &&
+  return inplace_add(s, pl, st, false) && inplace_add(s, pl, &pl->out, true) &&
          check_made(s, pl, a->block) && sch_stage_size(s, &pl->all) &&
          sch_stage_size(s, st) && sch_stage_check_box(s, st, false) &&
          sch_stage_size(s, &pl->out) && check_back(s, pl);
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool cache_inplace_rewrite(sch_state *s, void *ud) {
   struct cache_inplace_args *a = ud;
   ir_program *p = s->p;
   plan pl;
@@ -156,5 +156,5 @@ static bool change(sch_state *s, void *ud) {
 }
 
 static bool cache_inplace_apply(sch_state *s, struct cache_inplace_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, cache_inplace_rewrite, a, a->block);
 }

@@ -27,12 +27,12 @@ PRIM_DEFINE(
         "   of them matches the buffer to another.\n"
         "3. At most one block of the scope writes the buffer, which is then\n"
         "   not given by the caller, and writes all of a box.\n"
-        "4. The listed consumers read it and stand in the same scope, or in\n"
+        "4. The listed consumers read it and are in the same scope, or in\n"
         "   blocks of it; neither they nor the blocks around them there write\n"
         "   it.\n"
         "5. In a block other than the outermost, where the buffer has not\n"
-        "   its home: no block of it writes the buffer.\n"
-        "6. Loops whose iterations run at once stay free of races.\n"
+        "   its lifetime scope: no block of it writes the buffer.\n"
+        "6. Loops whose iterations run in parallel stay free of races.\n"
         "The copy of a buffer A in scope \"local\" is named A_local, as is\n"
         "the block that makes it. It is made at the beginning of the scope,\n"
         "or, where a block of the scope writes the buffer, before the first\n"
@@ -105,7 +105,7 @@ static void redirect(sch_state *s, const sch_stage *st, ir_stmt reader,
   }
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool cache_read_rewrite(sch_state *s, void *ud) {
   struct cache_read_args *a = ud;
   sch_stage st;
   sch_list children;
@@ -136,5 +136,5 @@ static bool change(sch_state *s, void *ud) {
 }
 
 static bool cache_read_apply(sch_state *s, struct cache_read_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, cache_read_rewrite, a, a->block);
 }

@@ -16,8 +16,7 @@
 
 PRIM_DEFINE(
     cache_write, CACHE_WRITE_SIG,
-    .summary =
-        "Let a block write a buffer of its own, which a new block copies.",
+    .summary = "Let a block write a new buffer, which a new block copies.",
     .rewrite = "for i: B[i] = f(A[i])   ->   "
                "for i: B_local[i] = f(A[i]); for ax0: B[ax0] = B_local[ax0]",
     .details =
@@ -31,8 +30,8 @@ PRIM_DEFINE(
         "4. The listed consumers are other blocks of the same scope that\n"
         "   read it.\n"
         "5. In a block other than the outermost, where the buffer has not\n"
-        "   its home: neither the block nor the consumers read it.\n"
-        "6. Loops whose iterations run at once stay free of races.\n"
+        "   its lifetime scope: neither the block nor the consumers read it.\n"
+        "6. Loops whose iterations run in parallel stay free of races.\n"
         "The new buffer of B in scope \"local\" is named B_local, as is the\n"
         "block that copies it to B. It is copied at the end of the scope,\n"
         "or, where other blocks of the scope read B, before the first of\n"
@@ -41,7 +40,7 @@ PRIM_DEFINE(
     .example =
         "local copy = sch:cache_write(sch:get_block(\"C\"), 0, \"local\")\n");
 
-static bool change(sch_state *s, void *ud) {
+static bool cache_write_rewrite(sch_state *s, void *ud) {
   struct cache_write_args *a = ud;
   sch_list listed = a->consumer_blocks;
   sch_stage st;
@@ -68,5 +67,5 @@ static bool change(sch_state *s, void *ud) {
 }
 
 static bool cache_write_apply(sch_state *s, struct cache_write_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, cache_write_rewrite, a, a->block);
 }

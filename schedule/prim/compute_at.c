@@ -23,7 +23,7 @@ PRIM_DEFINE(
     .rewrite = "for i: B[i] = f(A[i]); for i_0: for i_1: C[.] = g(B[.])   ->   "
                "for i_0: { for ax0: B[.] = f(A[.]); for i_1: C[.] = g(B[.]) }",
     .details =
-        "1. Block and loop stand in one scope, of loops and blocks as far as\n"
+        "1. Block and loop are in one scope, of loops and blocks as far as\n"
         "   it shares buffers with the block; the loop\n"
         "   is not around the block, and runs after it. The domains of the "
         "block's\n"
@@ -37,12 +37,12 @@ PRIM_DEFINE(
         "   block's iters.\n"
         "3. Where what it writes is seen outside of the scope, all of it is\n"
         "   still computed.\n"
-        "4. All blocks that read what it writes stand under the loop, and\n"
+        "4. All blocks that read what it writes are under the loop, and\n"
         "   some block does.\n"
         "5. What it reads is the same at the new place: nothing overwrites\n"
         "   it on the way, and what is computed is what was computed before\n"
         "   in the same iteration of the loops around both places.\n"
-        "6. Loops whose iterations run at once stay free of races:\n"
+        "6. Loops whose iterations run in parallel stay free of races:\n"
         "   iterations that write the same elements have the buffer for\n"
         "   their own.\n"
         "What the threads around the loop have in common, in a shared scope,\n"
@@ -256,8 +256,9 @@ static bool check_output(sch_state *s, const plan *pl) {
                     .buf = sch_outer_buf(s->p, block), .clash = left);
 }
 
-static bool check(sch_state *s, plan *pl, ir_stmt block, ir_stmt loop,
-                  bool preserve_unit_loops, int64_t index) {
+static bool compute_at_check(sch_state *s, plan *pl, ir_stmt block,
+                             ir_stmt loop, bool preserve_unit_loops,
+                             int64_t index) {
   ir_program *p = s->p;
   pl->open = SCH_R_NONE;
   pl->open_changes = false;
@@ -276,13 +277,15 @@ static bool check(sch_state *s, plan *pl, ir_stmt block, ir_stmt loop,
 static bool may_move(sch_state *s, void *ud) {
   const struct compute_at_args *a = ud;
   plan pl;
-  return check(s, &pl, a->block, a->loop, a->preserve_unit_loops, a->index);
+  return compute_at_check(s, &pl, a->block, a->loop, a->preserve_unit_loops,
+                          a->index);
 }
 
 static bool move(sch_state *s, void *ud) {
   const struct compute_at_args *a = ud;
   plan pl;
-  if (!check(s, &pl, a->block, a->loop, a->preserve_unit_loops, a->index))
+  if (!compute_at_check(s, &pl, a->block, a->loop, a->preserve_unit_loops,
+                        a->index))
     return false;
   sch_nest_place(s->p, a->block, &pl.nest, a->loop, pl.position);
   sch_tighten_domains(s, a->block);
@@ -295,11 +298,11 @@ bool sch_can_compute_at(sch_state *s, ir_stmt block, ir_stmt loop,
                               .loop = loop,
                               .index = -1,
                               .preserve_unit_loops = preserve_unit_loops};
-  return sch_rehearse(s, may_move, move, &a, block);
+  return sch_transaction_dry_run(s, may_move, move, &a, block);
 }
 
 static bool compute_at_apply(sch_state *s, struct compute_at_args *a) {
   if (a->loop == SCH_ROOT_MARK) return true;
   if (a->loop == SCH_INLINE_MARK) return sch_inline(s, a->block);
-  return sch_change(s, move, a, a->block);
+  return sch_transaction(s, move, a, a->block);
 }

@@ -28,7 +28,7 @@ PRIM_DEFINE(
         "   buffer.\n"
         "6. What the block reads is the same where its consumers run.\n"
         "7. It is not the only block of its scope.\n"
-        "8. Loops whose iterations run at once stay free of races.\n"
+        "8. Loops whose iterations run in parallel stay free of races.\n"
         "9. Where it calls a function of the host's, no consumer uses its\n"
         "   value in a statement of its own, which would call the function\n"
         "   for what it does.\n"
@@ -112,7 +112,7 @@ static bool check_calls(sch_state *s, ir_stmt block, ir_stmt scope,
   return true;
 }
 
-static bool check(sch_state *s, ir_stmt block, sch_def *def) {
+static bool compute_inline_check(sch_state *s, ir_stmt block, sch_def *def) {
   const ir_program *p = s->p;
   ir_stmt scope = ir_scope_of(p, block);
   if (!check_block(s, block, scope, def) || !check_inverse(s, block, def) ||
@@ -161,14 +161,14 @@ static ir_expr inline_load(ir_subst *sub, ir_buf buf, uint32_t n,
 
 static bool may_change(sch_state *s, void *ud) {
   sch_def def;
-  return check(s, *(const ir_stmt *)ud, &def);
+  return compute_inline_check(s, *(const ir_stmt *)ud, &def);
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool compute_inline_rewrite(sch_state *s, void *ud) {
   ir_program *p = s->p;
   ir_stmt block = *(const ir_stmt *)ud;
   sch_def def;
-  if (!check(s, block, &def)) return false;
+  if (!compute_inline_check(s, block, &def)) return false;
   ir_stmt scope = ir_scope_of(p, block);
   inliner f = {s, block, &def, p->node.n};
   ir_subst sub;
@@ -189,11 +189,12 @@ static bool change(sch_state *s, void *ud) {
 }
 
 bool sch_inline(sch_state *s, ir_stmt block) {
-  return sch_change(s, change, &block, block);
+  return sch_transaction(s, compute_inline_rewrite, &block, block);
 }
 
 bool sch_can_inline(sch_state *s, ir_stmt block) {
-  return sch_rehearse(s, may_change, change, &block, block);
+  return sch_transaction_dry_run(s, may_change, compute_inline_rewrite, &block,
+                                 block);
 }
 
 static bool compute_inline_apply(sch_state *s, struct compute_inline_args *a) {

@@ -9,9 +9,9 @@
 #include "schedule/analysis/move.h"
 #include "schedule/rewrite/init.h"
 
-#define DECOMPOSE_PADDING_SIG(F, S)                                          \
-  F(S, IN, BLOCK, block, REQ, "the block that pads")                         \
-  F(S, IN, LOOP, loop, REQ, "the loop before which the filling is to stand") \
+#define DECOMPOSE_PADDING_SIG(F, S)                                       \
+  F(S, IN, BLOCK, block, REQ, "the block that pads")                      \
+  F(S, IN, LOOP, loop, REQ, "the loop before which the fill is inserted") \
   F(S, OUT, BLOCK, fill, REQ, "the block X_pad_const that fills")
 
 PRIM_DEFINE(
@@ -27,7 +27,7 @@ PRIM_DEFINE(
         "   between a constant and another value.\n"
         "4. Other blocks below the loop use none of what is padded before the\n"
         "   block has written it there.\n"
-        "5. Loops whose iterations run at once stay free of races.\n"
+        "5. Loops whose iterations run in parallel stay free of races.\n"
         "The filling runs in copies of the loop and of those below around the\n"
         "block. The block keeps name and handle; the condition becomes its\n"
         "predicate, and loops from the given one on that hold no other block "
@@ -52,7 +52,7 @@ typedef struct plan {
 
 /* ---- checking ----------------------------------------------------------- */
 
-static bool is_number(const ir_program *p, ir_expr e) {
+static bool padding_is_number(const ir_program *p, ir_expr e) {
   return ir_at(p, e)->op == IR_INT || ir_at(p, e)->op == IR_REAL;
 }
 
@@ -60,9 +60,9 @@ static bool find_pattern(sch_state *s, const args *a, plan *f) {
   ir_program *p = s->p;
   const ir_node n = *ir_at(p, f->def.value);
   if (n.op != IR_SELECT || ir_at(p, n.a)->has_load ||
-      (!is_number(p, n.b) && !is_number(p, n.c)))
+      (!padding_is_number(p, n.b) && !padding_is_number(p, n.c)))
     return sch_refuse(s, SCH_R_PADDING_PATTERN, .s = {a->block});
-  bool otherwise = is_number(p, n.c);
+  bool otherwise = padding_is_number(p, n.c);
   f->inside = otherwise ? n.a : ir_not(p, n.a);
   f->value = otherwise ? n.b : n.c;
   f->fill = otherwise ? n.c : n.b;
@@ -104,7 +104,7 @@ static bool check_others(sch_state *s, const args *a) {
   return true;
 }
 
-static bool check(sch_state *s, const args *a, plan *f) {
+static bool padding_check(sch_state *s, const args *a, plan *f) {
   const ir_program *p = s->p;
   ir_stmt scope = ir_scope_of(p, a->block);
   const ir_block_rec *b = ir_blk(p, a->block);
@@ -207,10 +207,10 @@ static void keep_inside(sch_state *s, const args *a, const plan *f) {
   sch_refresh_regions(s, a->block);
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool decompose_padding_rewrite(sch_state *s, void *ud) {
   args *a = ud;
   plan f;
-  if (!check(s, a, &f)) return false;
+  if (!padding_check(s, a, &f)) return false;
   a->fill = make_fill(s, a, &f);
   keep_inside(s, a, &f);
   s->p->edits++;
@@ -218,5 +218,5 @@ static bool change(sch_state *s, void *ud) {
 }
 
 static bool decompose_padding_apply(sch_state *s, args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, decompose_padding_rewrite, a, a->block);
 }

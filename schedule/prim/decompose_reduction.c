@@ -9,7 +9,7 @@
 
 #define DECOMPOSE_REDUCTION_SIG(F, S)                                     \
   F(S, IN, BLOCK, block, REQ, "the reduction")                            \
-  F(S, IN, LOOP, loop, REQ, "the loop before which its init is to stand") \
+  F(S, IN, LOOP, loop, REQ, "the loop before which its init is inserted") \
   F(S, OUT, BLOCK, init, REQ, "the block X_init; the old one is X_update")
 
 PRIM_DEFINE(
@@ -24,20 +24,21 @@ PRIM_DEFINE(
         "2. The loop is around the block, in the same scope.\n"
         "3. No loop further out drives a reduce iter.\n"
         "4. From the loop on inwards each point of the block is reached once,\n"
-        "   and each result that is met is first met where it is initialised;\n"
+        "   and each result that is met is first met where it is initialized;\n"
         "   points of other spatial iters have other results.\n"
         "5. What the init does not loop over has an iteration for sure, and\n"
         "   bounds and predicate hold where it starts.\n"
-        "6. What is initialised is not used below the loop before it was\n"
-        "   initialised there, nor written by another block; and what the "
+        "6. What is initialized is not used below the loop before it was\n"
+        "   initialized there, nor written by another block; and what the "
         "init\n"
         "   reads is not written there.\n"
         "7. Bounds and predicates from the loop on read nothing that is "
         "changed\n"
         "   there.\n"
-        "8. Loops around and below whose iterations run at once stay free of\n"
+        "8. Loops around and below whose iterations run in parallel stay free "
+        "of\n"
         "   races, in spite of guards and gaps between results.\n"
-        "The init stands in copies of the loops that drive spatial iters, of "
+        "The init is in copies of the loops that drive spatial iters, of "
         "the\n"
         "same kinds. The block keeps its handle and is named X_update.\n",
     .refusals = SCH_REASONS(SCH_INIT_REASONS, SCH_R_INIT_HEIGHT,
@@ -48,7 +49,7 @@ PRIM_DEFINE(
 
 typedef struct decompose_reduction_args args;
 
-static bool change(sch_state *s, void *ud) {
+static bool decompose_reduction_rewrite(sch_state *s, void *ud) {
   args *a = ud;
   ir_program *p = s->p;
   sch_init w;
@@ -75,8 +76,8 @@ static bool fills_box(sch_state *s, ir_stmt block, ir_stmt loop, ir_region r) {
   return fills;
 }
 
-/* Where there are gaps between the results it is not seen of an init in loops
- * of its own that it has made all that the update reads. */
+/* Where there are gaps between the results it is not seen of an init in
+ * separate loops that it has made all that the update reads. */
 static bool leaves_gaps(sch_state *s, ir_stmt block, ir_stmt loop) {
   const ir_program *p = s->p;
   ir_span w = ir_blk(p, block)->writes;
@@ -92,7 +93,7 @@ static bool leaves_gaps(sch_state *s, ir_stmt block, ir_stmt loop) {
 static bool decompose_reduction_apply(sch_state *s, args *a) {
   /* A block around the update will read, too, what it writes. */
   if (ir_st(s->p, ir_scope_of(s->p, a->block))->parent)
-    return sch_change(s, change, a, a->block);
-  return sch_change_loop(s, change, a, a->loop,
-                         leaves_gaps(s, a->block, a->loop));
+    return sch_transaction(s, decompose_reduction_rewrite, a, a->block);
+  return sch_transaction_loop(s, decompose_reduction_rewrite, a, a->loop,
+                              leaves_gaps(s, a->block, a->loop));
 }

@@ -21,11 +21,11 @@ PRIM_DEFINE(
         "1. The body of the loop has at least two statements, and the\n"
         "   position is between two of them.\n"
         "2. The loop has no annotations.\n"
-        "3. Below it stand only loops and blocks, and conditions on indices.\n"
+        "3. Below it are only loops and blocks, and conditions on indices.\n"
         "4. Nothing in a later part meets, at an element that one of them\n"
         "   writes, what an earlier part does in a later iteration; and not\n"
         "   both call functions of the host's for what these do.\n"
-        "5. Loops whose iterations run at once stay free of races with\n"
+        "5. Loops whose iterations run in parallel stay free of races with\n"
         "   buffers that now live further out.\n"
         "The loop itself becomes the first part; the others are of the same\n"
         "kind.\n",
@@ -81,7 +81,7 @@ static bool writes_allow(dist *d, const arith_range *within, ir_stmt b1,
 }
 
 /* Block `b` in a part behind that of `a`: in an earlier iteration it does
- * not meet what `a` does in a later one. */
+ * not conflict with what `a` does in a later one. */
 static bool blocks_allow(dist *d, ir_stmt b, ir_stmt a) {
   if (ir_has_effects(d->s->p, a) && ir_has_effects(d->s->p, b))
     return sch_refuse(d->s, SCH_R_EFFECTS_ORDER, .s = {a, b});
@@ -152,7 +152,7 @@ static uint32_t count_body(const ir_program *p, ir_stmt loop) {
 
 /* `from` and what follows it leave their loop for a copy of it, which comes
  * next. */
-static ir_stmt cut(sch_state *s, ir_stmt loop, ir_stmt from) {
+static ir_stmt fission_cut(sch_state *s, ir_stmt loop, ir_stmt from) {
   ir_program *p = s->p;
   const ir_stmt_rec r = *ir_st(p, loop);
   ir_var v = ir_var_like(p, r.var, p->var.v[r.var].lo, p->var.v[r.var].hi);
@@ -171,7 +171,7 @@ static ir_stmt cut(sch_state *s, ir_stmt loop, ir_stmt from) {
   return part;
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool fission_rewrite(sch_state *s, void *ud) {
   struct fission_args *a = ud;
   ir_program *p = s->p;
   uint32_t n = count_body(p, a->loop), k = 1;
@@ -191,12 +191,12 @@ static bool change(sch_state *s, void *ud) {
     ir_stmt from = ir_st(p, at)->body;
     for (uint32_t skip = a->position ? i : 1; skip; skip--)
       from = ir_st(p, from)->next;
-    at = made[k++] = cut(s, at, from);
+    at = made[k++] = fission_cut(s, at, from);
   }
   a->loops = (sch_list){k, made};
   return true;
 }
 
 static bool fission_apply(sch_state *s, struct fission_args *a) {
-  return sch_change_loop(s, change, a, a->loop, true);
+  return sch_transaction_loop(s, fission_rewrite, a, a->loop, true);
 }

@@ -18,14 +18,16 @@ PRIM_DEFINE(
         "1. Each loop is the only child of the one before.\n"
         "2. The loops are serial, without annotations, and start at 0.\n"
         "3. No extent depends on another of the loops; those that are no\n"
-        "   constants are surely at least 1, and what they read, but for that\n"
+        "   constants are provably at least 1, and what they read, but for "
+        "that\n"
         "   of the first loop, nothing below changes.\n"
         "4. The product of the constant extents is at most 2^60.\n"
         "5. Bounds of loops below that depend on these loops, and domains of\n"
-        "   iters, stay in the ranges that they have, as far as can be told.\n"
+        "   iters, stay in the ranges that they have, as far as is known.\n"
         "   Where extents are no constants this may take that what is made of\n"
         "   the first loop's variable is capped by its last value in them.\n"
-        "6. Loops around and below whose iterations run at once stay free of\n"
+        "6. Loops around and below whose iterations run in parallel stay free "
+        "of\n"
         "   races, in spite of guards.\n"
         "One loop alone stays as it is.\n",
     .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_EXTENT_LARGE,
@@ -106,7 +108,7 @@ static uint32_t first_long(const ir_program *p, const struct fuse_args *a) {
 }
 
 /* Domains below that depend on the loops claim no more than they did.  What an
- * extent that is no constant is divided out of has no end that can be told,
+ * extent that is no constant is divided out of has no end that is known,
  * but the first loop has one: where it takes that, domains are given it. */
 static bool fit_domains(sch_state *s, const struct fuse_args *a, ir_stmt below,
                         const ir_var *var, const ir_expr *to) {
@@ -125,7 +127,7 @@ static bool fit_domains(sch_state *s, const struct fuse_args *a, ir_stmt below,
   return true;
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool fuse_rewrite(sch_state *s, void *ud) {
   struct fuse_args *a = ud;
   ir_program *p = s->p;
   uint32_t n = a->loops.n;
@@ -164,5 +166,5 @@ static bool fuse_apply(sch_state *s, struct fuse_args *a) {
   if (!a->loops.n) return sch_refuse(s, SCH_R_LOOPS_EMPTY);
   /* Of quotients and remainders it may not be seen any more that iterations
    * fill what they read of a buffer, which was their own then. */
-  return sch_change_loop(s, change, a, a->loops.v[0], true);
+  return sch_transaction_loop(s, fuse_rewrite, a, a->loops.v[0], true);
 }

@@ -3,10 +3,10 @@
 #include "ir/query.h"
 #include "schedule/sch.h"
 
-#define GET_BLOCK_SIG(F, S)                                           \
-  F(S, ATTR, STR, name, REQ, "the block's name")                      \
-  F(S, ATTR, STR, func_name, OPT,                                     \
-    "the function it stands in; only the one worked on can be named") \
+#define GET_BLOCK_SIG(F, S)                                       \
+  F(S, ATTR, STR, name, REQ, "the block's name")                  \
+  F(S, ATTR, STR, func_name, OPT,                                 \
+    "the function it is in; only the one worked on can be named") \
   F(S, OUT, BLOCK, block, REQ, "the block")
 
 PRIM_DEFINE(

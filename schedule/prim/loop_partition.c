@@ -35,16 +35,17 @@ PRIM_DEFINE(
         "   an iteration. There are at most 32 parts.\n"
         "4. A reduction that the loop drives starts in the first part for\n"
         "   sure: in the others some reduce iter is past its start, no\n"
-        "   spatial iter is driven, too, and the loop stands in no other\n"
+        "   spatial iter is driven, too, and the loop is in no other\n"
         "   block.\n"
         "5. Bounds of loops below that need the loop hold in each part as\n"
         "   they did, or the loop does not run there at all: it stays, of no\n"
         "   iteration.\n"
-        "6. Loops around and below whose iterations run at once stay free of\n"
+        "6. Loops around and below whose iterations run in parallel stay free "
+        "of\n"
         "   races.\n"
         "A point outside of the loop's range, or before the point before,\n"
         "makes an empty part. Conditions that always hold in a part are left\n"
-        "out of the predicates there. What stands in the loop becomes the\n"
+        "out of the predicates there. What is in the loop becomes the\n"
         "first part's, and copies of the blocks have names that end in _1,\n"
         "_2, ...; the copies of a reduction go on with it.\n",
     .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_FACTORS_EMPTY,
@@ -188,8 +189,8 @@ static bool is_driven(const ir_program *p, ir_stmt block, ir_var v,
   return false;
 }
 
-/* With v at least `from`, is some reduce iter surely past its start?  What the
- * bounds do not tell is asked of the iterations. */
+/* With v at least `from`, is some reduce iter provably past its start?  What
+ * the bounds do not determine is asked of the iterations. */
 static bool is_past_start(sch_state *s, ir_stmt block, ir_var v, ir_expr from) {
   ir_program *p = s->p;
   ir_span it = ir_blk(p, block)->iters;
@@ -289,8 +290,9 @@ static void name_blocks(sch_state *s, ir_stmt part, uint32_t k) {
   }
 }
 
-/* Copies what stands in the loop, which the first part gets in the end. */
-static void fill(sch_state *s, const args *a, ir_stmt part, uint32_t k) {
+/* Copies what is in the loop, which the first part gets in the end. */
+static void partition_fill(sch_state *s, const args *a, ir_stmt part,
+                           uint32_t k) {
   ir_program *p = s->p;
   if (!k) {
     ir_move_body(p, a->loop, part);
@@ -303,7 +305,7 @@ static void fill(sch_state *s, const args *a, ir_stmt part, uint32_t k) {
   }
 }
 
-/* Blocks that the guards of a part surely keep from running there; their
+/* Blocks that the guards of a part provably keep from running there; their
  * bindings might be outside of their domains. */
 static void rest_blocks(sch_state *s, ir_stmt part) {
   ir_program *p = s->p;
@@ -323,7 +325,7 @@ static void rest_blocks(sch_state *s, ir_stmt part) {
 }
 
 /* Loops that begin past the end of their ranges in a part run no iteration
- * there, and are told to be that short. */
+ * there, and are declared to be that short. */
 static void rest_loops(sch_state *s, ir_stmt part) {
   ir_program *p = s->p;
   for (ir_stmt l = part; (l = sch_next_outside(p, l, part));) {
@@ -348,7 +350,7 @@ static bool inner_allow(sch_state *s, const args *a, const cuts *c) {
   return true;
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool loop_partition_rewrite(sch_state *s, void *ud) {
   args *a = ud;
   ir_program *p = s->p;
   cuts c;
@@ -357,7 +359,7 @@ static bool change(sch_state *s, void *ud) {
   ir_stmt *made = arena_array(s->scratch, ir_stmt, c.n);
   ir_var old = ir_st(p, a->loop)->var;
   for (uint32_t k = 0; k < c.n; k++) made[k] = new_part(s, a, &c, k);
-  for (uint32_t k = c.n; k-- > 0;) fill(s, a, made[k], k);
+  for (uint32_t k = c.n; k-- > 0;) partition_fill(s, a, made[k], k);
   ir_replace(p, a->loop, made[0]);
   for (uint32_t k = 1; k < c.n; k++) ir_insert_after(p, made[k - 1], made[k]);
   for (uint32_t k = 1; k < c.n; k++) name_blocks(s, made[k], k);
@@ -377,5 +379,5 @@ static bool change(sch_state *s, void *ud) {
 }
 
 static bool loop_partition_apply(sch_state *s, struct loop_partition_args *a) {
-  return sch_change_loop(s, change, a, a->loop, true);
+  return sch_transaction_loop(s, loop_partition_rewrite, a, a->loop, true);
 }

@@ -17,17 +17,18 @@ PRIM_DEFINE(
     .details =
         "1. At least two loops are named, each once, all in one scope and\n"
         "   none inside another.\n"
-        "2. Up to the loop or block around all of them only loops stand\n"
+        "2. Up to the loop or block around all of them only loops are\n"
         "   around them, for each as many, with nothing beside them.\n"
         "3. These loops are serial and without annotations, and those that\n"
         "   become one have the same bounds.\n"
         "4. Where an iteration of a later nest comes to run before one of an\n"
-        "   earlier nest, neither writes what the other touches; only loops,\n"
-        "   blocks and conditions stand there, which load nothing; and they\n"
+        "   earlier nest, neither writes what the other accesses; only loops,\n"
+        "   blocks and conditions are there, which load nothing; and they\n"
         "   do not both call functions of the host's for what these do.\n"
-        "5. What stands between the nests does not depend on those that move\n"
+        "5. What is between the nests does not depend on those that move\n"
         "   before it, nor they on it.\n"
-        "6. Loops around and below whose iterations run at once stay free of\n"
+        "6. Loops around and below whose iterations run in parallel stay free "
+        "of\n"
         "   races.\n"
         "The bodies follow one another as the nests did, however the loops\n"
         "are listed. The first nest keeps its place, its loops and their\n"
@@ -50,7 +51,7 @@ typedef struct chain {
 
 typedef struct work {
   sch_state *s;
-  sch_list loops; /* as they stand in the program */
+  sch_list loops; /* as they are in the program */
   ir_stmt meet;   /* around all of them */
   uint32_t depth; /* loops of each nest */
   chain *nest;
@@ -58,7 +59,7 @@ typedef struct work {
 
 /* ---- the nests ---------------------------------------------------------- */
 
-/* The loops in the order in which they stand. */
+/* The loops in the order in which they are. */
 static bool sort_loops(work *w, sch_list named) {
   sch_state *s = w->s;
   const ir_program *p = s->p;
@@ -146,7 +147,7 @@ static sch_clash turned(const sch_clash *c) {
   return t;
 }
 
-/* Asked exactly; a's iteration is told first. */
+/* Asked exactly; a's iteration is reported first. */
 static bool never_later(dist *d, ir_stmt a, ir_stmt b, bool b_writes,
                         ir_buf buf) {
   sch_refusal *why = &d->s->refusal;
@@ -156,7 +157,7 @@ static bool never_later(dist *d, ir_stmt a, ir_stmt b, bool b_writes,
 }
 
 /* Blocks a and b, of which a runs before b: does one of them, by these
- * regions, touch what the other writes (d->n: in an earlier iteration of the
+ * regions, access what the other writes (d->n: in an earlier iteration of the
  * merged loops)?  Asked exactly where the quick rule sees it. */
 static bool regions_allow(const work *w, dist *d, sch_reason why, ir_stmt a,
                           ir_region ra, ir_stmt b, ir_region rb,
@@ -220,7 +221,8 @@ static bool check_pair(const work *w, dist *d, ir_stmt above, ir_stmt nest,
   return true;
 }
 
-/* Nest i's iteration in the refusal is told by the loops that it still has. */
+/* Nest i's iteration in the refusal is reported by the loops that it still
+ * has. */
 static bool tell_by_own(const work *w, uint32_t i) {
   const ir_program *p = w->s->p;
   sch_clash *c = &w->s->refusal.clash;
@@ -237,7 +239,7 @@ static bool is_nest_top(const work *w, ir_stmt st) {
   return false;
 }
 
-/* Nest i moves before what stands between it and the first. */
+/* Nest i moves before what is between it and the first. */
 static bool check_between(const work *w, uint32_t i) {
   sch_state *s = w->s;
   const ir_program *p = s->p;
@@ -255,7 +257,7 @@ static bool check_between(const work *w, uint32_t i) {
   return true;
 }
 
-static bool check_order(const work *w, uint32_t i) {
+static bool merge_check_order(const work *w, uint32_t i) {
   sch_state *s = w->s;
   const ir_program *p = s->p;
   ir_var *var = arena_array(s->scratch, ir_var, w->depth);
@@ -272,7 +274,7 @@ static bool check_order(const work *w, uint32_t i) {
 
 /* ---- the change --------------------------------------------------------- */
 
-static bool change(sch_state *s, void *ud) {
+static bool merge_rewrite(sch_state *s, void *ud) {
   struct merge_args *a = ud;
   ir_program *p = s->p;
   work w = {.s = s};
@@ -281,7 +283,8 @@ static bool change(sch_state *s, void *ud) {
   for (uint32_t i = 0; i < w.loops.n; i++)
     if (!find_nest(&w, i)) return false;
   for (uint32_t i = 1; i < w.loops.n; i++)
-    if (!share_variables(&w, i) || !check_between(&w, i) || !check_order(&w, i))
+    if (!share_variables(&w, i) || !check_between(&w, i) ||
+        !merge_check_order(&w, i))
       return false;
   for (uint32_t i = 1; i < w.loops.n; i++) {
     ir_stmt top = w.nest[i].v[0];
@@ -294,5 +297,6 @@ static bool change(sch_state *s, void *ud) {
 }
 
 static bool merge_apply(sch_state *s, struct merge_args *a) {
-  return sch_try(s, change, a, a->loops.n ? a->loops.v[0] : 0);
+  return sch_transaction_rollback(s, merge_rewrite, a,
+                                  a->loops.n ? a->loops.v[0] : 0);
 }

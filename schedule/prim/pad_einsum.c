@@ -25,7 +25,7 @@ PRIM_DEFINE(
         "1. There is one number an iter, at least 1.\n"
         "2. The block is complete or a reduction, and writes each element\n"
         "   once.\n"
-        "3. Each iter is a loop of its own, in their order, over all of its\n"
+        "3. Each iter is a separate loop, in their order, over all of its\n"
         "   domain, with nothing beside them, at least once; those that are\n"
         "   padded are serial, start at 0 and have an extent that is "
         "constant\n"
@@ -35,7 +35,8 @@ PRIM_DEFINE(
         "5. Where an index uses a padded iter it is that iter, and the other\n"
         "   indices of the same access are other iters, whose domains no loop\n"
         "   of the nest changes, or constants. All that are padded and\n"
-        "   spatial tell where the result goes, and none that is reduced.\n"
+        "   spatial determine where the result goes, and none that is "
+        "reduced.\n"
         "6. What is padded along a reduce iter adds nothing: a sum of\n"
         "   products is padded with 0, a product with 1, and minima, maxima,\n"
         "   any and all of single values with what is greatest, least, false\n"
@@ -43,9 +44,9 @@ PRIM_DEFINE(
         "   since 0 times an infinity is not 0; of integers one. What the\n"
         "   reduction begins with may be anything.\n"
         "7. The new extents stay below 2^60.\n"
-        "8. Loops whose iterations run at once stay free of races.\n"
+        "8. Loops whose iterations run in parallel stay free of races.\n"
         "The copy of a buffer A is named A_pad, as is the block that makes\n"
-        "it; it stands before the nest of the block, and C_pad is copied\n"
+        "it; it precedes the nest of the block, and C_pad is copied\n"
         "behind.\n",
     .refusals = SCH_REASONS(
         SCH_R_BLOCK_IS_ROOT, SCH_R_BLOCK_NOT_COMPLETE, SCH_R_BODY_NOT_STORE,
@@ -90,7 +91,7 @@ static ir_iter iter_at(const work *w, uint32_t k) {
 }
 
 /* Which iter the expression is; niters: none. */
-static uint32_t iter_of(const work *w, ir_expr e) {
+static uint32_t einsum_iter_of(const work *w, ir_expr e) {
   const ir_program *p = w->s->p;
   uint32_t k = 0;
   while (k < w->loops.n && ir_ref(p, iter_at(w, k).var) != e) k++;
@@ -113,7 +114,7 @@ static bool check_numbers(work *w, sch_ints padding) {
 }
 
 /* The loops are the iters, over their whole domains. */
-static bool check_loops(work *w) {
+static bool einsum_check_loops(work *w) {
   sch_state *s = w->s;
   const ir_program *p = s->p;
   w->loops = sch_loops_of(s, w->block);
@@ -202,7 +203,7 @@ typedef struct look {
   bool chooses;
 } look;
 
-static void note(const ir_program *p, ir_expr e, void *ud) {
+static void einsum_note(const ir_program *p, ir_expr e, void *ud) {
   look *l = ud;
   const ir_node *n = ir_at(p, e);
   l->chooses |=
@@ -216,7 +217,7 @@ static bool uses_padded(const work *w, ir_expr e) {
   return false;
 }
 
-/* No loop of the nest tells where iter k runs: the copies stand outside. */
+/* No loop of the nest determines where iter k runs: the copies are outside. */
 static bool is_same_everywhere(const work *w, uint32_t k) {
   const ir_program *p = w->s->p;
   const ir_iter it = iter_at(w, k);
@@ -235,7 +236,7 @@ static bool check_operand(work *w, operand *o) {
   int64_t unused;
   bool plain = true;
   for (uint32_t d = 0; d < o->n; d++) {
-    uint32_t k = iter_of(w, o->idx[d]);
+    uint32_t k = einsum_iter_of(w, o->idx[d]);
     o->padded |= uses_padded(w, o->idx[d]);
     if (k == w->loops.n) {
       plain &= ir_const_int(p, o->idx[d], &unused);
@@ -248,7 +249,7 @@ static bool check_operand(work *w, operand *o) {
          sch_refuse(s, SCH_R_EINSUM_ACCESS, .s = {w->block}, .buf = o->buf);
 }
 
-/* Does one of the indices tell iter k? */
+/* Does one of the indices determine iter k? */
 static bool is_told(const work *w, const operand *o, uint32_t k) {
   for (uint32_t d = 0; d < o->n; d++)
     if (o->idx[d] == ir_ref(w->s->p, iter_at(w, k).var)) return true;
@@ -277,8 +278,8 @@ static bool check_accesses(work *w) {
   look l = {w, false};
   add_operand(w, w->def.buf, w->def.n, w->def.idx);
   if (init) add_operand(w, w->init.buf, w->init.n, w->init.idx);
-  ir_visit(p, s->scratch, w->def.value, note, &l);
-  if (init) ir_visit(p, s->scratch, w->init.value, note, &l);
+  ir_visit(p, s->scratch, w->def.value, einsum_note, &l);
+  if (init) ir_visit(p, s->scratch, w->init.value, einsum_note, &l);
   if (l.chooses) return sch_refuse(s, SCH_R_EINSUM_CHOOSES, .s = {w->block});
   for (uint32_t i = 0; i < w->nop; i++) {
     operand *o = &w->op[i];
@@ -402,7 +403,7 @@ static bool find_shape(const work *w, const operand *o, ir_expr *shape) {
   ir_program *p = w->s->p;
   int64_t size = 1, extent;
   for (uint32_t d = 0; d < o->n; d++) {
-    uint32_t k = iter_of(w, o->idx[d]);
+    uint32_t k = einsum_iter_of(w, o->idx[d]);
     bool padded = k < w->loops.n && w->to[k];
     shape[d] = padded ? w->to[k] : ir_dim(p, o->buf, d);
     if (ir_const_int(p, shape[d], &extent) &&
@@ -448,7 +449,7 @@ static void make_copy(work *w, const operand *o, ir_expr fill, bool back,
   ir_stmt copy =
       ir_block_new(p, ir_fresh_block_name(p, p->buf.v[o->made].name));
   for (uint32_t d = 0; d < o->n; d++) {
-    uint32_t k = iter_of(w, o->idx[d]);
+    uint32_t k = einsum_iter_of(w, o->idx[d]);
     bool loops = k < w->loops.n, more = loops && w->to[k] && !back;
     ir_expr lo = loops ? iter_at(w, k).lo : o->idx[d];
     ir_expr old = loops ? iter_at(w, k).extent : ir_index(p, 1);
@@ -543,19 +544,19 @@ static void use_copies(work *w) {
   }
 }
 
-static bool check(work *w, sch_ints padding) {
+static bool einsum_check(work *w, sch_ints padding) {
   return sch_check_alone(w->s, w->scope, w->block) &&
-         check_numbers(w, padding) && check_loops(w) &&
+         check_numbers(w, padding) && einsum_check_loops(w) &&
          find_extents(w, padding) &&
          sch_check_movable(w->s, w->scope, w->block) && find_body(w) &&
          check_accesses(w) && check_neutral(w) && check_sizes(w);
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool pad_einsum_rewrite(sch_state *s, void *ud) {
   const args *a = ud;
   ir_program *p = s->p;
   work w = {.s = s, .block = a->block, .scope = ir_scope_of(p, a->block)};
-  if (!check(&w, a->padding)) return false;
+  if (!einsum_check(&w, a->padding)) return false;
   if (!pads_any(&w)) return true;
   ir_stmt top = w.loops.v[0], next = ir_st(p, top)->next;
   make_buffers(&w);
@@ -573,5 +574,5 @@ static bool change(sch_state *s, void *ud) {
 }
 
 static bool pad_einsum_apply(sch_state *s, args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, pad_einsum_rewrite, a, a->block);
 }

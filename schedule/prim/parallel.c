@@ -10,10 +10,10 @@ PRIM_DEFINE(
     .rewrite = "for i in e: S   ->   parallel i in e: S",
     .details =
         "1. The iters that the loop drives, in all blocks below, are spatial.\n"
-        "2. No two iterations meet at an element that one of them writes, but\n"
-        "   in buffers that each iteration has for its own; nor do bounds and\n"
+        "2. No two iterations conflict on an element, but\n"
+        "   in buffers private to an iteration; nor do bounds and\n"
         "   predicates read what other iterations write.\n"
-        "3. Below it stand only loops and blocks, and conditions on indices.\n"
+        "3. Below it are only loops and blocks, and conditions on indices.\n"
         "A loop of one iteration may always be parallel.\n",
     .refusals = SCH_REASONS(SCH_RACE_REASONS),
     .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"

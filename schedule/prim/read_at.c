@@ -21,17 +21,17 @@ PRIM_DEFINE(
     .details =
         "1. The operand names a buffer that the block reads.\n"
         "2. The storage scope is known.\n"
-        "3. The loop stands around the block, both in a scope of loops and\n"
+        "3. The loop is around the block, both in a scope of loops and\n"
         "   blocks, and none of them matches the buffer to another.\n"
         "4. No block under the loop writes the buffer but before the child\n"
         "   of the loop in which it is first read.\n"
         "5. What the blocks under the loop read in one iteration lies in a\n"
         "   box of constant size. Of a buffer that is not given by the\n"
         "   caller some block has made all of that box before.\n"
-        "6. Loops whose iterations run at once stay free of races.\n"
+        "6. Loops whose iterations run in parallel stay free of races.\n"
         "The copy of a buffer A in scope \"local\" is named A_local, as is\n"
         "the block that makes it, before the first child of the loop that\n"
-        "reads A. The loops over the box stand in that block, and its\n"
+        "reads A. The loops over the box are in that block, and its\n"
         "annotation auto_copy = 1 leaves it to lowering how to copy. Others\n"
         "say more: vector_bytes, how many bytes to move at once;\n"
         "local_stage = 1, to load all into registers first;\n"
@@ -45,12 +45,12 @@ PRIM_DEFINE(
                "local copy = sch:read_at(i, b, 0, \"local\")\n"
                "sch:annotate(copy, \"vector_bytes\", 16)\n");
 
-static bool change(sch_state *s, void *ud) {
+static bool read_at_rewrite(sch_state *s, void *ud) {
   struct read_at_args *a = ud;
   return sch_auto_copy(s, a->loop, a->block, a->read_buffer_index, false,
                        a->storage_scope, &a->cached);
 }
 
 static bool read_at_apply(sch_state *s, struct read_at_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, read_at_rewrite, a, a->block);
 }

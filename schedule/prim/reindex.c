@@ -23,7 +23,8 @@ PRIM_DEFINE(
         "   of them matches the buffer to another; the block holds no\n"
         "   others.\n"
         "3. The block accesses the buffer at one place, which its iters\n"
-        "   alone tell. What it reads it does not write, and it writes under\n"
+        "   alone determine. What it reads it does not write, and it writes "
+        "under\n"
         "   no condition of its own.\n"
         "4. A buffer that is read is written by at most one block of the\n"
         "   scope, which is then not given by the caller, and which writes\n"
@@ -32,20 +33,20 @@ PRIM_DEFINE(
         "   only writer, writes no element twice, and its instances that\n"
         "   run are known.\n"
         "6. The iters that the place is made of have constant domains, or\n"
-        "   such as sizes alone tell.\n"
+        "   such as sizes alone determine.\n"
         "7. In a block other than the outermost, where the buffer has not\n"
-        "   its home: no block of it writes a buffer that is read.\n"
-        "8. Loops whose iterations run at once stay free of races.\n"
+        "   its lifetime scope: no block of it writes a buffer that is read.\n"
+        "8. Loops whose iterations run in parallel stay free of races.\n"
         "The copy of A is named A_reindex, as is the block that makes it,\n"
         "and has a dimension for each iter of the place, in their order. It\n"
-        "stands where cache_read or cache_write would put it.\n",
+        "is where cache_read or cache_write would put it.\n",
     .refusals = SCH_REASONS(SCH_REMAP_REASONS, SCH_R_BUFFER_LIVE_IN,
                             SCH_BUFFER_REASONS),
     .example = "local b = sch:get_block(\"C\")\n"
                "local back = sch:reindex(b, { \"write\", 0 })\n"
                "local there = sch:reindex(b, { \"read\", 0 })\n");
 
-static bool change(sch_state *s, void *ud) {
+static bool reindex_rewrite(sch_state *s, void *ud) {
   struct reindex_args *a = ud;
   sch_remap m;
   ir_buf buf;
@@ -61,5 +62,5 @@ static bool change(sch_state *s, void *ud) {
 }
 
 static bool reindex_apply(sch_state *s, struct reindex_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, reindex_rewrite, a, a->block);
 }

@@ -27,8 +27,8 @@ PRIM_DEFINE(
         "   of them matches the buffer to another; the block holds no\n"
         "   others.\n"
         "3. The block reads the buffer at one place, which its iters alone\n"
-        "   tell, and does not write it; the domains of these iters are\n"
-        "   constant, or sizes alone tell them.\n"
+        "   determine, and does not write it; the domains of these iters are\n"
+        "   constant, or sizes alone determine them.\n"
         "4. The map has a parameter for each iter of the block and at least\n"
         "   one result, all from 0 on. It is made of the iters that the\n"
         "   place is made of, and takes no two values of them to the same\n"
@@ -36,8 +36,8 @@ PRIM_DEFINE(
         "5. At most one block of the scope writes the buffer, which is then\n"
         "   not given by the caller, and writes all of a box.\n"
         "6. In a block other than the outermost, where the buffer has not\n"
-        "   its home: no block of it writes the buffer.\n"
-        "7. Loops whose iterations run at once stay free of races.\n"
+        "   its lifetime scope: no block of it writes the buffer.\n"
+        "7. Loops whose iterations run in parallel stay free of races.\n"
         "The copy of A in scope \"local\" is named A_local, as is the block\n"
         "that makes it where cache_read would, and is as long in each\n"
         "dimension as the greatest result.\n",
@@ -47,7 +47,7 @@ PRIM_DEFINE(
                "local there = sch:reindex_cache_read(b, 0, \"local\",\n"
                "  function(i, j, k) return k, i end)\n");
 
-static bool change(sch_state *s, void *ud) {
+static bool reindex_cache_read_rewrite(sch_state *s, void *ud) {
   struct reindex_cache_read_args *a = ud;
   return sch_remap_cache(s, a->block, a->read_buffer_index, false,
                          a->storage_scope, &a->index_map, &a->cached);
@@ -55,5 +55,5 @@ static bool change(sch_state *s, void *ud) {
 
 static bool reindex_cache_read_apply(sch_state *s,
                                      struct reindex_cache_read_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, reindex_cache_read_rewrite, a, a->block);
 }

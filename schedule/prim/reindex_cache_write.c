@@ -15,7 +15,7 @@
 
 PRIM_DEFINE(
     reindex_cache_write, REINDEX_CACHE_WRITE_SIG,
-    .summary = "Let a block write a buffer of its own that is indexed by a "
+    .summary = "Let a block write a new buffer that is indexed by a "
                "map of its iters, and copy that.",
     .rewrite = "C[i, j] += A[i, k]   ->   "
                "C_local[j, i] += A[i, k]; C[i, j] = C_local[j, i]",
@@ -27,8 +27,10 @@ PRIM_DEFINE(
         "   of them matches the buffer to another; the block holds no\n"
         "   others.\n"
         "3. The block accesses the buffer at one place, which its spatial\n"
-        "   iters alone tell, and stores under no condition of its own; the\n"
-        "   domains of these iters are constant, or sizes alone tell them.\n"
+        "   iters alone determine, and stores under no condition of its own; "
+        "the\n"
+        "   domains of these iters are constant, or sizes alone determine "
+        "them.\n"
         "4. The map has a parameter for each iter of the block and at least\n"
         "   one result, all from 0 on. It is made of the iters that the\n"
         "   place is made of, and takes no two values of them to the same\n"
@@ -36,7 +38,7 @@ PRIM_DEFINE(
         "5. The block is complete or a reduction, the only writer of the\n"
         "   buffer, which is not given by the caller, writes no element\n"
         "   twice, and its instances that run are known.\n"
-        "6. Loops whose iterations run at once stay free of races.\n"
+        "6. Loops whose iterations run in parallel stay free of races.\n"
         "The new buffer of C in scope \"local\" is named C_local, as is the\n"
         "block that copies it to C where cache_write would, and is as long\n"
         "in each dimension as the greatest result.\n",
@@ -46,7 +48,7 @@ PRIM_DEFINE(
                "local back = sch:reindex_cache_write(b, 0, \"local\",\n"
                "  function(i, j, k) return j, i end)\n");
 
-static bool change(sch_state *s, void *ud) {
+static bool reindex_cache_write_rewrite(sch_state *s, void *ud) {
   struct reindex_cache_write_args *a = ud;
   return sch_remap_cache(s, a->block, a->write_buffer_index, true,
                          a->storage_scope, &a->index_map, &a->cached);
@@ -54,5 +56,5 @@ static bool change(sch_state *s, void *ud) {
 
 static bool reindex_cache_write_apply(sch_state *s,
                                       struct reindex_cache_write_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, reindex_cache_write_rewrite, a, a->block);
 }

@@ -13,22 +13,23 @@ PRIM_DEFINE(
     .summary = "Put loops of one nest into another order.",
     .rewrite = "for i: for j: S   ->   for j: for i: S",
     .details =
-        "1. Each loop is named once, and all stand in one nest: each is "
+        "1. Each loop is named once, and all are in one nest: each is "
         "inside\n"
         "   another of them, with nothing beside it on the way.\n"
-        "2. A loop that comes to stand outside of one that its bounds need "
+        "2. A loop that comes to be outside of one that its bounds need "
         "runs\n"
         "   through all that they could be, and blocks are guarded; those\n"
-        "   bounds can be told and read nothing, no block has an init, and no\n"
+        "   bounds is known and read nothing, no block has an init, and no\n"
         "   other bounds need that loop.\n"
         "3. Iterations that change places do not depend on each other: those\n"
         "   of a reduction may run in any order, but none changes places with\n"
-        "   the one that initialises its result; loops that drive an ordered\n"
+        "   the one that initializes its result; loops that drive an ordered\n"
         "   iter, or a reduce iter of what is no sum, product, minimum,\n"
         "   maximum or the like, keep their order; what one block makes for\n"
         "   another, or for itself, is made before it is used.\n"
-        "4. A parallel, vectorized or thread-bound loop that comes to stand\n"
-        "   further out is still one whose iterations may run at once; and so\n"
+        "4. A parallel, vectorized or thread-bound loop that comes to be\n"
+        "   further out is still one whose iterations may run in parallel; and "
+        "so\n"
         "   are those around and below, in spite of guards.\n"
         "5. Bounds and predicates read nothing that the nest changes.\n"
         "Loops that are not named keep their places; one loop, or an empty\n"
@@ -94,8 +95,8 @@ static bool find_chain(sch_state *s, sch_list l, sch_list *out) {
   return true;
 }
 
-/* New bounds of a loop that its old ones do not allow where it comes to
- * stand; e 0: the old ones stay. */
+/* New bounds of a loop that its old ones do not allow where it comes to be;
+ * e 0: the old ones stay. */
 typedef struct wider {
   ir_expr lo, extent;
 } wider;
@@ -107,8 +108,8 @@ static bool needs(const ir_program *p, const ir_stmt_rec *r, ir_stmt loop) {
 
 /* The least start and the greatest end of next[k], while the loops inside it
  * run. */
-static bool widen(sch_state *s, sch_list chain, const ir_stmt *next, uint32_t k,
-                  ir_stmt inner, wider *out) {
+static bool reorder_widen(sch_state *s, sch_list chain, const ir_stmt *next,
+                          uint32_t k, ir_stmt inner, wider *out) {
   ir_program *p = s->p;
   const ir_stmt_rec r = *ir_st(p, next[k]);
   uint32_t n = 0;
@@ -145,7 +146,7 @@ static ir_stmt dependent(const ir_program *p, ir_stmt top, ir_stmt loop) {
   return 0;
 }
 
-/* Where the bounds of next[k] need a loop that comes to stand inside, others
+/* Where the bounds of next[k] need a loop that comes to be inside, others
  * are found. */
 static bool bounds_allow(sch_state *s, sch_list chain, const ir_stmt *next,
                          wider *wide) {
@@ -162,7 +163,7 @@ static bool bounds_allow(sch_state *s, sch_list chain, const ir_stmt *next,
           return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {other, next[k]});
         if (any_init(p, chain.v[0]))
           return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {next[k], next[j]});
-        if (!widen(s, chain, next, k, next[j], &wide[k])) return false;
+        if (!reorder_widen(s, chain, next, k, next[j], &wide[k])) return false;
         break;
       }
   }
@@ -187,7 +188,7 @@ static void set_bounds(sch_state *s, ir_stmt loop, wider to) {
   p->var.v[v].owner = loop;
 }
 
-/* Loops whose iterations run at once must still be free to. */
+/* Loops whose iterations run in parallel must still be free to. */
 static bool kinds_allow(sch_state *s, sch_list chain, const ir_stmt *next) {
   const ir_program *p = s->p;
   ir_stmt *inner = arena_array(s->scratch, ir_stmt, chain.n);
@@ -215,7 +216,7 @@ static void relink(ir_program *p, sch_list chain, const ir_stmt *next) {
   for (uint32_t k = 1; k < n; k++) ir_append(p, next[k - 1], next[k]);
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool reorder_rewrite(sch_state *s, void *ud) {
   sch_list l = ((struct reorder_args *)ud)->ordered_loops, chain;
   if (!find_chain(s, l, &chain)) return false;
   ir_stmt *next = arena_array(s->scratch, ir_stmt, chain.n);
@@ -233,7 +234,7 @@ static bool change(sch_state *s, void *ud) {
   return true;
 }
 
-/* Loops that come to stand inside a thread loop may lose buffers that were
+/* Loops that come to be inside a thread loop may lose buffers that were
  * their iterations' own; and those whose bounds are no constants may need
  * guards. */
 static bool must_ask(const ir_program *p, sch_list l) {
@@ -249,5 +250,6 @@ static bool must_ask(const ir_program *p, sch_list l) {
 
 static bool reorder_apply(sch_state *s, struct reorder_args *a) {
   sch_list l = a->ordered_loops;
-  return !l.n || sch_change_loop(s, change, a, l.v[0], must_ask(s->p, l));
+  return !l.n ||
+         sch_transaction_loop(s, reorder_rewrite, a, l.v[0], must_ask(s->p, l));
 }

@@ -23,7 +23,7 @@ PRIM_DEFINE(
     .rewrite = "for i_0: for i_1: B[.] = f(A[.]); for i: C[i] = g(B[i])   ->   "
                "for i_0: { for i_1: B[.] = f(A[.]); for ax0: C[.] = g(B[.]) }",
     .details =
-        "1. Block and loop stand in one scope, of loops and blocks as far as\n"
+        "1. Block and loop are in one scope, of loops and blocks as far as\n"
         "   it shares buffers with the block; the loop\n"
         "   is not around the block, and runs before it. The domains of the "
         "block's\n"
@@ -32,7 +32,7 @@ PRIM_DEFINE(
         "   keep its order, the only writer of what it writes, no element\n"
         "   written by two of its instances, and no point reduced twice,\n"
         "   unless that is started again.\n"
-        "3. Some producer stands under the loop; the others run before it,\n"
+        "3. Some producer is under the loop; the others run before it,\n"
         "   and none between the new place and the old makes what is read.\n"
         "4. At the new place the producers have finished, in the same\n"
         "   iteration, all that the block reads there: no reduction goes on\n"
@@ -43,10 +43,10 @@ PRIM_DEFINE(
         "   reads, as of a stencil, that runs where the last of it is made;\n"
         "   a reduction, all of which it would have to be, cannot be moved.\n"
         "   So does an instance that would run in several iterations, as one\n"
-        "   that reads row 0 under a loop over rows, if that can be told.\n"
+        "   that reads row 0 under a loop over rows, if that is known.\n"
         "6. Nothing that runs between the places reads elements that the\n"
         "   block has written by then.\n"
-        "7. Loops whose iterations run at once stay free of races.\n"
+        "7. Loops whose iterations run in parallel stay free of races.\n"
         "New loops are called ax0, ax1, ...; where a tile overhangs the\n"
         "domain the block gets a predicate. With the inline mark the block\n"
         "is inlined into its producer; with the root mark nothing happens.\n",
@@ -70,7 +70,7 @@ typedef struct producer {
 
 /* A block under the move's `to` that reads what the moved block writes, or
  * that writes what it reads and in each iteration comes after the new place:
- * it must do so before, or not meet it at all. */
+ * it must do so before, or not conflict with it at all. */
 typedef struct other {
   ir_stmt block;
   bool reads, behind;
@@ -79,7 +79,7 @@ typedef struct other {
 typedef struct plan {
   sch_move m;
   sch_span *span, *old;
-  sch_span *wide; /* what all producers together tell, at most */
+  sch_span *wide; /* what all producers together determine, at most */
   sch_nest nest;
   producer *producer;
   other *other;
@@ -112,7 +112,8 @@ static void note_last(ir_program *p, plan *pl, ir_region used, ir_expr *box) {
   pl->made = box;
 }
 
-/* Producer f under the loop: its tile tells which instances to run there. */
+/* Producer f under the loop: its tile determines which instances to run
+ * there. */
 static void follow(sch_state *s, plan *pl, producer *f) {
   ir_program *p = s->p;
   ir_stmt block = pl->m.block, q = f->block;
@@ -146,7 +147,7 @@ static void follow(sch_state *s, plan *pl, producer *f) {
 }
 
 /* Block q, of which the caller has refused that it runs between the new place
- * and the old, does no harm: nothing that both access, as far as can be told
+ * and the old, does no harm: nothing that both access, as far as is known
  * before the nest is known. */
 static bool add_other(sch_state *s, plan *pl, ir_stmt q, bool reads) {
   const ir_program *p = s->p;
@@ -279,7 +280,7 @@ static bool new_box(sch_state *s, const plan *pl, ir_region r, ir_expr *min,
   return true;
 }
 
-/* Producer q surely writes the part of [min, max] that is in the buffer,
+/* Producer q must write the part of [min, max] that is in the buffer,
  * where `given` holds. */
 static bool covers(sch_state *s, const producer *q, ir_buf buf,
                    const ir_expr *min, const ir_expr *max, ir_expr given) {
@@ -444,7 +445,7 @@ static bool check_nest(sch_state *s, plan *pl, sch_span *span, bool units) {
   return check_inputs(s, pl) && check_others(s, pl) && check_partition(s, pl);
 }
 
-/* An end is in the box, or the box bounds the iters that tell it: the nest
+/* An end is in the box, or the box bounds the iters that determine it: the nest
  * need not go through all instances to find those that it runs. */
 static bool is_bounded(sch_state *s, const plan *pl, ir_expr end, uint32_t d,
                        const sch_span *span) {
@@ -483,7 +484,7 @@ static bool check_latest(sch_state *s, plan *pl, bool units) {
 
 /* The nest runs instances again and again, and one that runs each where the
  * last of what it reads is made will not: that one takes its place. */
-static void settle(sch_state *s, plan *pl, bool units) {
+static void reverse_at_settle(sch_state *s, plan *pl, bool units) {
   plan was = *pl;
   sch_clash left;
   ir_mark mark = ir_get_mark(s->p);
@@ -513,12 +514,13 @@ static bool find_nest(sch_state *s, plan *pl, bool units) {
 
 static bool check_nests(sch_state *s, plan *pl, bool units) {
   if (!find_nest(s, pl, units)) return false;
-  settle(s, pl, units);
+  reverse_at_settle(s, pl, units);
   return true;
 }
 
-static bool check(sch_state *s, plan *pl, ir_stmt block, ir_stmt loop,
-                  bool preserve_unit_loops, int64_t index) {
+static bool reverse_at_check(sch_state *s, plan *pl, ir_stmt block,
+                             ir_stmt loop, bool preserve_unit_loops,
+                             int64_t index) {
   ir_program *p = s->p;
   *pl = (plan){0};
   if (!sch_move_init(s, &pl->m, block, loop)) return false;
@@ -543,13 +545,15 @@ static bool check(sch_state *s, plan *pl, ir_stmt block, ir_stmt loop,
 static bool may_move(sch_state *s, void *ud) {
   const struct reverse_compute_at_args *a = ud;
   plan pl;
-  return check(s, &pl, a->block, a->loop, a->preserve_unit_loops, a->index);
+  return reverse_at_check(s, &pl, a->block, a->loop, a->preserve_unit_loops,
+                          a->index);
 }
 
 static bool move(sch_state *s, void *ud) {
   const struct reverse_compute_at_args *a = ud;
   plan pl;
-  if (!check(s, &pl, a->block, a->loop, a->preserve_unit_loops, a->index))
+  if (!reverse_at_check(s, &pl, a->block, a->loop, a->preserve_unit_loops,
+                        a->index))
     return false;
   sch_nest_place(s->p, a->block, &pl.nest, a->loop, pl.position);
   return true;
@@ -562,12 +566,12 @@ bool sch_can_reverse_compute_at(sch_state *s, ir_stmt block, ir_stmt loop,
                                       .index = -1,
                                       .preserve_unit_loops =
                                           preserve_unit_loops};
-  return sch_rehearse(s, may_move, move, &a, block);
+  return sch_transaction_dry_run(s, may_move, move, &a, block);
 }
 
 static bool reverse_compute_at_apply(sch_state *s,
                                      struct reverse_compute_at_args *a) {
   if (a->loop == SCH_ROOT_MARK) return true;
   if (a->loop == SCH_INLINE_MARK) return sch_reverse_inline(s, a->block);
-  return sch_change(s, move, a, a->block);
+  return sch_transaction(s, move, a, a->block);
 }

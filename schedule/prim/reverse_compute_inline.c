@@ -27,7 +27,7 @@ PRIM_DEFINE(
         "   store, into one buffer, which is local to the scope and read by\n"
         "   this block only. Into a reduction only a plain copy can be\n"
         "   folded. In a block that copies on its own (read_at, write_at)\n"
-        "   loops may stand around the store; this block then needs all that\n"
+        "   loops may be around the store; this block then needs all that\n"
         "   they store to, and stores that to a box.\n"
         "5. All loads of that buffer have the same indices, which can be\n"
         "   solved for the block's iters; it is not read through a matched\n"
@@ -36,7 +36,7 @@ PRIM_DEFINE(
         "   or changes what it reads.\n"
         "7. Each instance of the block has one of the producer; where the\n"
         "   producer has more, it gets a predicate.\n"
-        "8. Loops whose iterations run at once stay free of races.\n"
+        "8. Loops whose iterations run in parallel stay free of races.\n"
         "The buffer is gone afterwards; the producer keeps its name.\n",
     .refusals = SCH_REASONS(SCH_REVERSE_INLINE_REASONS),
     .example = "sch:reverse_compute_inline(sch:get_block(\"D\"))\n");
@@ -133,7 +133,7 @@ typedef struct loads {
   bool found, differ;
 } loads;
 
-static void note_load(const ir_program *p, ir_expr e, void *ud) {
+static void reverse_inline_note_load(const ir_program *p, ir_expr e, void *ud) {
   loads *l = ud;
   const ir_node *x = ir_at(p, e);
   if (x->op != IR_LOAD || x->a != l->buf) return;
@@ -148,9 +148,9 @@ static loads find_loads(sch_state *s, const sch_def *d, ir_buf buf) {
   const ir_program *p = s->p;
   uint32_t n = ir_ndim(p, buf);
   loads l = {.buf = buf, .n = n, .idx = arena_array(s->scratch, ir_expr, n)};
-  ir_visit(p, s->scratch, d->value, note_load, &l);
+  ir_visit(p, s->scratch, d->value, reverse_inline_note_load, &l);
   for (uint32_t i = 0; i < d->n; i++)
-    ir_visit(p, s->scratch, d->idx[i], note_load, &l);
+    ir_visit(p, s->scratch, d->idx[i], reverse_inline_note_load, &l);
   return l;
 }
 
@@ -203,7 +203,7 @@ static bool check_between(sch_state *s, const plan *pl, ir_stmt q, bool reads) {
 
 /* Nobody between, or together with one of the two, minds that the block runs
  * when its producer does. */
-static bool check_order(sch_state *s, const plan *pl) {
+static bool reverse_inline_check_order(sch_state *s, const plan *pl) {
   const ir_program *p = s->p;
   bool between = false, past = false;
   for (ir_stmt q = pl->meet; (q = sch_next_child(p, q, pl->meet));) {
@@ -294,7 +294,7 @@ static void add_cond(ir_program *p, ir_expr *cond, ir_expr c) {
 }
 
 /* In every iteration of meet the block used the same part of its domain. */
-static bool is_fixed(const ir_program *p, sch_span old) {
+static bool reverse_inline_is_fixed(const ir_program *p, sch_span old) {
   return old.extent > 0 && ir_at(p, old.min)->op == IR_INT;
 }
 
@@ -307,11 +307,11 @@ static ir_expr within(ir_program *p, ir_expr u, sch_span old) {
 static void add_fixed(const sch_state *s, plan *pl) {
   ir_program *p = s->p;
   for (uint32_t k = 0; k < ir_blk(p, pl->block)->iters.n; k++)
-    if (is_fixed(p, pl->old[k]))
+    if (reverse_inline_is_fixed(p, pl->old[k]))
       add_cond(p, &pl->cond, within(p, pl->iter[k], pl->old[k]));
 }
 
-/* e speaks of a loop that stands in the producer. */
+/* e speaks of a loop that is in the producer. */
 static bool is_inner(const ir_program *p, const plan *pl, ir_expr e) {
   for (ir_stmt a = pl->made.store; a != pl->producer; a = ir_st(p, a)->parent)
     if (ir_is_loop(p, a) && ir_uses_var(p, e, ir_st(p, a)->var)) return true;
@@ -369,8 +369,9 @@ static bool check_nest(sch_state *s, plan *pl) {
   bool ok = true;
   if (ir_st(p, pl->made.store)->parent == pl->producer) return true;
   for (uint32_t k = 0; k < ir_blk(p, pl->block)->iters.n; k++)
-    ok = ok && (pl->old[k].extent <= 0 || is_fixed(p, pl->old[k]) ||
-                !is_inner(p, pl, pl->iter[k]));
+    ok = ok &&
+         (pl->old[k].extent <= 0 || reverse_inline_is_fixed(p, pl->old[k]) ||
+          !is_inner(p, pl, pl->iter[k]));
   pl->cond = 0;
   if (cond) split_cond(p, pl, cond);
   ir_expr *idx = new_place(s, pl);
@@ -387,7 +388,8 @@ static bool check_nest(sch_state *s, plan *pl) {
  * the block had in this iteration of meet; 0: it always is. */
 static ir_expr in_old(sch_state *s, const plan *pl, uint32_t k) {
   ir_expr u = pl->iter[k];
-  if (pl->old[k].extent <= 0 || is_fixed(s->p, pl->old[k])) return 0;
+  if (pl->old[k].extent <= 0 || reverse_inline_is_fixed(s->p, pl->old[k]))
+    return 0;
   ir_bind_iters(s->p, s->scratch, pl->producer, 1, &u);
   ir_expr cond = within(s->p, u, pl->old[k]);
   return ir_is_const(s->p, cond, 1) ? 0 : cond;
@@ -404,7 +406,7 @@ static bool check_steps(sch_state *s, const plan *pl) {
          sch_steps_stay(s, pl->producer, sch_loops_of(s, pl->to), pl->block);
 }
 
-static bool check(sch_state *s, const pair *of, plan *pl) {
+static bool reverse_inline_check(sch_state *s, const pair *of, plan *pl) {
   const ir_program *p = s->p;
   *pl = (plan){.block = of->block,
                .scope = ir_scope_of(p, of->block),
@@ -412,7 +414,8 @@ static bool check(sch_state *s, const pair *of, plan *pl) {
   if (!check_block(s, pl) || !check_producer(s, pl) || !solve(s, pl))
     return false;
   if (sch_has_init(p, pl->producer) && !check_reduction(s, pl)) return false;
-  if (!check_order(s, pl) || !check_instances(s, pl)) return false;
+  if (!reverse_inline_check_order(s, pl) || !check_instances(s, pl))
+    return false;
   add_fixed(s, pl);
   return check_steps(s, pl) && check_nest(s, pl);
 }
@@ -501,14 +504,14 @@ static void fold(sch_state *s, const plan *pl) {
 
 static bool may_change(sch_state *s, void *ud) {
   plan pl;
-  return check(s, ud, &pl);
+  return reverse_inline_check(s, ud, &pl);
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool reverse_compute_inline_rewrite(sch_state *s, void *ud) {
   ir_program *p = s->p;
   const pair *of = ud;
   plan pl;
-  if (!check(s, of, &pl)) return false;
+  if (!reverse_inline_check(s, of, &pl)) return false;
   sch_end_claims(s, pl.producer, ir_blk(p, of->block)->reads);
   ir_expr guard = producer_guard(s, &pl);
   fold(s, &pl);
@@ -528,17 +531,18 @@ static bool change(sch_state *s, void *ud) {
 
 bool sch_reverse_inline(sch_state *s, ir_stmt block) {
   pair of = {block, 0};
-  return sch_change(s, change, &of, block);
+  return sch_transaction(s, reverse_compute_inline_rewrite, &of, block);
 }
 
 bool sch_fuse_epilogue(sch_state *s, ir_stmt block, ir_stmt reduction) {
   pair of = {block, reduction};
-  return sch_change(s, change, &of, block);
+  return sch_transaction(s, reverse_compute_inline_rewrite, &of, block);
 }
 
 bool sch_can_reverse_inline(sch_state *s, ir_stmt block) {
   pair of = {block, 0};
-  return sch_rehearse(s, may_change, change, &of, block);
+  return sch_transaction_dry_run(s, may_change, reverse_compute_inline_rewrite,
+                                 &of, block);
 }
 
 static bool

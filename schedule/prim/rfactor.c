@@ -20,10 +20,10 @@ PRIM_DEFINE(
                "for i: for k: X_rf[k, i] += f(i, k); "
                "for i: for k: X[i] += X_rf[k, i]",
     .details =
-        "1. One block stands below the loop: a reduction by a known reducer,\n"
-        "   without ordered iters, without buffers of its own, and hiding "
+        "1. One block is below the loop: a reduction by a known reducer,\n"
+        "   without ordered iters, without local buffers, and hiding "
         "none\n"
-        "   of its accesses.  Only loops stand between it and the outermost\n"
+        "   of its accesses.  Only loops are between it and the outermost\n"
         "   of its loops.\n"
         "2. The loop is serial, starts at 0, has a constant extent of at least "
         "1,\n"
@@ -34,14 +34,14 @@ PRIM_DEFINE(
         "last.\n"
         "4. Each point of the block is reached once, each result first where "
         "it\n"
-        "   is initialised; points of other spatial iters have other results, "
+        "   is initialized; points of other spatial iters have other results, "
         "and\n"
         "   those of other reduce iters have not; the predicate, where it "
         "holds,\n"
         "   holds at the start of the reduction; and where its loops start in\n"
         "   an iteration of the loop, so do its other reduce iters.\n"
         "5. The reducer is associative; where it is not commutative, no other\n"
-        "   loop that drives a reduce iter stands around the loop.\n"
+        "   loop that drives a reduce iter is around the loop.\n"
         "6. No other block in the same nest writes what the result starts "
         "from.\n"
         "   Where one uses the result, the loops around both drive spatial "
@@ -51,10 +51,11 @@ PRIM_DEFINE(
         "   iters need no other loop for their bounds.\n"
         "7. Bounds, predicates and the places of results read nothing that\n"
         "   the nest changes.\n"
-        "8. Loops around and below whose iterations run at once stay free of\n"
+        "8. Loops around and below whose iterations run in parallel stay free "
+        "of\n"
         "   races, in spite of guards.\n"
         "The partial results come to lie in a buffer X_rf of the scope. The\n"
-        "block keeps handle and name and adds them up, in a nest of its own\n"
+        "block keeps handle and name and adds them up, in a separate nest\n"
         "behind the old one, under copies of the loops that drive spatial\n"
         "iters. Where another block in the nest uses the result, the block\n"
         "adds up where it stood instead, and the partial results are made\n"
@@ -180,7 +181,7 @@ static bool check_iters(sch_rfactor *w) {
 
 /* Partial results are of pieces that follow one another, unless the order is
  * of no matter. */
-static bool check_order(sch_rfactor *w) {
+static bool rfactor_check_order(sch_rfactor *w) {
   const ir_program *p = w->s->p;
   if (!ir_reduces_in_order(p, w->block)) return true;
   if (p->reducer.v[ir_blk(p, w->block)->reducer].ordered == IR_ORDER_FIXED)
@@ -191,7 +192,7 @@ static bool check_order(sch_rfactor *w) {
   return true;
 }
 
-/* Where the results go must be told by spatial iters. */
+/* Where the results go must be determined by spatial iters. */
 static bool check_places(sch_rfactor *w) {
   sch_state *s = w->s;
   const ir_program *p = s->p;
@@ -298,7 +299,7 @@ static bool find_along(sch_rfactor *w) {
   return true;
 }
 
-/* Each iteration of the factored loop begins a reduction of its own: where the
+/* Each iteration of the factored loop begins a separate reduction: where the
  * other loops that reduce start in it, their iters must be at their starts. */
 static bool check_starts(const sch_rfactor *w) {
   ir_program *p = w->s->p;
@@ -336,7 +337,7 @@ static bool init_loads(const sch_rfactor *w, ir_stmt b, ir_buf *buf) {
   return false;
 }
 
-/* Where the results lie is told again behind the nest. */
+/* Where the results lie is computed again behind the nest. */
 static bool places_stay(const sch_rfactor *w, ir_stmt top) {
   const ir_program *p = w->s->p;
   for (uint32_t k = 0; k < w->nout; k++) {
@@ -359,7 +360,7 @@ static ir_buf uses_result(const sch_rfactor *w, ir_stmt b) {
 }
 
 /* All partial results may be made before the nest begins, and added up where
- * the block stands: in each iteration of the loops that it shares with other
+ * the block is: in each iteration of the loops that it shares with other
  * blocks it makes all of some results, of what the nest does not change. */
 static bool may_come_first(sch_rfactor *w) {
   const ir_program *p = w->s->p;
@@ -404,15 +405,15 @@ static bool check_hidden(const sch_rfactor *w) {
   return true;
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool rfactor_rewrite(sch_state *s, void *ud) {
   args *a = ud;
   sch_rfactor w = {.s = s, .loop = a->loop};
   ir_stmt top = sch_step_down(s->p, ir_scope_of(s->p, a->loop), a->loop);
   if (!check_loop(&w) || !check_hidden(&w) || !find_results(&w) ||
-      !check_axis(&w, a->factor_axis) || !check_iters(&w) || !check_order(&w) ||
-      !check_places(&w) || !check_nest(&w) || !check_users(&w) ||
-      !sch_bounds_stay(s, top) || !places_stay(&w, top) || !find_along(&w) ||
-      !check_starts(&w))
+      !check_axis(&w, a->factor_axis) || !check_iters(&w) ||
+      !rfactor_check_order(&w) || !check_places(&w) || !check_nest(&w) ||
+      !check_users(&w) || !sch_bounds_stay(s, top) || !places_stay(&w, top) ||
+      !find_along(&w) || !check_starts(&w))
     return false;
   sch_rfactor_make(&w);
   a->rf_block = w.rf;
@@ -420,5 +421,5 @@ static bool change(sch_state *s, void *ud) {
 }
 
 static bool rfactor_apply(sch_state *s, args *a) {
-  return sch_change_loop(s, change, a, a->loop, false);
+  return sch_transaction_loop(s, rfactor_rewrite, a, a->loop, false);
 }

@@ -57,7 +57,8 @@ PRIM_DEFINE(
         "   true, too; these may have been rolled, if they could be after "
         "it.\n"
         "7. Values are now carried from one iteration to the next, and the\n"
-        "   buffer lives outside of the loop. Where loops around run at once,\n"
+        "   buffer lives outside of the loop. Where loops around run in "
+        "parallel,\n"
         "   each of their iterations starts with a window that holds all that "
         "is\n"
         "   read, or has a part of the buffer for itself.\n"
@@ -70,7 +71,8 @@ PRIM_DEFINE(
         "where other dimensions move with loops further in, in which the "
         "buffer\n"
         "stays as it was. Without a loop given it is the outermost for which\n"
-        "2 to 7 hold: where loops around it are to run at once, say so first, "
+        "2 to 7 hold: where loops around it are to run in parallel, say so "
+        "first, "
         "or\n"
         "give one. Stages that use each other's windows are rolled in any "
         "order.\n",
@@ -102,7 +104,7 @@ typedef struct plan {
 
 /* ---- the loops ---------------------------------------------------------- */
 
-static bool check_buffer(plan *f) {
+static bool rolling_check_buffer(plan *f) {
   sch_state *s = f->s;
   const ir_program *p = s->p;
   if (sch_alloc_block(p, f->buf) != f->scope)
@@ -221,11 +223,11 @@ static bool find_loop(plan *f) {
   return false;
 }
 
-static bool check(plan *f) {
+static bool rolling_check(plan *f) {
   const ir_program *p = f->s->p;
   if (!sch_check_alone(f->s, f->scope, f->block) ||
-      !sch_check_movable(f->s, f->scope, f->block) || !check_buffer(f) ||
-      !find_meet(f))
+      !sch_check_movable(f->s, f->scope, f->block) ||
+      !rolling_check_buffer(f) || !find_meet(f))
     return false;
   ir_span w = ir_blk(p, f->block)->writes;
   f->write = p->region.v[w.at];
@@ -262,7 +264,7 @@ static bool could_roll(const plan *by, const sch_rolled *r) {
               .scope = by->scope,
               .buf = r->buf,
               .only = r->skip[i].loop};
-    if (check(&f)) {
+    if (rolling_check(&f)) {
       if (leaves_out(&f, r)) return true;
     } else if (by->s->refusal.reason == SCH_R_ROLLING_INPUT) {
       return false; /* perhaps that one is rolled, too */
@@ -286,7 +288,7 @@ typedef struct straight {
 static bool check_straightened(sch_state *s, void *ud) {
   straight *x = ud;
   for (;;) {
-    bool ok = check(&x->f);
+    bool ok = rolling_check(&x->f);
     for (uint32_t i = 0; i < x->n && ok; i++) ok = could_roll(&x->f, &x->r[i]);
     x->ok = ok;
     if (ok || s->refusal.reason != SCH_R_ROLLING_INPUT || x->n == MOST_ROLLED ||
@@ -298,11 +300,11 @@ static bool check_straightened(sch_state *s, void *ud) {
 
 static bool check_any(plan *f) {
   sch_state *s = f->s;
-  if (check(f)) return true;
+  if (rolling_check(f)) return true;
   if (s->refusal.reason != SCH_R_ROLLING_INPUT) return false;
   const sch_refusal why = s->refusal;
   straight x = {.f = *f};
-  (void)sch_try(s, check_straightened, &x, f->block);
+  (void)sch_transaction_rollback(s, check_straightened, &x, f->block);
   s->refusal = why;
   if (x.ok) *f = x.f;
   return x.ok;
@@ -322,7 +324,7 @@ static void skip_shared(plan *f, const sch_slide *is) {
   ir_blk(p, f->block)->pred = ir_is_const(p, pred, 1) ? 0 : pred;
 }
 
-static ir_expr wrap(const plan *f, ir_expr index) {
+static ir_expr rolling_wrap(const plan *f, ir_expr index) {
   return ir_binary(f->s->p, IR_MOD, index, ir_index(f->s->p, f->roll.size));
 }
 
@@ -332,7 +334,7 @@ static ir_expr wrapped_load(ir_subst *sub, ir_buf buf, uint32_t n,
   if (buf != f->buf) return 0;
   ir_expr *at = arena_array(sub->scratch, ir_expr, n);
   memcpy(at, idx, n * sizeof *at);
-  at[f->roll.dim] = wrap(f, at[f->roll.dim]);
+  at[f->roll.dim] = rolling_wrap(f, at[f->roll.dim]);
   return ir_load(sub->p, buf, n, at);
 }
 
@@ -341,7 +343,7 @@ static void wrap_store(const plan *f, ir_stmt st) {
   ir_span idx = ir_st(p, st)->idx;
   ir_expr *at = arena_array(f->s->scratch, ir_expr, idx.n);
   memcpy(at, p->arg.v + idx.at, idx.n * sizeof *at);
-  at[f->roll.dim] = wrap(f, at[f->roll.dim]);
+  at[f->roll.dim] = rolling_wrap(f, at[f->roll.dim]);
   idx = ir_arg_span(p, idx.n, at);
   ir_st(p, st)->idx = idx;
 }
@@ -353,7 +355,7 @@ static ir_region wrap_region(const plan *f, ir_region r) {
   ir_expr *box = arena_array(f->s->scratch, ir_expr, 2 * n);
   memcpy(box, p->arg.v + r.at, 2 * n * sizeof *box);
   if (ir_is_const(p, box[2 * f->roll.dim + 1], 1)) {
-    box[2 * f->roll.dim] = wrap(f, box[2 * f->roll.dim]);
+    box[2 * f->roll.dim] = rolling_wrap(f, box[2 * f->roll.dim]);
   } else {
     box[2 * f->roll.dim] = ir_index(p, 0);
     box[2 * f->roll.dim + 1] = ir_index(p, f->roll.size);
@@ -407,7 +409,7 @@ typedef struct trial {
   ir_buf buf;
 } trial;
 
-static bool change(sch_state *s, void *ud) {
+static bool rolling_buffer_rewrite(sch_state *s, void *ud) {
   trial *t = ud;
   plan f = {.s = s,
             .block = t->a->block,
@@ -432,7 +434,8 @@ static bool change(sch_state *s, void *ud) {
 static bool rolling_buffer_apply(sch_state *s, args *a) {
   trial t = {.a = a};
   sch_refusal why = {0};
-  while (!sch_change_unless(s, change, &t, a->block, SCH_R_ROLLING_SHARED)) {
+  while (!sch_transaction_or(s, rolling_buffer_rewrite, &t, a->block,
+                             SCH_R_ROLLING_SHARED)) {
     if (!why.reason) why = s->refusal;
     bool shared = s->refusal.reason == SCH_R_ROLLING_SHARED;
     ir_stmt next = shared && !a->loop ? sch_step_down(s->p, t.at, a->block) : 0;

@@ -24,7 +24,7 @@ PRIM_DEFINE(
         "   of another nor has parts that are matched.\n"
         "3. It is not of a scope that threads have each for their own while\n"
         "   threads of one loop share it.\n"
-        "4. Loops whose iterations run at once stay free of races.\n",
+        "4. Loops whose iterations run in parallel stay free of races.\n",
     .refusals = SCH_REASONS(SCH_BUFFER_REASONS, SCH_R_STORAGE_UNKNOWN,
                             SCH_R_PARAMETER_FIXED, SCH_R_OPAQUE_ACCESS,
                             SCH_R_SCOPE_SHARED, SCH_R_WOULD_RACE),
@@ -32,7 +32,7 @@ PRIM_DEFINE(
 
 /* Does each iteration of the thread loop have buffers of this scope for its
  * own? */
-static bool is_own(ir_scope scope, const ir_stmt_rec *loop) {
+static bool set_scope_is_own(ir_scope scope, const ir_stmt_rec *loop) {
   if (loop->kind != IR_LOOP || loop->loop_kind != IR_THREAD) return false;
   if (ir_scope_is_global(scope)) return false;
   bool block = loop->thread <= IR_BLOCKIDX_Z;
@@ -52,12 +52,12 @@ static ir_stmt shared_by(sch_state *s, ir_buf buf) {
       continue;
     for (ir_stmt a = ir_st(p, q)->parent; a && a != home;
          a = ir_st(p, a)->parent)
-      if (is_own(scope, ir_st(p, a))) return a;
+      if (set_scope_is_own(scope, ir_st(p, a))) return a;
   }
   return 0;
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool set_scope_rewrite(sch_state *s, void *ud) {
   struct set_scope_args *a = ud;
   ir_buf buf;
   ir_scope scope;
@@ -80,5 +80,5 @@ static bool change(sch_state *s, void *ud) {
 }
 
 static bool set_scope_apply(sch_state *s, struct set_scope_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, set_scope_rewrite, a, a->block);
 }

@@ -18,7 +18,8 @@
   F(S, OUT, LOOPS, loops, REQ, "the new loops, outer first")
 
 PRIM_DEFINE(
-    split, SPLIT_SIG, .summary = "Split one loop into a nest of loops.",
+    split, SPLIT_SIG, .as_many = "factors",
+    .summary = "Split one loop into a nest of loops.",
     .rewrite = "for i in e: S   ->   for i_0 in f0: for i_1 in f1: "
                "S[i := i_0 * f1 + i_1], guarded by i < e unless provable",
     .details =
@@ -39,7 +40,8 @@ PRIM_DEFINE(
         "   constant the outermost new loop is empty, too.\n"
         "6. Where the start of the loop is read from memory, or the extent is\n"
         "   and the new loops run further, nothing below changes that.\n"
-        "7. Loops around and below whose iterations run at once stay free of\n"
+        "7. Loops around and below whose iterations run in parallel stay free "
+        "of\n"
         "   races, in spite of guards.\n",
     .refusals = SCH_REASONS(
         SCH_R_DEPENDENT_LOOP, SCH_R_EXTENT_EMPTY, SCH_R_EXTENT_LARGE,
@@ -118,9 +120,9 @@ static bool check_reads(sch_state *s, ir_stmt loop, bool further) {
          (!further || sch_reads_stay(s, loop, r.extent, loop));
 }
 
-/* The value `at` of the loop's variable, or its last one beyond that; which is
- * not before the first, but its bounds do not tell where a loop may be empty.
- */
+/* The value `at` of the loop's variable, or its last one beyond that; which
+ * is not before the first, but its bounds do not determine where a loop may
+ * be empty. */
 static ir_expr clamp(ir_program *p, ir_stmt loop, ir_expr at) {
   int64_t first = arith_bounds(p, ir_st(p, loop)->lo).lo;
   ir_expr last = last_value(p, loop), v = ir_binary(p, IR_MIN, at, last);
@@ -139,7 +141,7 @@ static void clamp_inner(sch_state *s, ir_stmt loop, ir_expr at) {
 }
 
 /* The greatest value of the variable of a loop from 0; INT64_MAX: unknown. */
-static int64_t last_of(ir_program *p, ir_expr extent) {
+static int64_t split_last_of(ir_program *p, ir_expr extent) {
   int64_t min, max;
   ir_domain_bounds(p, ir_index(p, 0), extent, &min, &max);
   return max;
@@ -147,7 +149,7 @@ static int64_t last_of(ir_program *p, ir_expr extent) {
 
 /* The greatest value that `outer` tiles of `stride` iterations count. */
 static int64_t last_counted(ir_program *p, ir_expr outer, int64_t stride) {
-  arith_range tile = {0, last_of(p, outer)};
+  arith_range tile = {0, split_last_of(p, outer)};
   return arith_add_hi(arith_range_scale(tile, stride).hi, stride - 1);
 }
 
@@ -172,7 +174,7 @@ static void replace(sch_state *s, ir_stmt old, ir_stmt first, ir_stmt last,
   ir_kill(p, old);
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool split_rewrite(sch_state *s, void *ud) {
   struct split_args *a = ud;
   ir_program *p = s->p;
   const ir_stmt_rec loop = *ir_st(p, a->loop);
@@ -213,7 +215,7 @@ static bool change(sch_state *s, void *ud) {
   lin index;
   lin_zero(&index);
   for (uint32_t i = 0; i < n; i++) {
-    int64_t most = i || fixed ? f[i] - 1 : last_of(p, outer);
+    int64_t most = i || fixed ? f[i] - 1 : split_last_of(p, outer);
     ir_var v = ir_var_split(p, loop.var, i, most);
     ir_expr e = i ? ir_index(p, f[i]) : outer;
     made[i] = ir_loop_new(p, v, ir_index(p, 0), e, IR_SERIAL);
@@ -229,7 +231,7 @@ static bool change(sch_state *s, void *ud) {
   return true;
 }
 
-/* The factors are seen to divide the extent, so that nothing is guarded. */
+/* The factors are proven to divide the extent, so that nothing is guarded. */
 static bool divides(const ir_program *p, const struct split_args *a) {
   int64_t extent, product = 1;
   bool open = false;
@@ -244,5 +246,5 @@ static bool divides(const ir_program *p, const struct split_args *a) {
 }
 
 static bool split_apply(sch_state *s, struct split_args *a) {
-  return sch_change_loop(s, change, a, a->loop, !divides(s->p, a));
+  return sch_transaction_loop(s, split_rewrite, a, a->loop, !divides(s->p, a));
 }

@@ -30,7 +30,7 @@ PRIM_DEFINE(
         "   block declares that it accesses all of it. The buffer has the\n"
         "   parameter's storage scope, unless that is \"global\".\n"
         "4. A buffer that is written is one parameter only.\n"
-        "5. Loops whose iterations run at once stay free of races.\n"
+        "5. Loops whose iterations run in parallel stay free of races.\n"
         "The block keeps its handle and gets the intrinsic's implementation,\n"
         "with its annotations, where the block has no other value for one.\n",
     .refusals = SCH_REASONS(SCH_INTRIN_REASONS, SCH_NESTING_REASONS,
@@ -47,7 +47,7 @@ PRIM_DEFINE(
 
 typedef struct tensorize_args args;
 
-static bool change(sch_state *s, void *ud) {
+static bool tensorize_rewrite(sch_state *s, void *ud) {
   args *a = ud;
   ir_program *p = s->p;
   ir_stmt block = a->block_or_loop;
@@ -62,7 +62,8 @@ static bool change(sch_state *s, void *ud) {
 }
 
 static bool tensorize_apply(sch_state *s, args *a) {
-  if (sch_try(s, change, a, a->block_or_loop)) return true;
+  if (sch_transaction_rollback(s, tensorize_rewrite, a, a->block_or_loop))
+    return true;
   /* The block that was made around a loop is no more. */
   if (s->refusal.s[0] >= s->p->stmt.n) s->refusal.s[0] = a->block_or_loop;
   return false;

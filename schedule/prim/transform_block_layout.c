@@ -18,7 +18,7 @@ PRIM_DEFINE(
                "for ax0 in 4: for ax1 in 4: block(v0 = ax0, v1 = ax1), "
                "vi := v0 * 4 + v1",
     .details =
-        "1. The block is all that stands in its loops, each bound to one\n"
+        "1. The block is all that is in its loops, each bound to one\n"
         "   iter, in order, from 0 to the end of its domain, which is the "
         "same\n"
         "   in all iterations of these loops.\n"
@@ -29,9 +29,10 @@ PRIM_DEFINE(
         "4. No result mixes spatial, reduce and ordered iters.\n"
         "5. The instances keep their order, or the block may be run in any:\n"
         "   it is complete or a reduction with an init, reads nothing that\n"
-        "   it writes, and writes each element once; no reduce iter tells\n"
+        "   it writes, and writes each element once; no reduce iter "
+        "determines\n"
         "   where its result goes, or what it starts from.\n"
-        "6. Loops whose iterations run at once stay free of races.\n"
+        "6. Loops whose iterations run in parallel stay free of races.\n"
         "The new loops are ax0, ax1, ...; a result of one iter alone keeps\n"
         "the kind of the iter, a constant result is spatial.\n",
     .refusals = SCH_REASONS(
@@ -48,7 +49,8 @@ PRIM_DEFINE(
 /* ---- what is asked ------------------------------------------------------ */
 
 /* The loops of the block, of which the outermost is *top. */
-static bool check_loops(sch_state *s, ir_stmt block, ir_stmt *top) {
+static bool block_layout_check_loops(sch_state *s, ir_stmt block,
+                                     ir_stmt *top) {
   const ir_program *p = s->p;
   ir_span it = ir_blk(p, block)->iters;
   if (!ir_scope_of(p, block))
@@ -95,7 +97,7 @@ static bool keeps_order(sch_state *s, const sch_layout *l) {
          number_of(p, l->nout, l->shape, l->out);
 }
 
-static bool uses(const ir_program *p, ir_expr e, void *var) {
+static bool block_layout_uses(const ir_program *p, ir_expr e, void *var) {
   return ir_uses_var(p, e, *(ir_var *)var);
 }
 
@@ -106,14 +108,15 @@ static bool starts_by_reduced(const ir_program *p, ir_stmt block) {
     for (ir_stmt s = top; s; s = ir_next(p, s, top))
       for (uint32_t k = it.at; k < it.at + it.n; k++)
         if (p->iter.v[k].kind == IR_REDUCE &&
-            ir_stmt_any_expr(p, s, uses, &p->iter.v[k].var))
+            ir_stmt_any_expr(p, s, block_layout_uses, &p->iter.v[k].var))
           return true;
   return ir_reduce_iter_in_write(p, block);
 }
 
 /* The instances may be run in any order that keeps, for each point of the
  * spatial iters, the first of the reduce iters first. */
-static bool check_order(sch_state *s, ir_stmt block, const sch_layout *l) {
+static bool block_layout_check_order(sch_state *s, ir_stmt block,
+                                     const sch_layout *l) {
   const ir_program *p = s->p;
   if (keeps_order(s, l)) return true;
   ir_span it = ir_blk(p, block)->iters, w = ir_blk(p, block)->writes;
@@ -185,12 +188,12 @@ static void replace_nest(sch_state *s, ir_stmt block, ir_stmt top,
   ir_kill(p, top);
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool transform_block_layout_rewrite(sch_state *s, void *ud) {
   struct transform_block_layout_args *a = ud;
   ir_program *p = s->p;
   ir_stmt top;
   sch_layout l;
-  if (!check_loops(s, a->block, &top)) return false;
+  if (!block_layout_check_loops(s, a->block, &top)) return false;
   ir_span it = ir_blk(p, a->block)->iters;
   ir_expr *extent = arena_array(s->scratch, ir_expr, 2 * it.n);
   ir_expr *old = extent + it.n;
@@ -201,7 +204,8 @@ static bool change(sch_state *s, void *ud) {
         s, l.sized ? SCH_R_MAP_SURJECTIVE_UNPROVEN : SCH_R_MAP_NOT_SURJECTIVE,
         .s = {a->block}, .n = {l.holes});
   uint32_t *kind = arena_array(s->scratch, uint32_t, l.nout);
-  if (!check_order(s, a->block, &l) || !find_kinds(s, a->block, &l, kind))
+  if (!block_layout_check_order(s, a->block, &l) ||
+      !find_kinds(s, a->block, &l, kind))
     return false;
   ir_expr *ref = arena_array(s->scratch, ir_expr, l.nout);
   for (uint32_t k = 0; k < l.nout; k++) {
@@ -219,5 +223,5 @@ static bool change(sch_state *s, void *ud) {
 static bool
 transform_block_layout_apply(sch_state *s,
                              struct transform_block_layout_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, transform_block_layout_rewrite, a, a->block);
 }

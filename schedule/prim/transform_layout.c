@@ -8,15 +8,15 @@
 #include "schedule/analysis/layout.h"
 #include "schedule/analysis/move.h"
 
-#define TRANSFORM_LAYOUT_SIG(F, S)                                         \
-  F(S, IN, BLOCK, block, REQ, "a block that reads or writes the buffer")   \
-  F(S, ATTR, BUFFER, buffer, REQ,                                          \
-    "the buffer: {\"read\", i}, {\"write\", i} or its name")               \
-  F(S, IN, INDEX_MAP, index_map, REQ, "the new indices of an element")     \
-  F(S, IN, FILL, pad_value, OPT,                                           \
-    "what new elements hold: a number, or a map of the new indices")       \
-  F(S, ATTR, BOOL, assume_injective_transform, DEF(0),                     \
-    "no two elements meet: what is new needs no value, or, where that is " \
+#define TRANSFORM_LAYOUT_SIG(F, S)                                            \
+  F(S, IN, BLOCK, block, REQ, "a block that reads or writes the buffer")      \
+  F(S, ATTR, BUFFER, buffer, REQ,                                             \
+    "the buffer: {\"read\", i}, {\"write\", i} or its name")                  \
+  F(S, IN, INDEX_MAP, index_map, REQ, "the new indices of an element")        \
+  F(S, IN, FILL, pad_value, OPT,                                              \
+    "what new elements hold: a number, or a map of the new indices")          \
+  F(S, ATTR, BOOL, assume_injective_transform, DEF(0),                        \
+    "no two elements collide: what is new needs no value, or, where that is " \
     "not seen, trust it")
 
 PRIM_DEFINE(
@@ -33,14 +33,14 @@ PRIM_DEFINE(
         "   and results from 0 on. Of a shape that is not constant the\n"
         "   results are sums of digits of the indices.\n"
         "4. The map takes no two elements to the same place. Where neither\n"
-        "   arithmetic nor trying all (up to 65536) tells,\n"
+        "   arithmetic nor trying all (up to 65536) determines,\n"
         "   assume_injective_transform says so.\n"
         "5. Where the new shape holds more elements than the old there is a\n"
         "   pad value of the buffer's type, and the map can be solved; or\n"
         "   assume_injective_transform is set, and it is seen that no two\n"
-        "   elements meet.\n"
+        "   elements collide.\n"
         "6. What a block writes of the buffer stays a box.\n"
-        "7. Loops whose iterations run at once stay free of races.\n"
+        "7. Loops whose iterations run in parallel stay free of races.\n"
         "All accesses in the function change, and the shape: as long in each\n"
         "dimension as the greatest result. Padding is written by a block of\n"
         "its own, B_pad for a buffer B, where the buffer begins to live.\n"
@@ -48,7 +48,7 @@ PRIM_DEFINE(
         "then no such block.\n"
         "A layout-free parameter P is read by a new block P_prepared alone,\n"
         "which makes a buffer of that name in the new layout for all others.\n"
-        "As long as it stands in loops of its own, and nobody else reads P,\n"
+        "As long as it is in separate loops, and nobody else reads P,\n"
         "it becomes a function that runs once, before the kernel.\n",
     .refusals = SCH_REASONS(SCH_BUFFER_REASONS, SCH_LAYOUT_REASONS,
                             SCH_R_PARAMETER_FIXED, SCH_R_INPUT_WRITTEN,
@@ -100,7 +100,7 @@ static bool check_param(sch_state *s, ir_buf buf) {
   return true;
 }
 
-static bool check_buffer(sch_state *s, plan *f, ir_buf buf) {
+static bool relayout_check_buffer(sch_state *s, plan *f, ir_buf buf) {
   const ir_program *p = s->p;
   f->prepares = p->buf.v[buf].role == IR_ROLE_LAYOUT_FREE;
   if (!(f->prepares ? check_param(s, buf) : sch_check_allocated(s, buf)))
@@ -185,7 +185,7 @@ static bool plan_value(sch_state *s, plan *f) {
 
 /* New elements need a value, unless the caller says that they may hold
  * anything.  That they do is no trust: no access comes to them by the map.
- * But what is not seen to be injective is not let do more. */
+ * But what is not proven to be injective is not let do more. */
 static bool needs_padding(const plan *f) {
   bool any = f->a->assume_injective_transform && f->l.apart;
   return f->l.holes && !(any && f->a->pad_value.tag == SCH_FILL_NONE);
@@ -374,7 +374,7 @@ static void change_accesses(sch_state *s, const plan *f) {
 }
 
 /* Padding begins where the buffer begins to live: in the innermost loop, or
- * the block that allocates it, around its home. */
+ * the block that allocates it, around its lifetime scope. */
 static ir_stmt padding_place(sch_state *s, const plan *f) {
   const ir_program *p = s->p;
   if (f->prepares) return f->owner;
@@ -386,11 +386,11 @@ static ir_stmt padding_place(sch_state *s, const plan *f) {
   return home;
 }
 
-static bool apply(sch_state *s, plan *f) {
+static bool relayout_commit(sch_state *s, plan *f) {
   struct transform_layout_args *a = f->a;
   if (!sch_find_buffer(s, a->block, a->buffer, SCH_READS | SCH_WRITES, NULL,
                        NULL, &f->buf) ||
-      !check_buffer(s, f, f->buf))
+      !relayout_check_buffer(s, f, f->buf))
     return false;
   uint32_t n = ir_ndim(s->p, f->buf);
   ir_expr *extent = arena_array(s->scratch, ir_expr, n);
@@ -409,12 +409,12 @@ static bool apply(sch_state *s, plan *f) {
   return true;
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool transform_layout_rewrite(sch_state *s, void *ud) {
   plan f = {.a = ud};
-  return apply(s, &f);
+  return relayout_commit(s, &f);
 }
 
 static bool transform_layout_apply(sch_state *s,
                                    struct transform_layout_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, transform_layout_rewrite, a, a->block);
 }

@@ -32,7 +32,7 @@ static bool is_region_note(const char *key) {
   return false;
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool unannotate_rewrite(sch_state *s, void *ud) {
   const struct unannotate_args *a = ud;
   if (!ir_anno_remove(s->p, a->block_or_loop, a->ann_key))
     return sch_refuse(s, SCH_R_NOT_ANNOTATED, .s = {a->block_or_loop},
@@ -48,6 +48,6 @@ static bool change(sch_state *s, void *ud) {
 /* What a block copies on its own each thread may have for itself. */
 static bool unannotate_apply(sch_state *s, struct unannotate_args *a) {
   return strcmp(a->ann_key, "auto_copy")
-             ? change(s, a)
-             : sch_change(s, change, a, a->block_or_loop);
+             ? unannotate_rewrite(s, a)
+             : sch_transaction(s, unannotate_rewrite, a, a->block_or_loop);
 }

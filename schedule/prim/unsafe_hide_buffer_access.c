@@ -9,12 +9,12 @@
   F(S, IN, BLOCK, block, REQ, "the block")                \
   F(S, ATTR, STR, buf_type, REQ, "\"read\" or \"write\"") \
   F(S, ATTR, INTS, buf_index_array, REQ,                  \
-    "which of those regions it does not tell, from 0")
+    "which of those regions it does not declare, from 0")
 
 PRIM_DEFINE(
     unsafe_hide_buffer_access, UNSAFE_HIDE_BUFFER_ACCESS_SIG,
     .flags = SCH_UNSAFE,
-    .summary = "Let a block not tell some of what it reads or writes.",
+    .summary = "Let a block not declare some of what it reads or writes.",
     .rewrite = "block reads A, B   ->   block reads A",
     .details =
         "1. buf_type is \"read\" or \"write\".\n"
@@ -22,9 +22,9 @@ PRIM_DEFINE(
         "   no block accesses another buffer of the same name.\n"
         "The block accesses the buffers as before. Other primitives do not\n"
         "see it, though, so that what they do may be wrong. The buffers'\n"
-        "names stand in the annotation hidden_read_region or\n"
+        "names are in the annotation hidden_read_region or\n"
         "hidden_write_region of the block, by which the regions stay hidden\n"
-        "when they are worked out again; with it they come back.\n",
+        "when they are computed again; with it they come back.\n",
     .refusals = SCH_REASONS(SCH_R_SIDE_UNKNOWN, SCH_R_BUFFER_INDEX,
                             SCH_R_BUFFER_NAMES),
     .example = "sch:unsafe_hide_buffer_access(sch:get_block(\"C\"), \"read\", "
@@ -44,8 +44,8 @@ static bool is_namesake(const ir_program *p, ir_span r, ir_buf buf) {
   return false;
 }
 
-/* What is hidden is told by its name: some block accesses another buffer that
- * bears it, too. */
+/* What is hidden is determined by its name: some block accesses another
+ * buffer that bears it, too. */
 static ir_stmt finds_namesake(const ir_program *p, ir_buf buf) {
   ir_stmt root = ir_entry(p)->root;
   for (ir_stmt s = root; s; s = ir_next(p, s, root))

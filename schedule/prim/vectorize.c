@@ -11,10 +11,10 @@ PRIM_DEFINE(
     .details =
         "1. The extent is a constant.\n"
         "2. The iters that the loop drives, in all blocks below, are spatial.\n"
-        "3. No two iterations meet at an element that one of them writes, but\n"
-        "   in buffers that each iteration has for its own; nor do bounds and\n"
+        "3. No two iterations conflict on an element, but\n"
+        "   in buffers private to an iteration; nor do bounds and\n"
         "   predicates read what other iterations write.\n"
-        "4. Below it stand only loops and blocks, and conditions on indices.\n"
+        "4. Below it are only loops and blocks, and conditions on indices.\n"
         "A loop of one iteration may always be vectorized.\n",
     .refusals = SCH_REASONS(SCH_R_NOT_STATIC, SCH_RACE_REASONS),
     .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"

@@ -19,7 +19,7 @@ typedef struct auto_copy {
   sch_list users; /* the blocks that access the copy instead */
 } auto_copy;
 
-/* Checks that the loop stands around the block, in the same scope. */
+/* Checks that the loop is around the block, in the same scope. */
 static bool init(sch_state *s, auto_copy *a, ir_stmt loop, ir_stmt block,
                  ir_buf buf, bool write, const char *storage) {
   const ir_program *p = s->p;
@@ -69,7 +69,7 @@ static bool add_reads(sch_state *s, const auto_copy *a, sch_stage *st,
   return true;
 }
 
-/* Block w, before the copy, surely makes all that is copied from the place on
+/* Block w, before the copy, must write all that is copied from the place on
  * that both have in common, whether the readers then need it or not. */
 static bool makes_all(sch_state *s, const auto_copy *a, ir_stmt w) {
   ir_program *p = s->p;
@@ -178,7 +178,7 @@ static bool plan_write(sch_state *s, auto_copy *a) {
   return true;
 }
 
-/* Who uses the copy, where it stands and what it holds. */
+/* Who uses the copy, where it is and what it holds. */
 static bool plan(sch_state *s, auto_copy *a) {
   return a->write ? plan_write(s, a) : plan_read(s, a);
 }
@@ -195,7 +195,7 @@ typedef struct dim {
 } dim;
 
 /* The values bound have a constant least one, and a greatest that sizes may
- * tell. */
+ * determine. */
 static bool find_domain(sch_state *s, const auto_copy *a, dim *x) {
   ir_program *p = s->p;
   arith_range r = arith_bounds(p, x->bind);
@@ -284,7 +284,7 @@ static void make_loops(sch_state *s, const auto_copy *a, const dim *dims,
 }
 
 /* Makes it; false after refusing, before any change. */
-static bool make(sch_state *s, auto_copy *a, ir_stmt *copy) {
+static bool auto_copy_make(sch_state *s, auto_copy *a, ir_stmt *copy) {
   ir_program *p = s->p;
   sch_stage *st = &a->st;
   dim *dims = arena_array(s->scratch, dim, st->ndim);
@@ -325,5 +325,5 @@ bool sch_auto_copy(sch_state *s, ir_stmt loop, ir_stmt block, sch_buffer meant,
   if (ir_is_hidden(s->p, buf))
     return sch_refuse(s, SCH_R_BUFFER_HIDDEN, .s = {block}, .buf = buf);
   return init(s, &a, loop, block, buf, write, storage) && plan(s, &a) &&
-         make(s, &a, copy);
+         auto_copy_make(s, &a, copy);
 }

@@ -74,7 +74,7 @@ bool sch_stage_check_reader(sch_state *s, const sch_stage *st, ir_stmt reader) {
                     .buf = st->buf);
 }
 
-static bool is_in(sch_list list, ir_stmt block) {
+static bool cache_is_in(sch_list list, ir_stmt block) {
   for (uint32_t i = 0; i < list.n; i++)
     if (list.v[i] == block) return true;
   return false;
@@ -88,7 +88,7 @@ sch_list sch_stage_readers(sch_state *s, const sch_stage *st, ir_stmt writer,
   uint32_t n = 0;
   for (uint32_t i = 0; i < all.n; i++)
     if (all.v[i] != writer && sch_reads_buf(p, all.v[i], st->buf) &&
-        (is_in(list, all.v[i]) == listed || (listed && !list.n)))
+        (cache_is_in(list, all.v[i]) == listed || (listed && !list.n)))
       v[n++] = all.v[i];
   return (sch_list){n, v};
 }
@@ -104,7 +104,7 @@ bool sch_stage_check_list(sch_state *s, const sch_stage *st, sch_list list) {
   return true;
 }
 
-/* ---- where it stands ---------------------------------------------------- */
+/* ---- where it is ---------------------------------------------------- */
 
 static bool holds_any(const ir_program *p, ir_stmt st, sch_list blocks) {
   for (uint32_t i = 0; i < blocks.n; i++)
@@ -148,8 +148,8 @@ bool sch_chooses(sch_state *s, ir_stmt block) {
 /* ---- what is copied ----------------------------------------------------- */
 
 /* The part of [min, max] that lies in the buffer. */
-static ir_expr *inside(sch_state *s, ir_buf b, const ir_expr *min,
-                       const ir_expr *max) {
+static ir_expr *cache_inside(sch_state *s, ir_buf b, const ir_expr *min,
+                             const ir_expr *max) {
   ir_program *p = s->p;
   ir_expr *box = arena_array(s->scratch, ir_expr, 2 * ir_ndim(p, b));
   for (uint32_t d = 0; d < ir_ndim(p, b); d++) {
@@ -162,7 +162,7 @@ static ir_expr *inside(sch_state *s, ir_buf b, const ir_expr *min,
   return box;
 }
 
-/* In an iteration of `above` region r surely names all of the box: by the
+/* In an iteration of `above` region r must cover all of the box: by the
  * quick rules, else exactly. */
 static bool fills(sch_state *s, ir_stmt block, ir_region r, ir_stmt above,
                   const ir_expr *min, const ir_expr *max) {
@@ -176,11 +176,12 @@ static bool fills(sch_state *s, ir_stmt block, ir_region r, ir_stmt above,
     part[2 * d] = ir_region_min(p, r, d);
     part[2 * d + 1] = ir_region_extent(p, r, d);
   }
-  return poly_reaches_all(s, block, above, n, part, inside(s, r.buf, min, max));
+  return poly_reaches_all(s, block, above, n, part,
+                          cache_inside(s, r.buf, min, max));
 }
 
-static bool add(sch_state *s, sch_stage *st, ir_stmt block, ir_region r,
-                bool whole, bool write) {
+static bool cache_add(sch_state *s, sch_stage *st, ir_stmt block, ir_region r,
+                      bool whole, bool write) {
   ir_program *p = s->p;
   uint32_t n = st->ndim;
   ir_expr *box = arena_array(s->scratch, ir_expr, 4 * n);
@@ -206,7 +207,7 @@ static bool add(sch_state *s, sch_stage *st, ir_stmt block, ir_region r,
 
 bool sch_stage_add(sch_state *s, sch_stage *st, ir_stmt block, ir_region r,
                    bool whole) {
-  return add(s, st, block, r, whole, false);
+  return cache_add(s, st, block, r, whole, false);
 }
 
 bool sch_stage_add_writes(sch_state *s, sch_stage *st, ir_stmt writer) {
@@ -214,7 +215,7 @@ bool sch_stage_add_writes(sch_state *s, sch_stage *st, ir_stmt writer) {
   ir_span w = ir_blk(p, writer)->writes;
   for (uint32_t i = w.at; i < w.at + w.n; i++)
     if (p->region.v[i].buf == st->buf &&
-        !add(s, st, writer, p->region.v[i], true, true))
+        !cache_add(s, st, writer, p->region.v[i], true, true))
       return false;
   return true;
 }
@@ -236,7 +237,7 @@ bool sch_stage_is_made_by(sch_state *s, const sch_stage *st, ir_stmt w) {
   return false;
 }
 
-static bool is_own(const ir_program *p, ir_stmt scope, ir_buf buf) {
+static bool cache_is_own(const ir_program *p, ir_stmt scope, ir_buf buf) {
   ir_span own = ir_blk(p, scope)->allocs;
   for (uint32_t i = own.at; i < own.at + own.n; i++)
     if (p->arg.v[i] == buf) return true;
@@ -247,7 +248,7 @@ bool sch_stage_check_made(sch_state *s, const sch_stage *st, ir_stmt writer,
                           sch_list readers) {
   ir_program *p = s->p;
   sch_stage part = *st;
-  if (is_own(p, st->scope, st->buf)) return true;
+  if (cache_is_own(p, st->scope, st->buf)) return true;
   part.box = arena_array(s->scratch, ir_expr, 2 * st->ndim);
   for (uint32_t k = 0; k < readers.n; k++) {
     ir_span r = ir_blk(p, readers.v[k])->reads;

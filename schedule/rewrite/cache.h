@@ -45,12 +45,12 @@ bool sch_stage_finds_own(sch_state *s, ir_stmt block, ir_buf buf);
 /* A reader that is to use the copy of what a block of the scope writes; or
  * that block itself.  false after refusing. */
 bool sch_stage_check_reader(sch_state *s, const sch_stage *st, ir_stmt reader);
-/* The stage stands after the writer and before the first of the readers, in
+/* The stage is after the writer and before the first of the readers, in
  * the innermost loop around both; at the end of the scope without readers. */
 void sch_stage_place(sch_state *s, sch_stage *st, ir_stmt writer,
                      sch_list readers);
 /* The stage, whose place is known, copies what region r of `block` covers,
- * too.  whole: only there are values to copy, so all of the box must surely
+ * too.  whole: only there are values to copy, so all of the box must provably
  * be in r.  false after refusing. */
 bool sch_stage_add(sch_state *s, sch_stage *st, ir_stmt block, ir_region r,
                    bool whole);
@@ -64,7 +64,7 @@ bool sch_stage_add_writes(sch_state *s, sch_stage *st, ir_stmt writer);
  * refused. */
 bool sch_stage_check_made(sch_state *s, const sch_stage *st, ir_stmt writer,
                           sch_list readers);
-/* Block w, under the same `above`, surely writes all that one run copies. */
+/* Block w, under the same `above`, must write all that one run copies. */
 bool sch_stage_is_made_by(sch_state *s, const sch_stage *st, ir_stmt w);
 /* The parts of what follows: the shape of the new buffer and what one run
  * copies (all there is of a dimension where no constant bounds what is

@@ -7,7 +7,7 @@
 #include "ir/query.h"
 #include "schedule/sch.h"
 
-/* ---- replacing variables in what stands below a loop -------------------- */
+/* ---- replacing variables in what is below a loop -------------------- */
 
 typedef struct mapping {
   ir_program *p;
@@ -26,7 +26,7 @@ static mapping mapping_of(sch_state *s, uint32_t n, const ir_var *var,
   return m;
 }
 
-/* The general way: remembers shared nodes and goes through loads. */
+/* The general way: remembers shared nodes and enumerates loads. */
 static ir_expr map_deep(mapping *m, ir_expr e) {
   ir_subst s;
   ir_subst_init(&s, m->p, m->scratch);

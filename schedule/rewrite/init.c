@@ -13,8 +13,8 @@ enum { SPATIAL = 1 << IR_SPATIAL, REDUCE = 1 << IR_REDUCE, DROPPED = 128 };
 /* ---- checking ----------------------------------------------------------- */
 
 /* Which loops drive what; those below that drive no spatial iter are
- * dropped.  A loop of one iteration may stand further out. */
-static bool check_loops(work *w) {
+ * dropped.  A loop of one iteration may be further out. */
+static bool init_check_loops(work *w) {
   sch_state *s = w->s;
   const ir_program *p = s->p;
   ir_span it = ir_blk(p, w->block)->iters;
@@ -141,7 +141,7 @@ static bool check_points(const work *w) {
   return true;
 }
 
-static bool check(work *w) {
+static bool init_check(work *w) {
   sch_state *s = w->s;
   const ir_program *p = s->p;
   const ir_block_rec *b = ir_blk(p, w->block);
@@ -154,7 +154,7 @@ static bool check(work *w) {
    * init will run, to what is reduced over. */
   ir_stmt within = w->each || w->at == w->block ? 0 : w->at;
   if (!sch_bounds_stay(s, w->at)) return false;
-  if (!check_hidden(w) || !check_effects(w) || !check_loops(w) ||
+  if (!check_hidden(w) || !check_effects(w) || !init_check_loops(w) ||
       !check_bounds(w) || !check_points(w) ||
       !sch_begins_at_init(s, w->block, within) ||
       !sch_results_apart(s, w->block, w->at, w->inner))
@@ -193,7 +193,7 @@ static ir_stmt init_loop(ir_subst *m, ir_stmt loop) {
   return copy;
 }
 
-/* The loops of the init, outer first; dropped ones stand at their start. */
+/* The loops of the init, outer first; dropped ones are at their start. */
 static ir_stmt init_loops(const work *w, ir_subst *m, ir_stmt *last) {
   ir_program *p = m->p;
   ir_stmt first = 0;
@@ -216,7 +216,7 @@ static ir_stmt init_loops(const work *w, ir_subst *m, ir_stmt *last) {
 }
 
 /* Binds copies of the spatial iters; reduce iters are at their start. */
-static void bind_iters(const work *w, ir_subst *m, ir_stmt init) {
+static void init_bind_iters(const work *w, ir_subst *m, ir_stmt init) {
   ir_program *p = m->p;
   ir_span it = ir_blk(p, w->block)->iters;
   ir_iter *made = arena_array(w->s->scratch, ir_iter, it.n);
@@ -283,7 +283,7 @@ bool sch_init_check(sch_state *s, ir_stmt block, ir_stmt at, bool each,
                     sch_init *out) {
   *out = (sch_init){.s = s, .block = block, .at = at, .each = each};
   out->drives = arena_zalloc(s->scratch, s->p->var.n);
-  return check(out);
+  return init_check(out);
 }
 
 ir_stmt sch_init_take(const sch_init *w, ir_stmt *init) {
@@ -293,7 +293,7 @@ ir_stmt sch_init_take(const sch_init *w, ir_stmt *init) {
   *init = ir_block_new(p, init_name(p, w->block));
   ir_subst_init(&m, p, w->s->scratch);
   ir_stmt first = init_loops(w, &m, &last);
-  bind_iters(w, &m, *init);
+  init_bind_iters(w, &m, *init);
   set_regions(w, &m, *init);
   for (ir_stmt c; (c = ir_st(p, w->block)->alt);) {
     ir_detach(p, c);

@@ -9,7 +9,7 @@
 
 typedef struct sch_init {
   sch_state *s;
-  ir_stmt block, at; /* before what it is to stand */
+  ir_stmt block, at; /* before which it is inserted */
   bool each;         /* it will run only where the loops further out
                       * start a reduction; else none of them may drive
                       * one */

@@ -14,7 +14,7 @@
 
 enum { MOST_PARAMS = 16, MOST_DIMS = 16, MOST_STEPS = 1 << 16 };
 
-/* What a parameter stands for. */
+/* What a parameter represents. */
 typedef struct binding {
   ir_buf buf;              /* 0: not yet known */
   uint32_t ndim;           /* of that buffer */
@@ -76,7 +76,9 @@ static bool uses_inner(const match *m, ir_expr e) {
 }
 
 /* An index of the description, in the block's terms. */
-static ir_expr see(match *m, ir_expr e) { return ir_subst_expr(&m->terms, e); }
+static ir_expr intrin_see(match *m, ir_expr e) {
+  return ir_subst_expr(&m->terms, e);
+}
 
 static bool scope_fits(const ir_program *p, ir_buf param, ir_buf buf) {
   uint8_t scope = p->buf.v[param].scope;
@@ -84,8 +86,8 @@ static bool scope_fits(const ir_program *p, ir_buf param, ir_buf buf) {
 }
 
 /* An access of `buf` where the description accesses `param`. */
-static bool bind(match *m, ir_buf param, uint32_t n, const ir_expr *idx,
-                 ir_buf buf, uint32_t nw, const ir_expr *at) {
+static bool intrin_bind(match *m, ir_buf param, uint32_t n, const ir_expr *idx,
+                        ir_buf buf, uint32_t nw, const ir_expr *at) {
   ir_program *p = m->p;
   uint32_t k = 0;
   while (k < m->params.n && p->arg.v[m->params.at + k] != param) k++;
@@ -99,7 +101,7 @@ static bool bind(match *m, ir_buf param, uint32_t n, const ir_expr *idx,
     return differs(m, "a buffer's storage scope differs");
   for (uint32_t d = 0; d < nw; d++) {
     now.base[d] =
-        d < nw - n ? at[d] : ir_sub(p, at[d], see(m, idx[d - (nw - n)]));
+        d < nw - n ? at[d] : ir_sub(p, at[d], intrin_see(m, idx[d - (nw - n)]));
     if (uses_inner(m, now.base[d]))
       return differs(m, "a buffer is accessed at other indices");
   }
@@ -114,7 +116,7 @@ static bool bind(match *m, ir_buf param, uint32_t n, const ir_expr *idx,
   return true;
 }
 
-static bool same(match *m, ir_expr d, ir_expr w);
+static bool intrin_same(match *m, ir_expr d, ir_expr w);
 
 static bool same_load(match *m, const ir_node *d, const ir_node *w) {
   ir_program *p = m->p;
@@ -122,7 +124,7 @@ static bool same_load(match *m, const ir_node *d, const ir_node *w) {
   if (d->c || w->c) return differs(m, "a load is masked");
   memcpy(idx, p->arg.v + d->b, d->n * sizeof *idx);
   memcpy(idx + d->n, p->arg.v + w->b, w->n * sizeof *idx);
-  return bind(m, d->a, d->n, idx, w->a, w->n, idx + d->n);
+  return intrin_bind(m, d->a, d->n, idx, w->a, w->n, idx + d->n);
 }
 
 static bool commutes(uint32_t op) {
@@ -144,7 +146,7 @@ static bool same_operands(match *m, ir_expr d, ir_expr w) {
   binding was[MOST_PARAMS];
   memcpy(was, m->b, sizeof was);
   uint32_t i = 0;
-  while (i < n && same(m, x[i], x[n + i])) i++;
+  while (i < n && intrin_same(m, x[i], x[n + i])) i++;
   if (i == n) return true;
   if (n != 2 || !commutes(ir_at(p, d)->op)) return false;
   const char *why = m->why;
@@ -152,7 +154,7 @@ static bool same_operands(match *m, ir_expr d, ir_expr w) {
   memcpy(first, m->b, sizeof first);
   memcpy(m->b, was, sizeof was);
   m->why = NULL;
-  bool ok = same(m, x[0], x[3]) && same(m, x[1], x[2]);
+  bool ok = intrin_same(m, x[0], x[3]) && intrin_same(m, x[1], x[2]);
   if (!ok) {
     m->why = why;
     memcpy(m->b, first, sizeof first);
@@ -161,7 +163,7 @@ static bool same_operands(match *m, ir_expr d, ir_expr w) {
 }
 
 /* The block's expression w is d, which the description has there. */
-static bool same(match *m, ir_expr d, ir_expr w) {
+static bool intrin_same(match *m, ir_expr d, ir_expr w) {
   const ir_node x = *ir_at(m->p, d), y = *ir_at(m->p, w);
   if (!m->steps)
     return differs(m, "the comparison exceeds the limit of effort");
@@ -169,12 +171,12 @@ static bool same(match *m, ir_expr d, ir_expr w) {
   if (!ir_dtype_eq(x.dtype, y.dtype))
     return differs(m, "the type of an expression differs");
   if (x.is_index && !x.has_load)
-    return see(m, d) == w || differs(m, "an index differs");
+    return intrin_see(m, d) == w || differs(m, "an index differs");
   if (x.op != y.op) return differs(m, "an operator differs");
   switch ((ir_op)x.op) {
   case IR_INT:
   case IR_REAL: return d == w || differs(m, "a constant differs");
-  case IR_VAR: return see(m, d) == w || differs(m, "an index differs");
+  case IR_VAR: return intrin_see(m, d) == w || differs(m, "an index differs");
   case IR_LOAD: return same_load(m, &x, &y);
   case IR_CALL:
     if (x.a != y.a || x.c != y.c)
@@ -189,17 +191,17 @@ static bool same(match *m, ir_expr d, ir_expr w) {
 
 static bool same_list(match *m, ir_stmt d, ir_stmt w);
 
-static void enter(match *m, ir_var d, ir_var w) {
+static void intrin_enter(match *m, ir_var d, ir_var w) {
   ir_subst_var(&m->terms, d, ir_ref(m->p, w));
   ir_subst_restart(&m->terms);
 }
 
 static bool same_loop(match *m, const ir_stmt_rec *d, const ir_stmt_rec *w) {
-  if (see(m, d->lo) != w->lo || see(m, d->extent) != w->extent)
+  if (intrin_see(m, d->lo) != w->lo || intrin_see(m, d->extent) != w->extent)
     return differs(m, "the bounds of a loop differ");
   if (d->loop_kind != w->loop_kind || d->thread != w->thread)
     return differs(m, "the kind of a loop differs");
-  enter(m, d->var, w->var);
+  intrin_enter(m, d->var, w->var);
   return same_list(m, d->body, w->body);
 }
 
@@ -209,20 +211,20 @@ static bool same_iters(match *m, ir_span d, ir_span w) {
   for (uint32_t i = 0; i < d.n; i++) {
     const ir_iter x = p->iter.v[d.at + i], y = p->iter.v[w.at + i];
     if (x.kind != y.kind) return differs(m, "the kind of an iter differs");
-    if (see(m, x.lo) != y.lo || see(m, x.extent) != y.extent)
+    if (intrin_see(m, x.lo) != y.lo || intrin_see(m, x.extent) != y.extent)
       return differs(m, "the domain of an iter differs");
-    if (see(m, x.bind) != y.bind)
+    if (intrin_see(m, x.bind) != y.bind)
       return differs(m, "the binding of an iter differs");
   }
   for (uint32_t i = 0; i < d.n; i++)
-    enter(m, p->iter.v[d.at + i].var, p->iter.v[w.at + i].var);
+    intrin_enter(m, p->iter.v[d.at + i].var, p->iter.v[w.at + i].var);
   return true;
 }
 
 static bool same_block(match *m, ir_stmt d, ir_stmt w) {
   const ir_program *p = m->p;
   const ir_block_rec x = *ir_blk(p, d), y = *ir_blk(p, w);
-  if (!x.pred != !y.pred || (x.pred && !same(m, x.pred, y.pred)))
+  if (!x.pred != !y.pred || (x.pred && !intrin_same(m, x.pred, y.pred)))
     return differs(m, "the predicate of a block differs");
   if (x.allocs.n || y.allocs.n || x.matches.n || y.matches.n)
     return differs(m, "a block allocates buffers");
@@ -239,8 +241,9 @@ static bool same_store(match *m, const ir_stmt_rec *d, const ir_stmt_rec *w) {
   if (d->mask || w->mask) return differs(m, "a store is masked");
   memcpy(idx, p->arg.v + d->idx.at, d->idx.n * sizeof *idx);
   memcpy(idx + d->idx.n, p->arg.v + w->idx.at, w->idx.n * sizeof *idx);
-  return bind(m, d->buf, d->idx.n, idx, w->buf, w->idx.n, idx + d->idx.n) &&
-         same(m, d->value, w->value);
+  return intrin_bind(m, d->buf, d->idx.n, idx, w->buf, w->idx.n,
+                     idx + d->idx.n) &&
+         intrin_same(m, d->value, w->value);
 }
 
 static bool same_stmt(match *m, ir_stmt d, ir_stmt w) {
@@ -252,7 +255,7 @@ static bool same_stmt(match *m, ir_stmt d, ir_stmt w) {
   case IR_BLOCK: return same_block(m, d, w);
   case IR_STORE: return same_store(m, &x, &y);
   case IR_IF:
-    return same(m, x.cond, y.cond) && same_list(m, x.body, y.body) &&
+    return intrin_same(m, x.cond, y.cond) && same_list(m, x.body, y.body) &&
            same_list(m, x.alt, y.alt);
   default: return differs(m, "a statement of this kind cannot be matched");
   }
@@ -269,7 +272,7 @@ static bool same_list(match *m, ir_stmt d, ir_stmt w) {
 
 /* ---- parameters --------------------------------------------------------- */
 
-/* The box that parameter k stands for. */
+/* The box that parameter k represents. */
 static ir_region box_of(const match *m, uint32_t k) {
   ir_program *p = m->p;
   const binding *b = &m->b[k];
@@ -350,7 +353,7 @@ static void merge_annotations(ir_program *p, ir_stmt from, ir_stmt to) {
   }
 }
 
-static void put(match *m, uint32_t impl, const ir_region *box) {
+static void intrin_put(match *m, uint32_t impl, const ir_region *box) {
   ir_program *p = m->p;
   ir_subst to;
   ir_subst_init(&to, p, m->s->scratch);
@@ -399,7 +402,7 @@ bool sch_use_intrin(sch_state *s, ir_stmt block, uint32_t desc, uint32_t impl) {
   else if (same_list(m, ir_st(p, p->func.v[desc].root)->body,
                      ir_st(p, block)->body) &&
            check_params(m, desc, box)) {
-    put(m, impl, box);
+    intrin_put(m, impl, box);
     return true;
   }
   if (s->refusal.reason != SCH_R_NONE) return false;

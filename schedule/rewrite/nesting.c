@@ -52,7 +52,7 @@ static void change_heads(const nest_work *w) {
   }
 }
 
-static ir_stmt change(nest_work *w) {
+static ir_stmt nesting_rewrite(nest_work *w) {
   ir_program *p = w->p;
   ir_stmt b = make_outer(w), init;
   change_heads(w);
@@ -72,6 +72,6 @@ bool sch_nest_in_block(sch_state *s, ir_stmt first, ir_stmt last, bool units,
     ir_rollback(s->p, mark);
     return false;
   }
-  *made = change(&w);
+  *made = nesting_rewrite(&w);
   return true;
 }

@@ -14,8 +14,8 @@
  * `units`: it gets iters of one value, too.  false: refused. */
 bool sch_nest_in_block(sch_state *s, ir_stmt first, ir_stmt last, bool units,
                        ir_stmt *made);
-/* The same for what the targets, blocks or loops, are or stand in, after
- * seeing that nothing else stands between (row.c).  The reasons of init.h
+/* The same for what the targets, blocks or loops, are or are in, after
+ * seeing that nothing else is between (siblings.c).  The reasons of init.h
  * come on top. */
 bool sch_blockize(sch_state *s, uint32_t n, const ir_stmt *targets, bool units,
                   ir_stmt *made);

@@ -106,7 +106,7 @@ static bool not_divisible(nest_work *w, uint32_t of, uint32_t i) {
                     .n = {i});
 }
 
-/* How many tiles of `count` values an iter's domain touches from tile number
+/* How many tiles of `count` values an iter's domain accesses from tile number
  * `first` on. */
 static ir_expr tiles_of(ir_program *p, const ir_iter *it, int64_t first,
                         ir_expr count) {
@@ -148,14 +148,14 @@ static bool divide_tiles(nest_work *w, uint32_t of, uint32_t i) {
   return true;
 }
 
-static bool divide(nest_work *w, uint32_t of, uint32_t i) {
+static bool divide_divide(nest_work *w, uint32_t of, uint32_t i) {
   ir_program *p = w->p;
   nest_member *m = &w->m[of];
   nest_part *t = &m->part[i];
   bool places = nest_uses_loop(p, t->old.bind, m->loops);
   bool tiles = !places || nest_uses_loop(p, t->old.bind, w->outside);
   t->scale = 1;
-  /* Out there nobody knows a domain that the loops inside tell. */
+  /* Out there nobody knows a domain that the loops inside determine. */
   if (tiles && (nest_uses_loop(p, t->old.lo, m->loops) ||
                 nest_uses_loop(p, t->old.extent, m->loops)))
     return not_divisible(w, of, i);
@@ -194,7 +194,7 @@ bool nest_divide(nest_work *w) {
   find_members(w);
   for (uint32_t i = 0; i < w->n; i++)
     for (uint32_t k = 0; k < w->m[i].n; k++)
-      if (!divide(w, i, k)) return false;
+      if (!divide_divide(w, i, k)) return false;
   for (uint32_t i = 0; i < w->n; i++)
     if (!find_reduction(w, i)) return false;
   return true;

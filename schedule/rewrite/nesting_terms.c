@@ -59,7 +59,7 @@ static bool replace_binding(const nest_work *w, lin *x, const nest_outer *o) {
   return lin_add_term(p, x, ir_ref(p, o->var), k);
 }
 
-static ir_expr inside(nest_work *w, ir_expr e);
+static ir_expr terms_inside(nest_work *w, ir_expr e);
 
 static ir_expr inside_sum(nest_work *w, ir_expr e) {
   lin x;
@@ -71,12 +71,12 @@ static ir_expr inside_sum(nest_work *w, ir_expr e) {
 
 /* e over iters of the new block instead of the loops around it; 0: it cannot
  * be said so. */
-static ir_expr inside(nest_work *w, ir_expr e) {
+static ir_expr terms_inside(nest_work *w, ir_expr e) {
   ir_program *p = w->p;
   if (!nest_uses_loop(p, e, w->outside)) return e;
   const ir_node n = *ir_at(p, e);
   if (n.op == IR_AND || n.op == IR_LT || n.op == IR_LE) {
-    ir_expr a = inside(w, n.a), b = inside(w, n.b);
+    ir_expr a = terms_inside(w, n.a), b = terms_inside(w, n.b);
     return a && b ? ir_binary(p, (ir_op)n.op, a, b) : 0;
   }
   if (ir_is_algebra(&n)) e = inside_sum(w, e);
@@ -159,14 +159,14 @@ static bool unknown(nest_work *w, ir_stmt s) {
 }
 
 static bool see_block(nest_work *w, nest_member *m) {
-  ir_expr pred = m->pred ? inside(w, m->pred) : 0;
+  ir_expr pred = m->pred ? terms_inside(w, m->pred) : 0;
   if (m->pred && !pred) return unknown(w, m->block);
   m->pred = pred && ir_is_const(w->p, pred, 1) ? 0 : pred;
   for (uint32_t k = 0; k < m->n; k++) {
     nest_part *t = &m->part[k];
     if (!t->inner) continue;
-    t->lo = inside(w, t->lo);
-    t->extent = inside(w, t->extent);
+    t->lo = terms_inside(w, t->lo);
+    t->extent = terms_inside(w, t->extent);
     if (!t->lo || !t->extent) return unknown(w, m->block);
   }
   return true;
@@ -179,11 +179,11 @@ static bool see_heads(nest_work *w, ir_stmt top) {
     const ir_stmt_rec r = *ir_st(p, s);
     nest_head h = {s, 0, 0};
     if (r.kind == IR_LOOP) {
-      h.a = inside(w, r.lo);
-      h.b = inside(w, r.extent);
+      h.a = terms_inside(w, r.lo);
+      h.b = terms_inside(w, r.extent);
       if (!h.a || !h.b) return unknown(w, s);
     } else if (r.kind == IR_IF) {
-      h.a = inside(w, r.cond);
+      h.a = terms_inside(w, r.cond);
       if (!h.a) return unknown(w, s);
     }
     if (h.a) w->h[w->nhead++] = h;
@@ -206,7 +206,7 @@ static bool see_all(nest_work *w) {
 /* ---- what variables claim ----------------------------------------------- */
 
 /* The value of an iter that was. */
-static ir_expr value_of(const nest_work *w, const nest_part *t) {
+static ir_expr terms_value_of(const nest_work *w, const nest_part *t) {
   ir_program *p = w->p;
   ir_expr base = t->base;
   if (t->outer)
@@ -219,12 +219,12 @@ ir_subst nest_values(const nest_work *w, const nest_member *m) {
   ir_subst sub;
   ir_subst_init(&sub, w->p, w->s->scratch);
   for (uint32_t k = 0; k < m->n; k++)
-    ir_subst_var(&sub, m->part[k].old.var, value_of(w, &m->part[k]));
+    ir_subst_var(&sub, m->part[k].old.var, terms_value_of(w, &m->part[k]));
   return sub;
 }
 
 /* Loops and iters stay within what their variables claim: the new iters may
- * be known less closely than what they stand for. */
+ * be known less closely than what they represent. */
 static bool all_fit(nest_work *w) {
   const ir_program *p = w->p;
   for (uint32_t i = 0; i < w->nhead; i++) {

@@ -42,7 +42,7 @@ typedef struct nest_work {
   ir_program *p;
   ir_stmt first, last;
   bool units, takes_init;
-  bool conditions;       /* some stand around the blocks inside */
+  bool conditions;       /* some are around the blocks inside */
   sch_list outside;      /* the loops around the new block, in its scope */
   uint32_t n, no, nhead;
   nest_member *m;

@@ -128,13 +128,13 @@ void sch_shrink_domains(sch_state *s, ir_stmt block, const sch_span *to) {
 }
 
 /* The bounds that `cond` sets to iter v alone, in v's domain. */
-static void narrow(const ir_program *p, ir_expr cond, ir_expr v, int64_t *lo,
-                   int64_t *end) {
+static void place_narrow(const ir_program *p, ir_expr cond, ir_expr v,
+                         int64_t *lo, int64_t *end) {
   const ir_node n = *ir_at(p, cond);
   int64_t c;
   if (n.op == IR_AND) {
-    narrow(p, n.a, v, lo, end);
-    narrow(p, n.b, v, lo, end);
+    place_narrow(p, n.a, v, lo, end);
+    place_narrow(p, n.b, v, lo, end);
   } else if (n.op == IR_LT && n.a == v && ir_const_int(p, n.b, &c)) {
     *end = c < *end ? c : *end;
   } else if (n.op == IR_LE && n.b == v && ir_const_int(p, n.a, &c)) {
@@ -153,7 +153,7 @@ void sch_shrink_by(sch_state *s, ir_stmt block, ir_expr cond) {
     if (!ir_const_int(p, iter.lo, &from) || !ir_const_int(p, iter.extent, &end))
       continue;
     end += from;
-    narrow(p, cond, ir_ref(p, iter.var), &from, &end);
+    place_narrow(p, cond, ir_ref(p, iter.var), &from, &end);
     to[k] = (sch_span){ir_index(p, from), end - from};
   }
   sch_shrink_domains(s, block, to);

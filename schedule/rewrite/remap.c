@@ -28,7 +28,7 @@ static void note_place(place *f, const ir_expr *idx) {
   memcpy(f->idx, idx, bytes);
 }
 
-static void note_load(const ir_program *p, ir_expr e, void *ud) {
+static void remap_note_load(const ir_program *p, ir_expr e, void *ud) {
   place *f = ud;
   const ir_node *x = ir_at(p, e);
   if (x->op != IR_LOAD || x->a != f->buf) return;
@@ -39,7 +39,7 @@ static void note_load(const ir_program *p, ir_expr e, void *ud) {
 
 static void note_expr(sch_state *s, place *f, ir_expr e) {
   if (e && ir_at(s->p, e)->has_load)
-    ir_visit(s->p, s->scratch, e, note_load, f);
+    ir_visit(s->p, s->scratch, e, remap_note_load, f);
 }
 
 static void note_stmt(sch_state *s, place *f, ir_stmt st) {
@@ -132,7 +132,7 @@ static ir_walk look_for_other(const ir_program *p, ir_expr e, void *ud) {
 
 /* From a constant on, and as long wherever the block runs: a constant, or at
  * least 1 and made of sizes. */
-static bool is_fixed(const ir_program *p, const ir_iter *it) {
+static bool remap_is_fixed(const ir_program *p, const ir_iter *it) {
   const ir_node *n = ir_at(p, it->extent);
   return ir_at(p, it->lo)->op == IR_INT &&
          (n->op == IR_INT ||
@@ -149,7 +149,7 @@ static bool find_used(sch_state *s, sch_remap *m) {
     if (m->write && it->kind != IR_SPATIAL)
       return sch_refuse(s, SCH_R_PLACE_REDUCED, .s = {m->block});
     m->sized |= ir_at(p, it->extent)->op != IR_INT;
-    if (!is_fixed(p, it))
+    if (!remap_is_fixed(p, it))
       return sch_refuse(s, SCH_R_NOT_STATIC, .s = {m->block});
     m->used[m->nused++] = k;
   }
@@ -290,7 +290,7 @@ static bool by_map(sch_state *s, sch_remap *m, const sch_map *map) {
                                           .s = {m->block}, .buf = m->st.buf);
 }
 
-/* ---- where it stands, and what is copied -------------------------------- */
+/* ---- where it is, and what is copied -------------------------------- */
 
 /* For a reader: after every write, the instances that read what was written;
  * what nobody in the scope writes, when it begins. */
@@ -427,7 +427,7 @@ static void keep_order(sch_state *s, sch_nest *nest, ir_expr a, ir_expr b) {
 }
 
 /* A reader's copy stays in the buffer, and in what the last run of the writer
- * wrote, where st->box tells that. */
+ * wrote, where st->box determines that. */
 static void guard_source(sch_state *s, const sch_remap *m, const ir_expr *idx,
                          sch_nest *nest) {
   ir_program *p = s->p;

@@ -9,7 +9,7 @@
 #include "schedule/rewrite/cache.h"
 
 typedef struct sch_remap {
-  sch_stage st;            /* the old buffer, and where the copy stands */
+  sch_stage st;            /* the old buffer, and where the copy is */
   ir_stmt block;
   bool write;              /* the block writes the new buffer, else reads */
   ir_expr *idx;            /* where it accesses the old buffer */
@@ -27,12 +27,12 @@ bool sch_remap_init(sch_state *s, sch_remap *m, ir_stmt block, ir_buf buf,
                     bool write, const char *storage);
 /* The new buffer has a dimension for each used iter. */
 void sch_remap_by_iters(sch_state *s, sch_remap *m);
-/* Where the copy stands and what it copies. */
+/* Where the copy is and what it copies. */
 bool sch_remap_place(sch_state *s, sch_remap *m);
 /* Makes it; buffer and block are named after the old buffer with `suffix`. */
 ir_stmt sch_remap_make(sch_state *s, sch_remap *m, const char *suffix);
 /* All of this for the buffer that `meant` names at the block and a new one
- * that is indexed by the map of all the block's iters, which must tell the
+ * that is indexed by the map of all the block's iters, which must determine the
  * used ones, and no others.  false after refusing. */
 bool sch_remap_cache(sch_state *s, ir_stmt block, sch_buffer meant, bool write,
                      const char *storage, const sch_map *map, ir_stmt *cached);

@@ -211,7 +211,7 @@ static ir_stmt copy_loop(ir_program *p, ir_stmt loop, ir_subst *m) {
 }
 
 /* Copies of the loops that drive spatial iters, but for those that stay, then
- * of the factored one; the others stand at their start in what `m` maps. */
+ * of the factored one; the others are at their start in what `m` maps. */
 static ir_stmt copy_loops(const sch_rfactor *w, ir_subst *m, ir_stmt *last) {
   ir_program *p = w->s->p;
   ir_stmt first = 0;

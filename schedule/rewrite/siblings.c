@@ -3,7 +3,7 @@
 #include "ir/query.h"
 #include "schedule/rewrite/nesting.h"
 
-/* The siblings that the targets are, or stand in. */
+/* The siblings that the targets are, or are in. */
 typedef struct row {
   ir_stmt above, first, last;
 } row;

@@ -36,7 +36,7 @@ static bool is_free(sch_state *s, ir_stmt l) {
   return is;
 }
 
-/* All loops whose iterations run at once; in scratch. */
+/* All loops whose iterations run in parallel; in scratch. */
 static sch_list racing_loops(sch_state *s) {
   const ir_program *p = s->p;
   ir_stmt root = ir_entry(p)->root;
@@ -61,7 +61,7 @@ static const char *meeting_place(const sch_state *s) {
                       maybe ? " (not decided within the limit of effort)" : "");
 }
 
-/* A loop whose iterations may meet, and where. */
+/* A loop whose iterations may conflict, and where. */
 typedef struct meeting {
   ir_stmt loop;
   const char *where;
@@ -77,23 +77,23 @@ static uint32_t find_meetings(sch_state *s, meeting **out) {
   return n;
 }
 
-static bool is_in(sch_list l, ir_stmt s) {
+static bool transaction_is_in(sch_list l, ir_stmt s) {
   uint32_t i = 0;
   while (i < l.n && l.v[i] != s) i++;
   return i < l.n;
 }
 
-/* The loop was free, or for all that can be told with the effort there is may
+/* The loop was free, or for all that is known with the effort there is may
  * have been, in the program as it now is again.  One that the change would
  * make is a part of one that ran at once before, and has to be free. */
 static bool was_free(sch_state *s, sch_list before, ir_stmt loop) {
-  return !is_in(before, loop) || is_free(s, loop) ||
+  return !transaction_is_in(before, loop) || is_free(s, loop) ||
          s->refusal.reason == SCH_R_UNDECIDED;
 }
 
 /* ---- trying ------------------------------------------------------------- */
 
-/* The block that `at` stands in, if it is one in another. */
+/* The block that `at` is in, if it is one in another. */
 static ir_stmt inner_scope(const ir_program *p, ir_stmt at) {
   ir_stmt scope = at ? ir_scope_of(p, at) : 0;
   return scope && ir_st(p, scope)->parent ? scope : 0;
@@ -101,8 +101,9 @@ static ir_stmt inner_scope(const ir_program *p, ir_stmt at) {
 
 /* The change, after which blocks around declare what happens in them; where
  * it is refused, what it has made is forgotten. */
-static bool apply(sch_state *s, bool (*change)(sch_state *s, void *ud),
-                  void *ud, ir_stmt at) {
+static bool transaction_apply(sch_state *s,
+                              bool (*change)(sch_state *s, void *ud), void *ud,
+                              ir_stmt at) {
   ir_stmt scope = inner_scope(s->p, at);
   ir_mark mark = ir_get_mark(s->p);
   bool ok = change(s, ud);
@@ -112,20 +113,20 @@ static bool apply(sch_state *s, bool (*change)(sch_state *s, void *ud),
 }
 
 /* Makes the change, unless a loop that was free of races would not be any
- * more.  What was before is asked only where iterations meet afterwards: most
- * changes leave none that do. */
+ * more.  What was before is asked only where iterations conflict afterwards:
+ * most changes leave none that do. */
 static bool attempt(sch_state *s, bool (*change)(sch_state *s, void *ud),
                     void *ud, sch_list loops, ir_stmt at, sch_reason why,
                     bool keep) {
   const ir_checkpoint *before = take_checkpoint(s, IR_CHECKPOINT_UNDO);
   meeting *met = NULL;
-  bool ok = apply(s, change, ud, at);
+  bool ok = transaction_apply(s, change, ud, at);
   uint32_t n = ok ? find_meetings(s, &met) : 0;
   const ir_checkpoint *after =
       n && keep ? take_checkpoint(s, IR_CHECKPOINT_FULL) : NULL;
   if (!ok || n || !keep) ir_checkpoint_restore(before, s->p);
   for (uint32_t i = 0; i < n; i++) {
-    ir_stmt l = is_in(loops, met[i].loop) ? met[i].loop : at;
+    ir_stmt l = transaction_is_in(loops, met[i].loop) ? met[i].loop : at;
     if (was_free(s, loops, met[i].loop))
       return sch_refuse(s, why, .s = {l, at}, .t = met[i].where);
   }
@@ -133,20 +134,21 @@ static bool attempt(sch_state *s, bool (*change)(sch_state *s, void *ud),
   return ok;
 }
 
-bool sch_change_unless(sch_state *s, bool (*change)(sch_state *s, void *ud),
-                       void *ud, ir_stmt at, sch_reason why) {
+bool sch_transaction_or(sch_state *s, bool (*change)(sch_state *s, void *ud),
+                        void *ud, ir_stmt at, sch_reason why) {
   sch_list loops = racing_loops(s);
   return loops.n ? attempt(s, change, ud, loops, at, why, true)
-                 : apply(s, change, ud, at);
+                 : transaction_apply(s, change, ud, at);
 }
 
-bool sch_change(sch_state *s, bool (*change)(sch_state *s, void *ud), void *ud,
-                ir_stmt at) {
-  return sch_change_unless(s, change, ud, at, SCH_R_WOULD_RACE);
+bool sch_transaction(sch_state *s, bool (*change)(sch_state *s, void *ud),
+                     void *ud, ir_stmt at) {
+  return sch_transaction_or(s, change, ud, at, SCH_R_WOULD_RACE);
 }
 
-bool sch_try(sch_state *s, bool (*change)(sch_state *s, void *ud), void *ud,
-             ir_stmt at) {
+bool sch_transaction_rollback(sch_state *s,
+                              bool (*change)(sch_state *s, void *ud), void *ud,
+                              ir_stmt at) {
   return attempt(s, change, ud, racing_loops(s), at, SCH_R_WOULD_RACE, true);
 }
 
@@ -181,10 +183,10 @@ static bool any_intricate(const ir_program *p, ir_stmt loop) {
   return false;
 }
 
-bool sch_change_loop(sch_state *s, bool (*change)(sch_state *s, void *ud),
-                     void *ud, ir_stmt loop, bool guards) {
+bool sch_transaction_loop(sch_state *s, bool (*change)(sch_state *s, void *ud),
+                          void *ud, ir_stmt loop, bool guards) {
   if (any_racing(s->p, loop) && (guards || any_intricate(s->p, loop)))
-    return sch_change(s, change, ud, loop);
+    return sch_transaction(s, change, ud, loop);
   return change(s, ud);
 }
 
@@ -200,9 +202,10 @@ static bool rehearse(sch_state *s, bool (*check)(sch_state *s, void *ud),
   return can;
 }
 
-bool sch_rehearse(sch_state *s, bool (*check)(sch_state *s, void *ud),
-                  bool (*change)(sch_state *s, void *ud), void *ud,
-                  ir_stmt at) {
+bool sch_transaction_dry_run(sch_state *s,
+                             bool (*check)(sch_state *s, void *ud),
+                             bool (*change)(sch_state *s, void *ud), void *ud,
+                             ir_stmt at) {
   bool was = s->quick;
   s->quick = true;
   bool can = rehearse(s, check, change, ud, at);

@@ -297,6 +297,15 @@ tess_status model_predict(tess_model *m, tess_session *s, uint32_t n,
   return st;
 }
 
+tess_status session_predict_spread(tess_session *s, uint32_t n,
+                                   const tess_candidate *c, double *mean,
+                                   double *sd, bool *knows) {
+  if (s->learns) return model_predict(s->learns, s, n, c, mean, sd, knows);
+  memset(sd, 0, n * sizeof *sd);
+  *knows = true;
+  return tess_session_predict(s, n, c, mean);
+}
+
 static tess_status predict(void *ud, tess_session *s, uint32_t n,
                            const tess_candidate *c, double *score) {
   bool knows;
@@ -390,6 +399,7 @@ tess_status model_attach(tess_model *m, tess_session *s, tess_cost_model *out) {
   tess_status st = mem_protect(&s->worker[0].heap, find_group, asks);
   if (st != TESS_OK) return ctx_ran_out(m->c, st, "a cost model");
   m->seed = s->seed;
+  s->learns = m;
   vec_clear(&m->quality);
   for (int k = 0; k < FEATURE_DECISIONS; k++)
     if (m->kinds >> k & 1) {

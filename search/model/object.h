@@ -69,6 +69,11 @@ tess_status model_predict(tess_model *m, tess_session *s, uint32_t n,
                           const tess_candidate *c, double *mean, double *sd,
                           bool *knows);
 bool model_is_scaled(const tess_model *m);
+/* For strategies: model_predict of the session's own model.  A model of the
+ * host's has sd 0 and knows. */
+tess_status session_predict_spread(tess_session *s, uint32_t n,
+                                   const tess_candidate *c, double *mean,
+                                   double *sd, bool *knows);
 
 /* ---- training (train.c) ------------------------------------------------- */
 

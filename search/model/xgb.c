@@ -19,7 +19,7 @@
 #include <stdlib.h>
 
 enum {
-  MAX_ROUNDS = 400,
+  MAX_ROUNDS = 600,
   PATIENCE = 30,
   ROUNDS_UNTESTED = 60, /* where too few candidates are held out */
   LEAST = 8,            /* candidates to learn from */
@@ -197,11 +197,18 @@ static double rank_loss(const part *p) {
 /* ---- growing ------------------------------------------------------------ */
 
 static tess_status set_params(const growing *g) {
-  static const char *const params[][2] = {
-      {"verbosity", "0"},        {"nthread", "1"},   {"seed", "43"},
-      {"base_score", "0"},       {"max_depth", "8"}, {"gamma", "0.001"},
-      {"min_child_weight", "0"}, {"eta", "0.2"},     {"lambda", "0.05"},
-      {"tree_method", "hist"},   {"max_bin", "64"}};
+  static const char *const params[][2] = {{"verbosity", "0"},
+                                          {"nthread", "1"},
+                                          {"seed", "43"},
+                                          {"base_score", "0"},
+                                          {"max_depth", "6"},
+                                          {"gamma", "0.001"},
+                                          {"min_child_weight", "0"},
+                                          {"eta", "0.1"},
+                                          {"colsample_bynode", "0.5"},
+                                          {"lambda", "0.3"},
+                                          {"tree_method", "hist"},
+                                          {"max_bin", "64"}};
   for (size_t i = 0; i < sizeof params / sizeof *params; i++)
     if (g->t->x.set_param(g->t->booster, params[i][0], params[i][1]))
       return failed(g->t, g->f);

@@ -40,8 +40,9 @@ GROWS(tess_module, ud);
 GROWS(tess_strategy, ud);
 GROWS(tess_cost_model, ud);
 GROWS(tess_progress, text);
-GROWS(tess_tune_options, progress_ud);
-GROWS(tess_result_info, note);
+GROWS(tess_tune_options, model);
+GROWS(tess_result_info, quality);
+GROWS(tess_features, value);
 GROWS(tess_record, sample);
 
 /* ---- objects to ask ----------------------------------------------------- */

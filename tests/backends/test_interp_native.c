@@ -128,9 +128,12 @@ static ir_expr interp_native_build(nest *n, const oper *o, tess_dtype t,
   ir_expr arg[3] = {a, b, c};
   if (o->op == IR_CAST) return ir_cast(&n->p, o->to, a);
   if (o->op != IR_CALL) return ir_binary(&n->p, o->op, a, b);
-  uint32_t k = o->fn == IR_FN_FMA                         ? 3
-               : o->fn == IR_FN_POW || o->fn >= IR_FN_SHL ? 2
-                                                          : 1;
+  uint32_t k = o->fn == IR_FN_FMA ? 3
+               : o->fn == IR_FN_POW ||
+                       (o->fn >= IR_FN_SHL && o->fn <= IR_FN_BITOR) ||
+                       o->fn == IR_FN_BITXOR
+                   ? 2
+                   : 1;
   return ir_call(&n->p, o->fn, t, k, arg);
 }
 
@@ -281,6 +284,8 @@ static void int_functions(void **state) {
     assert_int_equal((uint8_t)out[i], (uint8_t)((uint8_t)a[i % 5] << b[i % 5]));
   interp_native_run(&(oper){.op = IR_CALL, .fn = IR_FN_BITAND}, I8, I8);
   for (int i = 0; i < N; i++) assert_int_equal(out[i], a[i % 5] & b[i % 5]);
+  interp_native_run(&(oper){.op = IR_CALL, .fn = IR_FN_BITXOR}, I8, I8);
+  for (int i = 0; i < N; i++) assert_int_equal(out[i], a[i % 5] ^ b[i % 5]);
 }
 
 /* ---- floats ------------------------------------------------------------- */
@@ -418,6 +423,8 @@ static double libm(ir_fn fn, double v, double w) {
   case IR_FN_LOG: return log(v);
   case IR_FN_SQRT: return sqrt(v);
   case IR_FN_RSQRT: return 1 / sqrt(v);
+  case IR_FN_SIN: return sin(v);
+  case IR_FN_COS: return cos(v);
   case IR_FN_TANH: return tanh(v);
   case IR_FN_SIGMOID: return 1 / (1 + exp(-v));
   case IR_FN_ERF: return erf(v);
@@ -434,7 +441,8 @@ static void float_functions(void **state) {
   (void)state;
   rng_init(&r, 17, 0);
   for (int k = 0; k < NFLOAT; k++)
-    for (ir_fn fn = IR_FN_EXP; fn <= IR_FN_ROUND; fn++) {
+    for (ir_fn fn = IR_FN_EXP; fn <= IR_FN_COS; fn++) {
+      if (fn > IR_FN_ROUND && fn < IR_FN_SIN) continue;
       tess_dtype t = floats[k].t;
       size_t w = t.bits / 8u;
       fill_real(&r, t, x);

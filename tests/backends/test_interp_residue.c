@@ -82,8 +82,7 @@ static void places(void **state) {
     assert_true(residue_less(residue_at(n[i]), residue_at(n[i + 1])));
 }
 
-/* ---- two programs of one shape
- * ---------------------------------------------- */
+/* ---- two programs of one shape ------------------------------------------ */
 
 /* The value stored to R[i], of inputs X[N, M], Y[N, M] of type t. */
 typedef ir_expr point(nest *n, ir_buf x, ir_buf y, ir_expr i);
@@ -343,8 +342,7 @@ static void reductions_agree(void **state) {
   }
 }
 
-/* ---- inlined or not
- * ----------------------------------------------------------- */
+/* ---- inlined or not ----------------------------------------------------- */
 
 /* R[i] = f(T[i]) where T[i] = g(i), and with g inlined. */
 static ir_expr made_of_index(nest *n, ir_expr i, tess_dtype t) {
@@ -392,8 +390,7 @@ static void known_values_are_seen_through(void **state) {
   }
 }
 
-/* ---- data-dependent indices
- * --------------------------------------------------- */
+/* ---- data-dependent indices --------------------------------------------- */
 
 /* R[i] = X[I[i]], gathered in either direction. */
 static void gather(nest *n, bool backwards, bool wrong) {
@@ -421,8 +418,7 @@ static void gathers_agree(void **state) {
   assert_true(e.value[0].u != e.value[1].u);
 }
 
-/* ---- messages
- * ------------------------------------------------------------------- */
+/* ---- messages ----------------------------------------------------------- */
 
 static void misses_the_last(nest *n, ir_buf x, ir_buf y, ir_buf r) {
   (void)y;

@@ -310,8 +310,7 @@ static void own_counts(void **state) {
   has_not(text, "barrier");
 }
 
-/* ---- data-dependent control flow
- * ---------------------------------------------- */
+/* ---- data-dependent control flow ---------------------------------------- */
 
 typedef enum reader { BY_VALUE, BY_CONDITION, BY_BOUND, READERS } reader;
 

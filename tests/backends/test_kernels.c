@@ -211,8 +211,7 @@ static void virtual_threads(void **state) {
   kernels_must_work();
 }
 
-/* ---- no legal barrier placement
- * --------------------------------------------- */
+/* ---- no legal barrier placement ----------------------------------------- */
 
 static ir_stmt thread_loop(ir_stmt block, uint32_t k, ir_thread axis) {
   ir_stmt l = scheduled_loop(&t, block, k);

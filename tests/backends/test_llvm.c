@@ -124,8 +124,7 @@ static void store_shapes(void **state) {
   compiled_end(&k);
 }
 
-/* ---- conditional evaluation
- * --------------------------------------------------- */
+/* ---- conditional evaluation --------------------------------------------- */
 
 /* Two pages of which the second is inaccessible; the last n floats of the
  * first. */

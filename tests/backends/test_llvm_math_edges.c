@@ -25,6 +25,9 @@ static const double edges[] = {
     /* where tanh and erf change their formula or are 1 */
     0.625, 9.010913, 19.06154, 22, 0.84375, 0.927734375, 1.25, 3.832507, 4,
     1 / 0.35, 5.921587, 6, 28, 0.70710678118654752, 1.4142135623730951,
+    /* multiples of pi/4, and those nearest to multiples of pi/2 */
+    0.78539816339744830962, 1.57079632679489661923, 3.14159265358979323846,
+    16367173 * 0x1p72, 6381956970095103 * 0x1p797, 1e22, 0x1p1000,
     /* the last fractions */
     0x1p22, 0x1p23, 0x1p51, 0x1p52, 0x1p63};
 enum { EDGES = sizeof edges / sizeof *edges, NARGS = EDGES * 6 / 16 * 16 + 16 };

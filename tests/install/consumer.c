@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A host that knows the installed library only: it compiles B = A + 1 in a
- * worker (whose path is the argument, where the library cannot tell), and
- * runs it. */
+ * worker (whose path is the argument, where the library cannot tell), runs it,
+ * and tunes it in the default space. */
 #include <tessera/tessera.h>
 
 #include <stdio.h>
@@ -47,13 +47,25 @@ static int compile_and_run(tess_context *c, tess_program *p) {
   return v != 1;
 }
 
+static int tune(tess_context *c, tess_program *p) {
+  const tess_tune_options o = {
+      .struct_size = sizeof o, .trials = 2, .min_time = 0.001};
+  tess_result *r;
+  tess_result_info info = TESS_INIT(tess_result_info);
+  if (tess_tune(p, NULL, NULL, &o, &r) || tess_result_get(r, &info))
+    return fail(c);
+  if (info.status != TESS_OK) printf("%s", info.funnel);
+  tess_result_free(r);
+  return info.status != TESS_OK;
+}
+
 int main(int argc, char **argv) {
   tess_context *c;
   tess_options o = {.struct_size = sizeof o,
                     .worker_path = argc > 1 ? argv[1] : NULL};
   if (tess_context_new(&o, &c) != TESS_OK) return 1;
   tess_program *p = describe(c);
-  int failed = compile_and_run(c, p);
+  int failed = compile_and_run(c, p) || tune(c, p);
   tess_program_free(p);
   tess_context_free(c);
   if (!failed) printf("tessera %s\n", tess_version());

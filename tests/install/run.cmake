@@ -44,19 +44,35 @@ file(GLOB_RECURSE worker ${inst}/*/tessera-worker)
 pkg_config(flags --cflags --libs)
 run(${CC} ${SOURCE}/consumer.c -o shared ${flags} -Wl,-rpath,${lib_dir})
 expect_version(${work}/shared)
-run(${CC} ${SOURCE}/../../examples/embed.c -o embed ${flags}
+run(${CC} -Wall -Wextra -Werror ${SOURCE}/../../examples/embed.c -o embed ${flags}
     -Wl,-rpath,${lib_dir})
 run(${work}/embed 4)
 if(NOT said MATCHES "C\\[3, 5\\] is right")
   message(FATAL_ERROR "embed said '${said}'")
 endif()
+
+# Every header by itself, for strict C and, where there is one, for C++.
+pkg_config(flags --cflags)
+find_program(CXX NAMES g++ clang++ clang++-14)
+file(GLOB headers RELATIVE ${inst}/include ${inst}/include/tessera/*.h)
+list(REMOVE_ITEM headers tessera/lua.h)
+foreach(header ${headers})
+  file(WRITE ${work}/header.c "#include <${header}>\nint main(void);\n")
+  run(${CC} -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only ${flags}
+      header.c)
+  if(CXX)
+    run(${CXX} -Wall -Wextra -Werror -fsyntax-only ${flags} -x c++ header.c)
+  endif()
+endforeach()
 pkg_config(flags --cflags --libs --static)
 list(TRANSFORM flags REPLACE "^-ltessera$" "${lib_dir}/libtessera.a")
 run(${CC} ${SOURCE}/consumer.c -o static ${flags})
+set(ENV{TESSERA_SPACES} ${lib_dir}/libtessera-spaces.so)
 expect_version(${work}/static ${worker})
 set(ENV{TESSERA_WORKER} ${worker})
 expect_version(${work}/static)
 set(ENV{TESSERA_WORKER})
+set(ENV{TESSERA_SPACES})
 file(REAL_PATH ${work} beside)
 execute_process(COMMAND ${work}/static OUTPUT_VARIABLE said
                 ERROR_VARIABLE said RESULT_VARIABLE result)
@@ -70,7 +86,9 @@ run(${CMAKE_COMMAND} -S ${SOURCE} -B ${work}/cmake
     -DCMAKE_PREFIX_PATH=${inst} -DCMAKE_C_COMPILER=${CC})
 run(${CMAKE_COMMAND} --build ${work}/cmake)
 expect_version(${work}/cmake/with_shared)
+set(ENV{TESSERA_SPACES} ${lib_dir}/libtessera-spaces.so)
 expect_version(${work}/cmake/with_static ${worker})
+set(ENV{TESSERA_SPACES})
 
 # What documents say is there.
 foreach(file share/tessera/library/tessera.d.lua share/doc/tessera/README.md

@@ -255,7 +255,7 @@ static void test_vectors(void **state) {
   expr_end(&w);
 }
 
-/* ---- queries ------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------ */
 
 static void expr_count(const ir_program *p, ir_expr e, void *ud) {
   (void)p;

@@ -103,7 +103,7 @@ static void test_legal(void **state) {
   itermap_end(&w);
 }
 
-/* ---- enumeration --------------------------------------------------------- */
+/* ---- enumeration -------------------------------------------------------- */
 
 static bool count_point(void *ud) {
   world *w = ud;

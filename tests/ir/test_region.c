@@ -144,7 +144,7 @@ static void test_pairs(void **state) {
   region_end(&w);
 }
 
-/* ---- relaxation ---------------------------------------------------------- */
+/* ---- relaxation --------------------------------------------------------- */
 
 typedef struct relaxed {
   world *w;

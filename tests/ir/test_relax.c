@@ -191,7 +191,7 @@ static void test_relax_tiles(void **state) {
   relax_end(&w);
 }
 
-/* ---- restricted variables ------------------------------------------------ */
+/* ---- restricted variables ----------------------------------------------- */
 
 static void test_confined(void **state) {
   (void)state;

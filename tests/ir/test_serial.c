@@ -129,7 +129,7 @@ static void test_messages(void **state) {
   serial_finish(&f);
 }
 
-/* ---- damaged input ------------------------------------------------------- */
+/* ---- damaged input ------------------------------------------------------ */
 
 static void put64(char *at, uint64_t v) {
   for (int i = 0; i < 8; i++) at[i] = (char)(v >> 8 * i);

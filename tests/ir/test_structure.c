@@ -19,7 +19,7 @@ static ir_expr sum(ir_program *p, ir_expr a, ir_expr b) {
   return ir_raw(p, &n, NULL);
 }
 
-/* ---- differences that do not count --------------------------------------- */
+/* ---- differences that do not count -------------------------------------- */
 
 /* All table indices differ: other objects are made first. */
 static void other_tables(matmul *m) {
@@ -72,7 +72,7 @@ static void order_of_terms(matmul *m) {
   }
 }
 
-/* ---- differences that count ---------------------------------------------- */
+/* ---- differences that count --------------------------------------------- */
 
 static void name_of_block(matmul *m) {
   ir_blk(&m->q, m->c)->name = ir_name(&m->q, "C2");

@@ -99,7 +99,7 @@ static void test_substitution(void **state) {
   }
 }
 
-/* ---- cloning ------------------------------------------------------------- */
+/* ---- cloning ------------------------------------------------------------ */
 
 static void clones(matmul *m) {
   ir_program *p = &m->p;

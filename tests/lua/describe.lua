@@ -92,6 +92,43 @@ do
         function(a, b) return b == 0 and 0 or a % b end, "int32", x, y)
 end
 
+-- Sine, cosine, clamping; bits, also by Lua's operators.  Shifts by other than
+-- 0 .. bits - 1 give 0, or the sign.
+do
+  local x = { -1e5, -0.5, 0, 2, 1e9 }
+  check("sin", ts.sin, math.sin, nil, x)
+  check("cos", ts.cos, math.cos, nil, x)
+  check("clamp", function(a) return ts.clamp(a, -1, 2) end, function(a)
+    return math.max(-1, math.min(2, a))
+  end, nil, x)
+  local a, b = { 7, -7, 100, -128, -1, 64 }, { 1, 2, 7, 8, -1, 0 }
+  local function wrap(v) return (v + 128) % 256 - 128 end
+  local function shl(v, n) return n >= 0 and n < 8 and wrap(v << n) or 0 end
+  local function shr(v, n)
+    return n >= 0 and n < 8 and v // (1 << n) or (v < 0 and -1 or 0)
+  end
+  check("shl", ts.shl, shl, "int8", a, b)
+  check("shr", ts.shr, shr, "int8", a, b)
+  check("operators", function(v, n)
+    return (v << n) + (v >> n) * 3 - ((v & n) ~ (v | n)) + ~v
+  end, function(v, n)
+    return wrap(shl(v, n) + shr(v, n) * 3 - ((v & n) ~ (v | n)) + ~v)
+  end, "int8", a, b)
+  for _, f in ipairs { "and", "or", "xor" } do
+    check("bit" .. f, ts["bit" .. f], load("return function(v, n) return v " ..
+          ({ ["and"] = "&", ["or"] = "|", xor = "~" })[f] .. " n end")(),
+          "int8", a, b)
+  end
+  check("bitnot", ts.bitnot, function(v) return ~v end, "int8", a)
+  check("unsigned", function(v) return ts.shr(~v, 1) end,
+        function(v) return (255 - v) >> 1 end, "uint8", { 0, 255, 77 })
+  local A = ts.placeholder("A", { 4 })
+  for _, f in ipairs { "shl", "shr", "bitand", "bitor", "bitxor" } do
+    fails("TYPE", f .. " does not work on float32 (cast it)", ts.compute, "B",
+          { 4 }, function(i) return ts[f](A(i), 1) end)
+  end
+end
+
 -- Comparisons, logic, select, cast, const.
 do
   local x, y = { 1, 2, 3, 4 }, { 2, 2, 2, 5 }
@@ -397,7 +434,8 @@ do
   fails("INVALID", "'bias' is the number 1, not a boolean", matmul,
         { m = 1, n = 1, k = 1, bias = 1 })
   fails("INVALID", "unknown option 'bais' of ops.matmul, which has m, n, k, " ..
-        "dtype, bias, relu", matmul, { m = 1, bais = true })
+        "dtype, acc, out, trans_a, trans_b, bias, act, relu", matmul,
+        { m = 1, bais = true })
   local conv = require "tessera.ops".conv2d_nhwc
   local function window(stride, pad)
     return { n = 1, h = 2, w = 2, ci = 1, co = 1, k = 3, stride = stride,

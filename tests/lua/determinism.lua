@@ -136,6 +136,34 @@ do
     return sch
   end)
   assert(ts.space.check({ rarely {} }, p, "llvm") == false)
+  -- A sampled value that nothing reads is warned of; one that is passed on, be
+  -- it in arithmetic, or read by sch:get is not.
+  local function sampling(use)
+    return module("sampling", function(sch, block)
+      if sch:block_info(block).name ~= "C" then return nil end
+      use(sch, sch:sample_categorical({ 2, 4 }, { 0.5, 0.5 }),
+          (sch:get_loops(block)))
+      return sch
+    end)
+  end
+  local warned = {}
+  local before = ts.on_warning(function(w) warned[#warned + 1] = w end)
+  local dead = sampling(function(sch, u, l)
+    if u == 2 then sch:parallel(l) end
+  end)
+  local ok, warning = ts.space.check({ dead {} }, p)
+  assert(ok and #warned == 1 and warned[1]:find(warning, 1, true))
+  assert(warning:find("^module 'sampling': nothing reads what " ..
+                      "sch:sample_categorical gives at .*%.lua:%d+: "), warning)
+  for _, use in ipairs {
+    function(sch, u, l) if sch:get(u) == 2 then sch:parallel(l) end end,
+    function(sch, u, l) sch:split(l, { ts.auto, u * 2 }) end,
+    function(sch, u, l) sch:annotate(l, "unroll", u) end,
+  } do
+    assert(select("#", ts.space.check({ sampling(use) {} }, p)) == 1)
+  end
+  assert(#warned == 1)
+  ts.on_warning(before)
   -- And one that a file makes, in the third fresh state that reads it.
   local base = os.tmpname()
   local file = assert(io.open(base .. ".lua", "w"))

@@ -50,8 +50,8 @@ check("ops.", require "tessera.ops", "ops.")
 check("tensor.", require "tessera.tensor", "tensor.")
 local page = reference.page "conv2d_nhwc"
 for _, line in ipairs { "- `co`: channels of the result; integer\n",
-                        "- `pad`: rows and columns of zeros on each side; " ..
-                        "integer, 0 if left out\n" } do
+                        "- `groups`: parts that the channels fall into; " ..
+                        "integer, 1 if left out\n" } do
   assert(page:find(line, 1, true), page)
 end
 for _, name in ipairs { "lua", "json", "to_tvm_json", "replay", "bind",
@@ -160,8 +160,8 @@ shows("ts.space", "- `ts.space.union(spaces)`: ")
 shows("program.flops", "## program:flops()")
 shows("tensor.get", "## tensor:get(")
 shows("sch.split", ts.doc "split")
-shows("sc.split", ts.doc "split")
-shows("split()", ts.doc "split")
+shows("sc.split", "## ops.split(")
+shows("split()", ts.doc "split", "## ops.split(")
 shows("ts.sum(x, axes)", "## ts.sum(")
 shows("kernel.time", "## kernel:time(")
 shows("result:kernel", "`result` has\n\n- `kernel?` (`tessera.Kernel`)")
@@ -205,4 +205,4 @@ assert(reference.page "from_tvm_json":find("## ts.trace.from_tvm_json(text",
                                            1, true))
 assert(reference.page "can" == reference.page "sch:can")
 assert(reference.page "sch:cannot" == nil)
-assert(reference.page "split" == ts.doc "split")
+assert(reference.page "fuse" == ts.doc "fuse")

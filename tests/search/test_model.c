@@ -214,6 +214,64 @@ static void test_kept_models(void **state) {
   recorded_end(&f);
 }
 
+static int count_row(void *ud, int n, char **text, char **name) {
+  (void)name;
+  assert_int_equal(n, 2);
+  assert_string_equal(text[0], "forest");
+  *(int *)ud += atoi(text[1]);
+  return 0;
+}
+
+/* A row a batch, once the model knows something. */
+static void test_quality_is_stored(void **state) {
+  (void)state;
+  recorded_run f;
+  tess_result *r;
+  char path[512];
+  int trials = 0;
+  sqlite3 *db;
+  recorded_database(path, sizeof path);
+  recorded_start(&f);
+  f.o.cost_model = "forest";
+  f.o.database = path;
+  f.o.trials = 64;
+  assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+  tess_result_free(r);
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  assert_int_equal(sqlite3_exec(db,
+                                "SELECT model, trials FROM quality WHERE n = "
+                                "16 AND rank_accuracy >= 0 AND rmse >= 0",
+                                count_row, &trials, NULL),
+                   SQLITE_OK);
+  assert_int_equal(trials, 16 + 32 + 48);
+  sqlite3_close(db);
+  recorded_end(&f);
+  recorded_remove(path);
+}
+
+/* Those that say how unsure they are are less sure where they know nothing. */
+static void test_spread(void **state) {
+  (void)state;
+  static const char *const unsure[] = {"forest", "gp", "forest+gp"};
+  for (int k = 0; k < 3; k++) {
+    fixture f;
+    double mean[MADE], sd[MADE];
+    bool knows;
+    start(&f, unsure[k]);
+    make(&f, false);
+    assert_int_equal(session_predict_spread(&f.s, MADE, f.c, mean, sd, &knows),
+                     TESS_OK);
+    assert_false(knows);
+    teach(&f);
+    assert_int_equal(session_predict_spread(&f.s, MADE, f.c, mean, sd, &knows),
+                     TESS_OK);
+    assert_true(knows);
+    for (uint32_t i = 0; i < MADE; i++)
+      assert_true(mean[i] > 0 && sd[i] >= 0 && sd[i] < 1);
+    end(&f);
+  }
+}
+
 /* ---- files -------------------------------------------------------------- */
 
 static void path_of(char *path, size_t n) {
@@ -336,6 +394,8 @@ int main(void) {
       cmocka_unit_test(test_old_candidates),
       cmocka_unit_test(test_same_with_any_threads),
       cmocka_unit_test(test_kept_models),
+      cmocka_unit_test(test_quality_is_stored),
+      cmocka_unit_test(test_spread),
       cmocka_unit_test(test_saving),
       cmocka_unit_test(test_damaged_files),
       cmocka_unit_test(test_names),

@@ -62,6 +62,13 @@ static gen_expr call(gen *g, const char *fn, gen_expr a) {
   return e;
 }
 
+static gen_expr call2(gen *g, const char *fn, gen_expr a, gen_expr b) {
+  gen_expr e = 0, x[2] = {a, b};
+  if (!g->failed) gen_check(g, describe_call(&g->b, fn, 2, x, &e));
+  gen_say(g, e, "ts.%s(%s, %s)", fn, gen_said(g, a), gen_said(g, b));
+  return e;
+}
+
 /* Quarters are exact in every float type. */
 gen_expr gen_const(gen *g, tess_dtype t) {
   gen_expr e = 0;
@@ -105,18 +112,20 @@ static gen_expr tweak_exactly(gen *g, tess_dtype t, gen_expr a) {
 }
 
 static gen_expr tweak_int(gen *g, tess_dtype t, gen_expr a) {
-  switch (gen_below(g, 4)) {
+  static const char *const fn[] = {"shl", "shr", "bitand", "bitor", "bitxor"};
+  switch (gen_below(g, 5)) {
   case 0: return gen_bin(g, "//", a, gen_const(g, t));
   case 1: return gen_bin(g, "%", a, gen_const(g, t));
   case 2: return call(g, "abs", a);
+  case 3: return call2(g, fn[gen_below(g, 5)], a, gen_const(g, t));
   default: return gen_bin(g, "*", a, gen_const(g, t));
   }
 }
 
 static gen_expr tweak_float(gen *g, tess_dtype t, gen_expr a) {
-  static const char *const fn[] = {"exp",   "log",     "sqrt", "rsqrt",
-                                   "tanh",  "sigmoid", "erf",  "abs",
-                                   "floor", "ceil",    "round"};
+  static const char *const fn[] = {"exp",     "log", "sqrt", "rsqrt", "tanh",
+                                   "sigmoid", "erf", "abs",  "floor", "ceil",
+                                   "round",   "sin", "cos"};
   static const tess_dtype via[] = {{TESS_DTYPE_FLOAT, 16, 1},
                                    {TESS_DTYPE_FLOAT, 64, 1},
                                    {TESS_DTYPE_INT, 32, 1},
@@ -125,7 +134,7 @@ static gen_expr tweak_float(gen *g, tess_dtype t, gen_expr a) {
   case 0: return gen_bin(g, "*", a, gen_const(g, t));
   case 1: return gen_bin(g, "/", gen_const(g, t), a);
   case 2: return gen_cast(g, t, gen_cast(g, via[gen_below(g, 4)], a));
-  default: return call(g, fn[gen_below(g, 11)], a);
+  default: return call(g, fn[gen_below(g, 13)], a);
   }
 }
 

@@ -16,7 +16,8 @@ const mapped_fn mapped_fns[MAPPED_FNS] = {
     {IR_FN_ERF, erfl, 1.1, 1.0},       {IR_FN_RSQRT, rsqrt_l, 1.5, 1.5},
     {IR_FN_SQRT, sqrtl, 0.501, 0.501}, {IR_FN_ABS, fabsl, 0, 0},
     {IR_FN_FLOOR, floorl, 0, 0},       {IR_FN_CEIL, ceill, 0, 0},
-    {IR_FN_ROUND, nearbyintl, 0, 0},
+    {IR_FN_ROUND, nearbyintl, 0, 0},   {IR_FN_SIN, sinl, 0.51, 0.9},
+    {IR_FN_COS, cosl, 0.51, 0.9},
 };
 
 double mapped_bound(const mapped_fn *f, tess_dtype t) {

@@ -139,8 +139,7 @@ static void test_draws_are_streams(void **state) {
   machine_end(&f);
 }
 
-/* ---- failures roll back
- * ------------------------------------------------------- */
+/* ---- failures roll back ------------------------------------------------- */
 
 static void copy_state(const vm_sched *s, vm_sched *out) {
   assert_int_equal(vm_sched_copy(out, s->heap, s), TESS_OK);
@@ -348,8 +347,7 @@ static void test_machine_each_allocation_failing(void **state) {
   machine_end(&o.f);
 }
 
-/* ---- calls refused before their primitive runs
- * -------------------------------- */
+/* ---- calls refused before their primitive runs -------------------------- */
 
 static void machine_refused(fixture *f, test_call *c, tess_status st,
                             const char *text) {
@@ -551,8 +549,7 @@ static void test_guards(void **state) {
 
 #undef SAME
 
-/* ---- a warm machine does not allocate
- * ----------------------------------------- */
+/* ---- a warm machine does not allocate ----------------------------------- */
 
 static void test_warm_replay_allocates_nothing(void **state) {
   (void)state;

@@ -43,8 +43,7 @@ static tess_status random_build(void *ud) {
   return TESS_OK;
 }
 
-/* ---- random operands
- * ------------------------------------------------------------ */
+/* ---- random operands ---------------------------------------------------- */
 
 static uint32_t random_pick(play *p, uint32_t n) {
   return (uint32_t)rng_below(&p->r, n);
@@ -209,8 +208,7 @@ static void make_call(play *p, const sch_prim *prim) {
   p->call = (vm_call){.prim = prim, .pool = &p->s.draft, .operand = p->operand};
 }
 
-/* ---- properties
- * ----------------------------------------------------------------- */
+/* ---- properties --------------------------------------------------------- */
 
 typedef struct print {
   uint64_t trace;
@@ -438,8 +436,7 @@ static void check_samplers(play *p, uint32_t *seen) {
   vm_machine_free(&m);
 }
 
-/* ---- the test
- * --------------------------------------------------------------------- */
+/* ---- the test ----------------------------------------------------------- */
 
 /* C is accumulated in place, where it is a sum. */
 static void decompose(play *p, vm_rv block, vm_rv loop) {

@@ -288,8 +288,7 @@ static void test_simplify(void **state) {
   text_end(&f);
 }
 
-/* ---- malformed texts
- * ------------------------------------------------------------ */
+/* ---- malformed texts ---------------------------------------------------- */
 
 typedef struct bad {
   const char *text, *message, *place;

@@ -18,5 +18,7 @@ void vm_doc_page(const sch_prim *p, strbuf *out);
 void vm_doc_reference(strbuf *out);
 /* LuaCATS annotations, for editors. */
 void vm_doc_stubs(strbuf *out);
+/* include/tessera/primitives.h: a typed inline function for each. */
+void vm_doc_header(strbuf *out);
 
 #endif

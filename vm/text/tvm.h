@@ -22,7 +22,7 @@ tess_status vm_write_tvm(const vm_trace *t, strbuf *out, err_state *err);
 tess_status vm_read_tvm(vm_trace *t, const char *text, size_t n,
                         err_state *err);
 
-/* ---- shared by reader and writer ----------------------------------------- */
+/* ---- shared by reader and writer ---------------------------------------- */
 
 typedef struct tvm_row {
   const char *kind;        /* TVM's name */

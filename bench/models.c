@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How well cost models rank programs that they were not taught, on a recorded
+ * set (bench/record.lua): held-out programs of the operators that they know,
+ * and all programs of an operator that they do not. */
+#include "bench/support/bench.h"
+
+#include "base/json.h"
+#include "search/model/object.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_OPS = 16, MOST = 1024, SKETCHES = 16 };
+
+/* One operator, and its candidates' features of all kinds. */
+typedef struct operator{
+  char name[32];
+  tess_program *p;
+  tess_trace *sketch[SKETCHES];
+  uint32_t nsketch, n;
+  search_cand c[MOST];
+  double seconds[MOST];
+  search_rows rows[FEATURE_KINDS];
+}
+operator;
+
+static tess_context *context;
+static operator ops[MOST_OPS];
+static uint32_t nops;
+
+static _Noreturn void stop(const char *what) {
+  bench_say("models: %s", what);
+  exit(1);
+}
+
+static void must(tess_status s) {
+  if (s != TESS_OK) stop(tess_error(context)->message);
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+static void read_program(operator* o, const char *hex) {
+  char path[] = "/tmp/tessera-models-XXXXXX";
+  int fd = mkstemp(path);
+  FILE *f = fd < 0 ? NULL : fdopen(fd, "wb");
+  unsigned byte;
+  if (!f) stop("no temporary file");
+  for (; sscanf(hex, "%2x", &byte) == 1; hex += 2) fputc((int)byte, f);
+  fclose(f);
+  must(tess_program_load(context, path, &o->p));
+  remove(path);
+}
+
+static void read_candidate(operator* o, const json_t *line) {
+  const json_t *d = json_object_get(line, "d");
+  const json_t *seconds = json_object_get(line, "seconds");
+  uint32_t n = (uint32_t)json_array_size(d);
+  uint32_t sketch =
+      (uint32_t)json_integer_value(json_object_get(line, "sketch"));
+  if (o->n == MOST) return;
+  int64_t *v = malloc((n + 1) * sizeof *v);
+  if (!v || sketch >= o->nsketch) stop("a candidate is of no sketch");
+  for (uint32_t i = 0; i < n; i++)
+    v[i] = json_integer_value(json_array_get(d, i));
+  o->seconds[o->n] =
+      json_is_number(seconds) ? json_number_value(seconds) : INFINITY;
+  o->c[o->n++] = (search_cand){sketch, n, v, search_hash(sketch, n, v)};
+}
+
+static void read_line(const char *text) {
+  json_error_t e;
+  json_t *line = json_loads(text, 0, &e);
+  const char *name = json_string_value(json_object_get(line, "op"));
+  json_t *trace = json_object_get(line, "trace");
+  if (!line) stop("a line is no JSON");
+  if (name) {
+    if (nops == MOST_OPS) stop("there are too many operators");
+    operator* o = & ops[nops++];
+    snprintf(o->name, sizeof o->name, "%s", name);
+    read_program(o, json_string_value(json_object_get(line, "program")));
+  } else if (!nops) {
+    stop("the first line is no operator");
+  } else if (trace) {
+    operator* o = & ops[nops - 1];
+    char *own = json_dumps(trace, 0);
+    if (o->nsketch == SKETCHES) stop("there are too many sketches");
+    must(tess_trace_from_json(context, own, o->p, &o->sketch[o->nsketch++]));
+    free(own);
+  } else {
+    read_candidate(&ops[nops - 1], line);
+  }
+  json_decref(line);
+}
+
+static void read_all(const char *path) {
+  FILE *f = fopen(path, "r");
+  char *line = NULL;
+  size_t room = 0;
+  if (!f) stop(path);
+  while (getline(&line, &room, f) > 0) read_line(line);
+  free(line);
+  fclose(f);
+}
+
+/* ---- features ----------------------------------------------------------- */
+
+static void keep(search_rows *to, const search_rows *r) {
+  size_t numbers = (size_t)r->first[r->n] * r->width;
+  uint32_t *first = malloc((r->n + 1) * sizeof *first);
+  float *v = malloc((numbers + 1) * sizeof *v);
+  if (!first || !v) stop("no memory");
+  memcpy(first, r->first, (r->n + 1) * sizeof *first);
+  memcpy(v, r->v, numbers * sizeof *v);
+  *to = *r;
+  to->first = first;
+  to->v = v;
+}
+
+static void make_features(operator* o) {
+  const vm_trace *t[SKETCHES];
+  tess_session s;
+  for (uint32_t i = 0; i < o->nsketch; i++) t[i] = &o->sketch[i]->t;
+  must(session_init(&s, context, &o->p->p, o->nsketch, t, 1, 1));
+  for (int k = 0; k < FEATURE_KINDS; k++) {
+    search_rows r;
+    must(session_rows(&s, k, o->n, o->c, &r));
+    keep(&o->rows[k], &r);
+  }
+  session_free(&s);
+}
+
+/* ---- splits ------------------------------------------------------------- */
+
+/* Operator `out` is left out whole, or with -1 one candidate in five. */
+static bool is_test(uint32_t op, uint32_t i, int out) {
+  return out >= 0 ? op == (uint32_t)out : i % 5 == 4;
+}
+
+typedef struct teaching {
+  model_data *d;
+  mem_heap *heap;
+  uint32_t kinds;
+  int out, only; /* operators; -1: none is, all are */
+} teaching;
+
+static tess_status fill_data(void *ud) {
+  teaching *t = ud;
+  data_init(t->d, t->heap, t->kinds);
+  for (uint32_t k = 0; k < nops; k++)
+    for (uint32_t i = 0; i < ops[k].n; i++) {
+      double seconds = ops[k].seconds[i];
+      if ((t->only >= 0 && k != (uint32_t)t->only) || is_test(k, i, t->out) ||
+          ops[k].rows[FEATURE_PER_STORE].first[i] ==
+              ops[k].rows[FEATURE_PER_STORE].first[i + 1])
+        continue;
+      data_add(t->d,
+               (model_sample){data_group(t->d, k + 1),
+                              isfinite(seconds) ? TESS_OK : TESS_BUILD_ERROR,
+                              seconds},
+               ops[k].rows, i);
+    }
+  return TESS_OK;
+}
+
+typedef struct fitting {
+  const learner *l;
+  const model_data *d;
+  model_fit *f;
+} fitting;
+
+static tess_status fit_one(void *ud) {
+  fitting *w = ud;
+  return w->l->fit(w->d, w->f);
+}
+
+/* The quality on the test candidates of one operator. */
+static tess_quality judge(const learner *l, const model_fit *f,
+                          const operator* o, uint32_t op, int out) {
+  static double mean[MOST], score[MOST], seconds[MOST];
+  double best = INFINITY;
+  uint32_t n = 0;
+  if (l->score(f, o->n, o->rows, mean, NULL) != TESS_OK) stop("no scores");
+  for (uint32_t i = 0; i < o->n; i++) {
+    best = fmin(best, o->seconds[i]);
+    if (!is_test(op, i, out) || !isfinite(o->seconds[i])) continue;
+    score[n] = mean[i];
+    seconds[n++] = o->seconds[i];
+  }
+  return quality_of(n, score, seconds, best, l->scaled);
+}
+
+static void report(const char *figure, double x, const learner *l,
+                   const char *split, const char *op) {
+  if (isnan(x)) return;
+  bench_figure(
+      figure, x, "1",
+      json_pack("{s:s, s:s, s:s}", "model", l->name, "split", split, "op", op));
+}
+
+static void tell(const learner *l, const char *split, const char *op,
+                 const tess_quality *q) {
+  report("rank_accuracy", q->rank_accuracy, l, split, op);
+  report("top_k_recall", q->top_k_recall, l, split, op);
+  report("rmse", q->rmse, l, split, op);
+}
+
+/* Teaches one learner all but the test candidates (of operator `only`, where it
+ * is not -1), and adds up how well it knows those. */
+static uint32_t try_split(const learner *l, int out, int only,
+                          tess_quality *sum, double *seconds) {
+  model_data d = {0};
+  mem_heap heap;
+  model_fit f = {.seed = 1};
+  const char *split = out < 0 ? "program" : "operator";
+  uint32_t n = 0;
+  mem_heap_init(&heap, mem_default_allocator, 0);
+  mem_heap_init(&f.heap, mem_default_allocator, 0);
+  arena_init(&f.a, &f.heap);
+  teaching t = {&d, &heap, l->kinds, out, only};
+  fitting w = {l, &d, &f};
+  double start = bench_now();
+  if (mem_protect(&heap, fill_data, &t) != TESS_OK) stop("no memory");
+  if (mem_protect(&f.heap, fit_one, &w) == TESS_OK)
+    for (uint32_t k = 0; k < nops; k++) {
+      if (out >= 0 && k != (uint32_t)out) continue;
+      if (only >= 0 && k != (uint32_t)only) continue;
+      tess_quality q = judge(l, &f, &ops[k], k, out);
+      tell(l, split, ops[k].name, &q);
+      sum->rank_accuracy += q.rank_accuracy;
+      sum->top_k_recall += q.top_k_recall;
+      sum->rmse += q.rmse;
+      n++;
+    }
+  else
+    bench_say("%s: not trained %s", l->name, f.why);
+  *seconds += bench_now() - start;
+  if (l->drop) l->drop(&f);
+  arena_free(&f.a);
+  data_free(&d);
+  return n;
+}
+
+static void say(const learner *l, const char *split, uint32_t n,
+                const tess_quality *sum, double seconds) {
+  if (!n) return;
+  bench_say("%-10s %-9s rank accuracy %.3f, recall of the fastest quarter "
+            "%.3f, RMSE %.3f; %.1f s",
+            l->name, split, sum->rank_accuracy / n, sum->top_k_recall / n,
+            sum->rmse / n, seconds);
+  report("rank_accuracy", sum->rank_accuracy / n, l, split, "mean");
+  report("top_k_recall", sum->top_k_recall / n, l, split, "mean");
+  report("rmse", sum->rmse / n, l, split, "mean");
+}
+
+static void try_learner(const learner *l) {
+  tess_quality sum = {0}, other = {0};
+  double seconds = 0;
+  /* Decisions of one operator say nothing of another's: a model each. */
+  bool alone = l->kinds >> FEATURE_DECISIONS & 1;
+  uint32_t n = 0, m = 0;
+  for (int k = 0; k < (alone ? (int)nops : 1); k++)
+    n += try_split(l, -1, alone ? k : -1, &sum, &seconds);
+  say(l, "program", n, &sum, seconds);
+  seconds = 0;
+  if (alone) return;
+  for (uint32_t k = 0; k < nops; k++)
+    m += try_split(l, (int)k, -1, &other, &seconds);
+  say(l, "operator", m, &other, seconds);
+}
+
+int main(int argc, char **argv) {
+  bench_parse(argc, argv, "how well cost models rank what they do not know");
+  if (tess_context_new(NULL, &context) != TESS_OK) stop("no context");
+  read_all(BENCH_SOURCE_DIR "/data/models.jsonl");
+  uint32_t all = 0;
+  for (uint32_t k = 0; k < nops; k++) {
+    make_features(&ops[k]);
+    all += ops[k].n;
+  }
+  bench_say("%u programs of %u operators", all, nops);
+  for (uint32_t i = 0; i < nlearners; i++) try_learner(learners[i]);
+  return 0;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The default space, whose modules are written in Lua: libtessera-spaces, which
+ * links Lua, is loaded when it is first asked for and stays loaded. */
+#include "search/space.h"
+
+#include <dlfcn.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SPACES_FILE "libtessera-spaces.so"
+enum { SPACES_PLACES = 3 };
+
+typedef tess_status (*spaces_default_fn)(tess_context *c, tess_target *target,
+                                         tess_space **out, char *why, size_t n);
+
+/* Beside this library; beside the lib of a program that holds the static one;
+ * and where it was configured to be. */
+static uint32_t list_spaces_places(char place[][PATH_MAX]) {
+  char here[PATH_MAX];
+  Dl_info info;
+  uint32_t n = 0;
+  bool known = dladdr((void *)(uintptr_t)list_spaces_places, &info) &&
+               realpath(info.dli_fname, here);
+  const char *folder = known ? dirname(here) : NULL;
+  if (folder) {
+    snprintf(place[n++], PATH_MAX, "%.3000s/%s", folder, SPACES_FILE);
+    snprintf(place[n++], PATH_MAX, "%.3000s/../lib/%s", folder, SPACES_FILE);
+  }
+  snprintf(place[n++], PATH_MAX, "%s/%s", TESS_LIBDIR, SPACES_FILE);
+  return n;
+}
+
+static tess_status not_installed(tess_context *c, uint32_t n,
+                                 char place[][PATH_MAX]) {
+  char tried[1600] = "";
+  for (uint32_t i = 0, at = 0; i < n && at < sizeof tried; i++)
+    at += (uint32_t)snprintf(tried + at, sizeof tried - at, "%s'%s'",
+                             i ? ", " : "", place[i]);
+  return ctx_fail(c, TESS_UNSUPPORTED,
+                  "the default space is not installed: there is no %s; give a "
+                  "space, or name the library in TESSERA_SPACES",
+                  tried);
+}
+
+/* The file; TESSERA_SPACES names another. */
+static tess_status find_spaces(tess_context *c, char *out) {
+  char place[SPACES_PLACES][PATH_MAX];
+  const char *named = secure_getenv("TESSERA_SPACES");
+  uint32_t n = list_spaces_places(place);
+  if (named && *named) {
+    snprintf(place[0], PATH_MAX, "%.4000s", named);
+    n = 1;
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    if (access(place[i], R_OK)) continue;
+    memcpy(out, place[i], PATH_MAX);
+    return TESS_OK;
+  }
+  return not_installed(c, n, place);
+}
+
+static tess_status load_spaces(tess_context *c, spaces_default_fn *fn) {
+  char path[PATH_MAX];
+  tess_status s = find_spaces(c, path);
+  if (s != TESS_OK) return s;
+  /* Spaces have code of it, so it is never unloaded. */
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  void *symbol = library ? dlsym(library, "tess_spaces_default") : NULL;
+  memcpy(fn, &symbol, sizeof symbol);
+  if (!symbol) {
+    const char *why = dlerror();
+    s = ctx_fail(c, TESS_UNSUPPORTED, "the default space cannot be loaded: %s",
+                 why ? why : "no reason given");
+  }
+  if (library) dlclose(library);
+  return s;
+}
+
+tess_status tess_space_default(tess_context *c, tess_target *target,
+                               tess_space **out) {
+  spaces_default_fn make;
+  char why[1024];
+  *out = NULL;
+  tess_status s = load_spaces(c, &make);
+  if (s != TESS_OK) return s;
+  s = make(c, target, out, why, sizeof why);
+  return s == TESS_OK ? s : ctx_fail(c, s, "the default space: %s", why);
+}

@@ -1,0 +1,166 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Declares operators: what one is called, computes and takes is said once, and
+-- its function, the checks of its options and its page of the reference follow.
+local options = require "tessera.options"
+
+local declare = { list = {}, ops = {} }
+
+-- ---- errors ----------------------------------------------------------------
+
+-- Raises that a call of the operator is wrong; with arguments for `text`.
+function declare.wrong(name, text, ...)
+  debug.getregistry()["tessera.invalid"](
+    ("ops." .. name .. ": " .. text):format(...))
+end
+
+-- ---- kinds of options ------------------------------------------------------
+
+function declare.count(name, help, default)
+  return { name = name, type = "integer", least = 1, default = default,
+           help = help }
+end
+
+function declare.natural(name, help, default)
+  return { name = name, type = "integer", least = 0, default = default,
+           help = help }
+end
+
+function declare.integer(name, help, default)
+  return { name = name, type = "integer", default = default, help = help }
+end
+
+function declare.number(name, help, default)
+  return { name = name, type = "number", default = default, help = help }
+end
+
+function declare.flag(name, help)
+  return { name = name, type = "boolean", default = "false", help = help }
+end
+
+-- A list of integers from `least` on.
+function declare.list_of(name, least, help, default)
+  return { name = name, type = "table", list = { least = least },
+           default = default, help = help }
+end
+
+-- An integer, or a list of them.
+function declare.each(name, least, help, default)
+  return { name = name, type = "integer|table", least = least,
+           list = { least = least }, default = default, help = help }
+end
+
+-- One of some words.
+function declare.word(name, words, default, help)
+  return { name = name, type = '"' .. table.concat(words, '"|"') .. '"',
+           default = default, help = help }
+end
+
+local floats = { "float16", "bfloat16", "float32", "float64" }
+local integers = { "int8", "int16", "int32", "int64", "uint8", "uint16",
+                   "uint32", "uint64" }
+local classes = { float = floats, integer = integers, number = {}, any = {} }
+for _, list in ipairs { floats, integers } do
+  for _, name in ipairs(list) do
+    table.insert(classes.number, name)
+    table.insert(classes.any, name)
+  end
+end
+table.insert(classes.any, "bool")
+
+-- Whether a type's name is one of "float", "integer", "number", "any".
+function declare.is(dtype, class)
+  for _, name in ipairs(classes[class]) do
+    if name == dtype then return true end
+  end
+  return false
+end
+
+-- A type of that class.
+function declare.dtype(class, default, help, name)
+  return { name = name or "dtype", type = "string", class = class,
+           default = default or "float32", help = help or "the type of all" }
+end
+
+-- What a sum of products adds up in, and gives.
+function declare.accumulation()
+  return declare.dtype("number", "dtype", "the type that it is computed in",
+                       "acc"),
+         declare.dtype("number", "acc", "the type of the result", "out")
+end
+
+-- ---- checks ----------------------------------------------------------------
+
+-- What is wrong with a list of integers; 16 is the most dimensions there are.
+local function list_refusal(o, x)
+  local n = #x
+  if n > 16 then return ("'%s' has %d entries, more than 16"):format(o.name, n)
+  end
+  for key in pairs(x) do
+    if math.type(key) ~= "integer" or key < 1 or key > n then
+      return ("'%s' is not a list"):format(o.name)
+    end
+  end
+  for i, v in ipairs(x) do
+    if math.type(v) ~= "integer" or v < o.list.least then
+      return ("entry %d of '%s' is %s, not an integer from %d on"):format(
+             i, o.name, options.told(v), o.list.least)
+    end
+  end
+end
+
+local function class_refusal(o, x)
+  if declare.is(x, o.class) then return nil end
+  return ("'%s' is %q, not one of %s"):format(o.name, x,
+         table.concat(classes[o.class], ", "))
+end
+
+local function refusal(row, o)
+  local why = options.refusal("ops." .. row.name, row.options, o)
+  if why then return why end
+  for _, option in ipairs(row.options) do
+    local x = o[option.name]
+    if type(x) == "table" and option.list then
+      why = list_refusal(option, x)
+    elseif x ~= nil and option.class then
+      why = class_refusal(option, x)
+    end
+    if why then return ("ops.%s: %s"):format(row.name, why) end
+  end
+end
+
+-- Declares an operator:
+--   name, summary   of ops.NAME and what it does, in one line
+--   says            formula, shapes and layouts, in some lines
+--   options         what it takes, made by the functions above
+--   example         the text of a small call's options
+--   make            the program of options that were found right; defaults of
+--                   type "string" are filled in where they are no option's name
+function declare.operator(row)
+  options.of["ops." .. row.name] = row.options
+  table.insert(declare.list, row)
+  declare.ops[row.name] = function(o)
+    local why = refusal(row, o)
+    if why then debug.getregistry()["tessera.invalid"](why) end
+    local given = setmetatable({ name = row.name }, { __index = o })
+    return row.make(given)
+  end
+end
+
+-- ---- pages -----------------------------------------------------------------
+
+-- A run of an operator, as text that prints its results.
+function declare.example(row)
+  return ([[
+local ts, ops = require "tessera", require "tessera.ops"
+local program = ops.%s %s
+local tensors = {}
+for i, x in ipairs(program:params()) do
+  tensors[i] = ts.tensor(x.dtype, x.shape,
+                         x.role ~= "output" and "integers" or nil, i)
+end
+ts.build(program)(table.unpack(tensors))
+for i, x in ipairs(program:params()) do print(x.name, tensors[i]) end
+]]):format(row.name, row.example)
+end
+
+return declare

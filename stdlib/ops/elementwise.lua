@@ -1,0 +1,206 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Functions of each element of a tensor, or of those of two.
+local ts = require "tessera"
+local declare = require "tessera.ops.declare"
+local kit = require "tessera.ops.kit"
+local list_of, number = declare.list_of, declare.number
+
+local shape = list_of("shape", 1, "the shape of X and Y")
+
+-- ---- of one tensor ---------------------------------------------------------
+
+-- name, class of types, what Y is, the function of an element and the options;
+-- the last the type of Y, where that is another one.
+local function unary(name, class, text, f, more, out)
+  local row = { shape, table.unpack(more or {}) }
+  row[#row + 1] = declare.dtype(class, class == "integer" and "int32" or nil)
+  declare.operator {
+    name = name,
+    summary = ("Y = %s, of each element."):format(text),
+    says = ("Y = %s\nX and Y are of `shape`%s."):format(text,
+             out and "; Y is " .. out or ""),
+    options = row,
+    example = "{ shape = { 4 } }",
+    make = function(o)
+      local dtype = o.dtype or row[#row].default
+      local X = ts.placeholder("X", o.shape, dtype)
+      local Y = kit.map("Y", o.shape, function(...)
+        return f(X(...), o, dtype)
+      end)
+      return ts.program(name, { X }, { Y })
+    end,
+  }
+end
+
+local function sign(x, _, dtype)
+  local one = ts.const(1, dtype)
+  local below = dtype:find "^u" and x or ts.select(ts.lt(x, 0), -one, x)
+  return ts.select(ts.gt(x, 0), one, below)
+end
+
+-- log(1 + e^x) without overflow: of e^-|x| at most 1.
+local function softplus(x)
+  return ts.max(x, 0) + ts.log(ts.exp(-ts.abs(x)) + 1)
+end
+
+local function hard_sigmoid(x)
+  return ts.min(ts.max(x * (1 / 6) + 0.5, 0), 1)
+end
+
+unary("abs", "number", "|X|", ts.abs)
+unary("neg", "number", "-X", function(x) return -x end)
+unary("sign", "number", "1, 0 or -1 as X is above, at or below 0", sign)
+unary("square", "number", "X^2", function(x) return x * x end)
+unary("reciprocal", "float", "1 / X", function(x) return 1 / x end)
+unary("sqrt", "float", "the square root of X", ts.sqrt)
+unary("rsqrt", "float", "1 / sqrt(X)", ts.rsqrt)
+unary("exp", "float", "e^X", ts.exp)
+unary("log", "float", "the natural logarithm of X", ts.log)
+unary("sin", "float", "sin X, X in radians", ts.sin)
+unary("cos", "float", "cos X, X in radians", ts.cos)
+unary("tan", "float", "tan X, X in radians, by sin X / cos X",
+      function(x) return ts.sin(x) / ts.cos(x) end)
+unary("tanh", "float", "the hyperbolic tangent of X", ts.tanh)
+unary("sigmoid", "float", "1 / (1 + e^-X)", ts.sigmoid)
+unary("erf", "float", "the error function of X", ts.erf)
+unary("floor", "float", "the greatest integer not above X", ts.floor)
+unary("ceil", "float", "the least integer not below X", ts.ceil)
+unary("round", "float", "the nearest integer to X, halves to even", ts.round)
+unary("relu", "number", "max(X, 0)", kit.activation.relu)
+unary("gelu", "float", "X (1 + erf(X / sqrt 2)) / 2", kit.activation.gelu)
+unary("gelu_tanh", "float",
+      "X (1 + tanh(sqrt(2 / pi) (X + 0.044715 X^3))) / 2",
+      kit.activation.gelu_tanh)
+unary("silu", "float", "X / (1 + e^-X)", kit.activation.silu)
+unary("softplus", "float", "log(1 + e^X)", softplus)
+unary("mish", "float", "X tanh(log(1 + e^X))",
+      function(x) return x * ts.tanh(softplus(x)) end)
+unary("hard_sigmoid", "float", "X / 6 + 1/2, between 0 and 1", hard_sigmoid)
+unary("hard_swish", "float", "X times X / 6 + 1/2, that between 0 and 1",
+      function(x) return x * hard_sigmoid(x) end)
+unary("leaky_relu", "float", "X, but alpha X below 0", function(x, o)
+  return ts.select(ts.lt(x, 0), x * (o.alpha or 0.01), x)
+end, { number("alpha", "the slope below 0", "0.01") })
+unary("elu", "float", "X, but alpha (e^X - 1) below 0", function(x, o)
+  return ts.select(ts.lt(x, 0), (ts.exp(x) - 1) * (o.alpha or 1), x)
+end, { number("alpha", "minus the least value", "1") })
+unary("clamp", "number", "X, but at least `low` and at most `high`",
+      function(x, o) return ts.clamp(x, o.low or 0, o.high or 1) end,
+      { number("low", "the least value", "0"),
+        number("high", "the greatest value", "1") })
+unary("is_nan", "float", "whether X is not a number",
+      function(x) return ts.ne(x, x) end, nil, "bool")
+unary("is_inf", "float", "whether X is infinite",
+      function(x) return ts.eq(ts.abs(x), math.huge) end, nil, "bool")
+unary("bit_not", "integer", "the bits that X has not", ts.bitnot)
+
+declare.operator {
+  name = "cast",
+  summary = "Each element as another type.",
+  says = "Y = X as `to`\nintegers saturate, fractions are cut off.",
+  options = { shape, declare.dtype("any", "float32", "the type of X"),
+              declare.dtype("any", "float32", "the type of Y", "to") },
+  example = "{ shape = { 4 }, to = \"int8\" }",
+  make = function(o)
+    local X = ts.placeholder("X", o.shape, o.dtype)
+    local Y = kit.map("Y", o.shape, function(...)
+      return ts.cast(X(...), o.to or "float32")
+    end)
+    return ts.program("cast", { X }, { Y })
+  end,
+}
+
+declare.operator {
+  name = "logical_not",
+  summary = "Y = not X, of each element.",
+  says = "Y = not X\nX and Y are bool, of `shape`.",
+  options = { shape },
+  example = "{ shape = { 4 } }",
+  make = function(o)
+    local X = ts.placeholder("X", o.shape, "bool")
+    local Y = kit.map("Y", o.shape, function(...) return ts.lnot(X(...)) end)
+    return ts.program("logical_not", { X }, { Y })
+  end,
+}
+
+-- ---- of two tensors --------------------------------------------------------
+
+-- The shape that two broadcast to.
+local function common(o, a, b)
+  local to, n = {}, math.max(#a, #b)
+  for d = 1, n do
+    local x, y = a[d - n + #a] or 1, b[d - n + #b] or 1
+    if x ~= y and x ~= 1 and y ~= 1 then
+      declare.wrong(o.name, "extents %d and %d of 'shape' and 'z_shape' do " ..
+                    "not fit", x, y)
+    end
+    to[d] = x == 1 and y or x
+  end
+  return to
+end
+
+local function binary(name, class, text, f, out)
+  local default = class == "integer" and "int32" or
+                  class == "bool" and "bool" or nil
+  local row = {
+    list_of("shape", 1, "the shape of X"),
+    list_of("z_shape", 1, "the shape of Z", "shape"),
+  }
+  if class ~= "bool" then
+    row[3] = declare.dtype(class, default, "the type of X and Z")
+  end
+  declare.operator {
+    name = name,
+    summary = ("Y = %s, of each pair of elements."):format(text),
+    says = ("Y = %s\nX of `shape` and Z of `z_shape` are broadcast to one " ..
+            "shape, as by ops.broadcast%s."):format(text,
+             out and "; Y is " .. out or ""),
+    options = row,
+    example = "{ shape = { 2, 2 }, z_shape = { 2 } }",
+    make = function(o)
+      local dtype, z_shape = o.dtype or default or "float32",
+                             o.z_shape or o.shape
+      local to = common(o, o.shape, z_shape)
+      local X = ts.placeholder("X", o.shape, dtype)
+      local Z = ts.placeholder("Z", z_shape, dtype)
+      local Y = kit.map("Y", to, function(...)
+        local at = { ... }
+        return f(X(kit.broadcast(o.shape, to, at)),
+                 Z(kit.broadcast(z_shape, to, at)))
+      end)
+      return ts.program(name, { X, Z }, { Y })
+    end,
+  }
+end
+
+binary("add", "number", "X + Z", function(x, z) return x + z end)
+binary("sub", "number", "X - Z", function(x, z) return x - z end)
+binary("mul", "number", "X * Z", function(x, z) return x * z end)
+binary("div", "float", "X / Z", function(x, z) return x / z end)
+binary("floor_div", "number", "X / Z, rounded down; integers by 0 give 0",
+       function(x, z) return x // z end)
+binary("mod", "number",
+       "X - Z floor(X / Z), of Z's sign; integers by 0 give 0",
+       function(x, z) return x % z end)
+binary("pow", "float", "X to the power of Z", ts.pow)
+binary("minimum", "number", "the lesser of X and Z", ts.min)
+binary("maximum", "number", "the greater of X and Z", ts.max)
+binary("prelu", "float", "X, but Z X below 0", function(x, z)
+  return ts.select(ts.lt(x, 0), x * z, x)
+end)
+binary("equal", "any", "whether X is Z", ts.eq, "bool")
+binary("not_equal", "any", "whether X is not Z", ts.ne, "bool")
+binary("less", "number", "whether X < Z", ts.lt, "bool")
+binary("less_equal", "number", "whether X <= Z", ts.le, "bool")
+binary("greater", "number", "whether X > Z", ts.gt, "bool")
+binary("greater_equal", "number", "whether X >= Z", ts.ge, "bool")
+binary("logical_and", "bool", "X and Z", ts.all)
+binary("logical_or", "bool", "X or Z", ts.any)
+binary("logical_xor", "bool", "X or Z, but not both", ts.ne)
+binary("bit_and", "integer", "the bits that X and Z have", ts.bitand)
+binary("bit_or", "integer", "the bits that X or Z has", ts.bitor)
+binary("bit_xor", "integer", "the bits that one of X and Z has", ts.bitxor)
+binary("shift_left", "integer", "X 2^Z, wrapping; 0 where Z is not in 0 .. " ..
+       "bits - 1", ts.shl)
+binary("shift_right", "integer", "X / 2^Z, rounded down; where Z is not in " ..
+       "0 .. bits - 1, 0 or -1, as X's sign is", ts.shr)

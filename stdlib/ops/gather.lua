@@ -1,0 +1,151 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Operators that choose elements by data: gathering and scattering by indices,
+-- choosing by conditions, and vectors of one 1.
+local ts = require "tessera"
+local declare = require "tessera.ops.declare"
+local kit = require "tessera.ops.kit"
+local count, list_of = declare.count, declare.list_of
+
+local any = declare.dtype("any")
+
+-- ---- by indices that are data ----------------------------------------------
+
+-- An index of n elements that was read: negative ones count from the end, and
+-- what lies outside is the nearest one.
+local function index(i, n)
+  i = ts.cast(i, "int64")
+  return ts.min(ts.max(ts.select(ts.lt(i, 0), i + n, i), 0), n - 1)
+end
+
+declare.operator {
+  name = "gather",
+  summary = "Elements along a dimension, chosen by indices.",
+  says = [[
+Y[a.., i.., b..] = X[a.., I[i..], b..]
+I: int32, of the shape `indices`, which takes the place of `axis`; negative
+indices count from the end, and one that is outside is the nearest inside.]],
+  options = { list_of("shape", 1, "the shape of X"),
+              list_of("indices", 1, "the shape of I"),
+              declare.integer("axis", "the dimension, from 0", "0"), any },
+  example = "{ shape = { 4, 2 }, indices = { 3 } }",
+  make = function(o)
+    local d, n = kit.axis(o, #o.shape, o.axis or 0), #o.indices
+    local X = ts.placeholder("X", o.shape, o.dtype)
+    local I = ts.placeholder("I", o.indices, "int32")
+    local to = table.move(o.shape, 1, d - 1, 1, {})
+    table.move(o.indices, 1, n, d, to)
+    table.move(o.shape, d + 1, #o.shape, d + n, to)
+    local Y = kit.map("Y", to, function(...)
+      local at = { ... }
+      local from = table.move(at, 1, d - 1, 1, {})
+      from[d] = index(I(table.unpack(at, d, d + n - 1)), o.shape[d])
+      table.move(at, d + n, #at, d + 1, from)
+      return X(table.unpack(from, 1, #o.shape))
+    end)
+    return ts.program("gather", { X, I }, { Y })
+  end,
+}
+
+declare.operator {
+  name = "scatter_add",
+  summary = "Adds rows to those of a tensor that indices choose.",
+  says = [[
+Y[j, ..] = X[j, ..] + sum over i with I[i] = j of U[i, ..]
+X and Y of `shape`, I: int32[n], U: [n, ..]; negative indices count from the
+end, and one that is outside is the nearest inside.]],
+  options = { list_of("shape", 1, "the shape of X"),
+              count("n", "rows that are added"),
+              declare.dtype("number") },
+  example = "{ shape = { 3, 2 }, n = 2 }",
+  make = function(o)
+    local b = ts.builder "scatter_add"
+    local names, rows = {}, kit.with(o.shape, 1, o.n)
+    for d = 1, #o.shape do names[d] = "i" .. d end
+    local X = b:input("X", o.shape, o.dtype)
+    local I = b:input("I", { o.n }, "int32")
+    local U = b:input("U", rows, o.dtype)
+    local Y = b:output("Y", o.shape, o.dtype)
+    kit.block(b, "copy", o.shape, names, function(...)
+      b:store(Y, { ... }, X(...))
+    end)
+    local loops = {}
+    local function nest(d)
+      if d <= #rows then
+        b:loop(names[d], 0, rows[d], function(i)
+          loops[d] = { "v" .. names[d], d == 1 and "reduce" or "spatial",
+                       extent = rows[d], bind = i }
+          nest(d + 1)
+        end)
+        return
+      end
+      b:block("add", loops, function(i, ...)
+        local at = { index(I(i), o.shape[1]), ... }
+        b:store(Y, at, Y(table.unpack(at)) + U(i, ...))
+      end)
+    end
+    nest(1)
+    return b:program()
+  end,
+}
+
+-- ---- by conditions ---------------------------------------------------------
+
+declare.operator {
+  name = "where",
+  summary = "Elements of one tensor or of another, as a condition says.",
+  says = [[
+Y = X where C holds, else Z
+C: bool, and X, Z are broadcast to `shape`.]],
+  options = {
+    list_of("shape", 1, "the shape of Y"),
+    list_of("c_shape", 1, "the shape of C", "shape"),
+    list_of("x_shape", 1, "the shape of X", "shape"),
+    list_of("z_shape", 1, "the shape of Z", "shape"), any,
+  },
+  example = "{ shape = { 2, 2 }, z_shape = { 1 } }",
+  make = function(o)
+    local inputs, of = {}, {}
+    for i, name in ipairs { "C", "X", "Z" } do
+      local option = name:lower() .. "_shape"
+      of[i] = o[option] or o.shape
+      kit.check_broadcast(o, of[i], o.shape, option)
+      inputs[i] = ts.placeholder(name, of[i], i == 1 and "bool" or o.dtype)
+    end
+    local Y = kit.map("Y", o.shape, function(...)
+      local at, x = { ... }, {}
+      for i, b in ipairs(inputs) do
+        x[i] = b(kit.broadcast(of[i], o.shape, at))
+      end
+      return ts.select(x[1], x[2], x[3])
+    end)
+    return ts.program("where", inputs, { Y })
+  end,
+}
+
+declare.operator {
+  name = "one_hot",
+  summary = "Vectors that are 1 at an index and 0 elsewhere.",
+  says = [[
+Y[i.., j] = on where I[i..] = j, else off
+I: int32, of `shape`; negative indices count from the end; where one is outside
+all of the vector is off.]],
+  options = {
+    list_of("shape", 1, "the shape of I"),
+    count("depth", "the length of the vectors"),
+    declare.number("on", "what is at the index", "1"),
+    declare.number("off", "what is elsewhere", "0"), declare.dtype("number"),
+  },
+  example = "{ shape = { 2 }, depth = 3 }",
+  make = function(o)
+    local I, n = ts.placeholder("I", o.shape, "int32"), #o.shape
+    local dtype = o.dtype or "float32"
+    local Y = kit.map("Y", kit.inserted(o.shape, n + 1, o.depth), function(...)
+      local at = { ... }
+      local i = ts.cast(I(table.unpack(at, 1, n)), "int64")
+      local j = at[n + 1]
+      return ts.select(ts.any(ts.eq(i, j), ts.eq(i + o.depth, j)),
+                       ts.const(o.on or 1, dtype), ts.const(o.off or 0, dtype))
+    end)
+    return ts.program("one_hot", { I }, { Y })
+  end,
+}

@@ -1,0 +1,256 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What operators are described with: axes that have names, windows, padding,
+-- and what follows a sum: bias, normalisation, activation, conversion.
+local ts = require "tessera"
+local declare = require "tessera.ops.declare"
+
+local kit = {}
+
+-- f as a function with these parameters, after which ts.compute names loops.
+function kit.over(names, f)
+  local list = table.concat(names, ", ")
+  return load(("local f = ... return function(%s) return f(%s) end")
+              :format(list, list), "=over", "t", {})(f)
+end
+
+function kit.compute(name, shape, names, f)
+  return ts.compute(name, shape, kit.over(names, f))
+end
+
+-- A tensor of a shape of any rank; f gets its indices.
+function kit.map(name, shape, f)
+  return ts.compute(name, shape, f)
+end
+
+-- ---- lists -----------------------------------------------------------------
+
+-- A copy of a list with `x` at place `at` (nil: without that place).
+function kit.with(list, at, x)
+  local copy = table.move(list, 1, #list, 1, {})
+  if x == nil then table.remove(copy, at) else copy[at] = x end
+  return copy
+end
+
+function kit.inserted(list, at, x)
+  local copy = table.move(list, 1, #list, 1, {})
+  table.insert(copy, at, x)
+  return copy
+end
+
+function kit.product(list, first, last)
+  local n = 1
+  for i = first or 1, last or #list do n = n * list[i] end
+  return n
+end
+
+-- An option that is an integer or a list, as a list of n.
+function kit.each(o, name, n, default)
+  local x = o[name]
+  if x == nil then x = default end
+  if type(x) ~= "table" then
+    local list = {}
+    for d = 1, n do list[d] = x end
+    return list
+  end
+  if #x ~= n then
+    declare.wrong(o.name, "'%s' has %d entries, and there are %d dimensions",
+                  name, #x, n)
+  end
+  return x
+end
+
+-- What an axis that may count from the end is, from 1.
+function kit.axis(o, rank, axis, name)
+  axis = axis or -1
+  if axis < -rank or axis >= rank then
+    declare.wrong(o.name, "'%s' is %d, and there are %d dimensions",
+                  name or "axis", axis, rank)
+  end
+  return (axis < 0 and axis + rank or axis) + 1
+end
+
+-- What `axes` names, as a set, from 1; all where it is left out.
+function kit.axes(o, rank, axes)
+  local set, n = {}, 0
+  if axes and #axes == 0 then declare.wrong(o.name, "'axes' is empty") end
+  for d = 0, axes and -1 or rank - 1 do set[d + 1], n = true, n + 1 end
+  for _, a in ipairs(axes or {}) do
+    local at = kit.axis(o, rank, a, "axes")
+    if set[at] then declare.wrong(o.name, "'axes' has %d twice", a) end
+    set[at], n = true, n + 1
+  end
+  return set, n
+end
+
+-- `at` as indices of a tensor whose shape ends alike or has ones.
+function kit.broadcast(from, to, at)
+  local list, skip = {}, #to - #from
+  for d, n in ipairs(from) do
+    list[d] = n == 1 and to[d + skip] ~= 1 and 0 or at[d + skip]
+  end
+  return table.unpack(list, 1, #from)
+end
+
+function kit.check_broadcast(o, from, to, name)
+  local skip = #to - #from
+  for d, n in ipairs(from) do
+    if skip < 0 or n ~= 1 and n ~= to[d + skip] then
+      declare.wrong(o.name, "'%s' does not fit the shape of the result", name)
+    end
+  end
+end
+
+-- Iteration variables of a builder's block, each { name, extent, loop }.
+function kit.iters(list)
+  local iters = {}
+  for i, x in ipairs(list) do
+    iters[i] = { "v" .. x[1], x.kind, extent = x[2], bind = x[3] }
+  end
+  return iters
+end
+
+-- Loops of a builder over a shape, and a block in them with all spatial
+-- variables; f gets those.
+function kit.block(b, name, shape, names, f)
+  local loops = {}
+  local function nest(d)
+    if d <= #shape then
+      b:loop(names[d], 0, shape[d], function(i)
+        loops[d] = { names[d], shape[d], i }
+        nest(d + 1)
+      end)
+      return
+    end
+    b:block(name, kit.iters(loops), f)
+  end
+  nest(1)
+end
+
+-- ---- windows ---------------------------------------------------------------
+
+-- How far windows reach: { k =, s =, d =, before =, after =, out = } for each
+-- of the extents.  `pad` is a number for all sides, one a dimension, or those
+-- before all dimensions and then those behind them.
+function kit.windows(o, extents)
+  local n, list = #extents, {}
+  local k, s = kit.each(o, "k", n), kit.each(o, "stride", n, 1)
+  local d, pad = kit.each(o, "dilation", n, 1), o.pad or 0
+  local before, after
+  if type(pad) == "table" and #pad == 2 * n then
+    before = table.move(pad, 1, n, 1, {})
+    after = table.move(pad, n + 1, 2 * n, 1, {})
+  else
+    before = kit.each(o, "pad", n, 0)
+    after = before
+  end
+  for i, extent in ipairs(extents) do
+    local reach = d[i] * (k[i] - 1) + 1
+    local out = (extent + before[i] + after[i] - reach) // s[i] + 1
+    if out < 1 then
+      declare.wrong(o.name, "the window is larger than the padded input")
+    end
+    list[i] = { k = k[i], s = s[i], d = d[i], before = before[i],
+                after = after[i], extent = extent, out = out,
+                padded = extent + before[i] + after[i] }
+  end
+  return list
+end
+
+-- X with what the windows want around the dimensions from `first` on.
+function kit.padded(X, shape, names, windows, first, value)
+  local any, to = false, table.move(shape, 1, #shape, 1, {})
+  for i, w in ipairs(windows) do
+    any = any or w.before > 0 or w.after > 0
+    to[first + i - 1] = w.padded
+  end
+  if not any then return X end
+  return kit.compute("padded", to, names, function(...)
+    local at, inside = { ... }, {}
+    for i, w in ipairs(windows) do
+      local d = first + i - 1
+      if w.before > 0 or w.after > 0 then
+        inside[#inside + 1] = ts.ge(at[d], w.before)
+        inside[#inside + 1] = ts.lt(at[d], w.extent + w.before)
+      end
+      at[d] = at[d] - w.before
+    end
+    return ts.select(ts.all(table.unpack(inside)), X(table.unpack(at)), value)
+  end)
+end
+
+-- ---- activations -----------------------------------------------------------
+
+kit.activation = {
+  relu = function(x) return ts.max(x, 0) end,
+  gelu = function(x) return x * 0.5 * (ts.erf(x * 0.5 ^ 0.5) + 1) end,
+  gelu_tanh = function(x)
+    return x * 0.5 * (ts.tanh((x + x * x * x * 0.044715) *
+                              (2 / math.pi) ^ 0.5) + 1)
+  end,
+  silu = function(x) return x * ts.sigmoid(x) end,
+  sigmoid = ts.sigmoid,
+  tanh = ts.tanh,
+}
+
+function kit.activations()
+  return declare.word("act", { "relu", "gelu", "gelu_tanh", "silu", "sigmoid",
+                               "tanh" }, "none",
+                      "what is done to each element of the result")
+end
+
+-- The options of what follows a sum.
+function kit.epilogue_options()
+  return declare.flag("bias", "add a number to each channel of the result"),
+         kit.activations(),
+         declare.flag("relu", "the same as act = \"relu\"")
+end
+
+-- ---- accumulation ----------------------------------------------------------
+
+-- The type that a sum is computed in, and what its operands become there.
+function kit.accumulator(o)
+  local dtype = o.dtype or "float32"
+  local acc = o.acc or dtype
+  if declare.is(dtype, "float") and not declare.is(acc, "float") then
+    declare.wrong(o.name, "'acc' is %q, which cannot hold %s", acc, dtype)
+  end
+  return acc, function(x) return acc == dtype and x or ts.cast(x, acc) end
+end
+
+-- x, a tensor of that shape, names and type, after what `o` asks for: bias,
+-- scale and shift along dimension `channel`, an activation, a conversion.
+-- Adds parameters to `inputs`.
+function kit.epilogue(o, x, shape, names, channel, inputs, dtype)
+  local function step(name, f)
+    local of = x
+    x = kit.compute(name, shape, names, function(...)
+      return f(of(...), (select(channel, ...)))
+    end)
+  end
+  local function vector(name)
+    local v = ts.placeholder(name, { shape[channel] }, dtype)
+    inputs[#inputs + 1] = v
+    return v
+  end
+  if o.bias then
+    local bias = vector "bias"
+    step("biased", function(e, c) return e + bias(c) end)
+  end
+  if o.bn then
+    local scale, shift = vector "scale", vector "shift"
+    step("scaled", function(e, c) return e * scale(c) end)
+    step("shifted", function(e, c) return e + shift(c) end)
+  end
+  local act = o.act or (o.relu and "relu")
+  if act and act ~= "relu" and not declare.is(dtype, "float") then
+    declare.wrong(o.name, "%s is of floats, not of %s", act, dtype)
+  end
+  if act then step(act, kit.activation[act]) end
+  local out = o.out or dtype
+  if out ~= dtype then
+    step("converted", function(e) return ts.cast(e, out) end)
+  end
+  return x
+end
+
+return kit

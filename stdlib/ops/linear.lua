@@ -1,0 +1,188 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Linear algebra in place and on sparse matrices: LU and Cholesky
+-- factorisation, triangular systems, and products with compressed rows.
+local ts = require "tessera"
+local declare = require "tessera.ops.declare"
+local count, flag = declare.count, declare.flag
+
+-- Iteration variables that go in order, and in any order.
+local function ordered(name, n, bind)
+  return { name, "opaque", extent = n, bind = bind }
+end
+local function any(name, n, bind) return { name, extent = n, bind = bind } end
+
+-- ---- factorisations --------------------------------------------------------
+
+-- Step k of both: what is below the pivot is divided by it and kept, and the
+-- product of what was kept is taken from an element behind.
+local function scale_column(b, A, L, N, k, h)
+  b:block("scale", { ordered("vk", N, k), any("vi", N, h) }, function(vk, vi)
+    b:store(A, { vi, vk }, A(vi, vk) / A(vk, vk))
+  end)
+  b:block("column", { any("vk", N, k), any("vi", N, h) }, function(vk, vi)
+    b:store(L, { vk, vi }, A(vi, vk))
+  end)
+end
+
+local function update(b, A, L, U, N, k, i, j)
+  b:block("update", { ordered("vk", N, k), any("vi", N, i), any("vj", N, j) },
+          function(vk, vi, vj)
+    b:store(A, { vi, vj }, A(vi, vj) - L(vk, vi) * U(vk, vj))
+  end)
+end
+
+local matrix = { count("n", "rows and columns of A"), declare.dtype("float") }
+
+declare.operator {
+  name = "lu",
+  summary = "LU factorisation in place, without pivoting.",
+  says = [[
+A = L U, L with ones on its diagonal; A[n, n] becomes L - I + U
+right-looking.  What a step takes from the column and the row of its pivot is
+kept in buffers of their own, L and U, which schedules may lay out as they like.
+No pivot may be 0.]],
+  options = matrix,
+  example = "{ n = 2 }",
+  make = function(o)
+    local N, dtype = o.n, o.dtype
+    local b = ts.builder "lu"
+    local A = b:inout("A", { N, N }, dtype)
+    local L = b:buffer("L", { N, N }, dtype)
+    local U = b:buffer("U", { N, N }, dtype)
+    b:loop("k", 0, N, function(k)
+      b:loop("h", k + 1, N - 1 - k, function(h)
+        scale_column(b, A, L, N, k, h)
+      end)
+      b:loop("j", k + 1, N - 1 - k, function(j)
+        b:block("row", { any("vk", N, k), any("vj", N, j) }, function(vk, vj)
+          b:store(U, { vk, vj }, A(vk, vj))
+        end)
+        b:loop("i", k + 1, N - 1 - k, function(i)
+          update(b, A, L, U, N, k, i, j)
+        end)
+      end)
+    end)
+    return b:program()
+  end,
+}
+
+declare.operator {
+  name = "cholesky",
+  summary = "Cholesky factorisation in place.",
+  says = [[
+A = L L^T; the lower half of A[n, n], with the diagonal, becomes L
+right-looking; A is symmetric and positive definite, of which the lower half
+alone is read.  Buffers as of ops.lu.]],
+  options = matrix,
+  example = "{ n = 1 }",
+  make = function(o)
+    local N, dtype = o.n, o.dtype
+    local b = ts.builder "cholesky"
+    local A = b:inout("A", { N, N }, dtype)
+    local L = b:buffer("L", { N, N }, dtype)
+    local U = b:buffer("U", { N, N }, dtype)
+    b:loop("k", 0, N, function(k)
+      b:block("root_of", { ordered("vk", N, k) }, function(vk)
+        b:store(A, { vk, vk }, ts.sqrt(A(vk, vk)))
+      end)
+      b:loop("h", k + 1, N - 1 - k, function(h)
+        scale_column(b, A, L, N, k, h)
+        b:block("row", { any("vk", N, k), any("vi", N, h) }, function(vk, vi)
+          b:store(U, { vk, vi }, A(vi, vk))
+        end)
+      end)
+      b:loop("j", k + 1, N - 1 - k, function(j)
+        b:loop("i", j, N - j, function(i)
+          update(b, A, L, U, N, k, i, j)
+        end)
+      end)
+    end)
+    return b:program()
+  end,
+}
+
+-- ---- triangular systems ----------------------------------------------------
+
+declare.operator {
+  name = "triangular_solve",
+  summary = "Solves a triangular system for many right-hand sides, in place.",
+  says = [[
+B[n, m] becomes the X with A X = B; A[n, n], of which the lower half is read, or
+the upper one with `upper`
+from the first row, or the last, each row takes its products from those to come.
+With `unit` the diagonal counts as ones; else none of it may be 0.]],
+  options = {
+    count("n", "rows and columns of A"), count("m", "columns of B"),
+    flag("upper", "A is upper triangular"),
+    flag("unit", "the diagonal of A is 1, and is not read"),
+    declare.dtype("float"),
+  },
+  example = "{ n = 1, m = 2 }",
+  make = function(o)
+    local N, M, b = o.n, o.m, ts.builder "triangular_solve"
+    local A = b:input("A", { N, N }, o.dtype)
+    local B = b:inout("B", { N, M }, o.dtype)
+    -- Row number i of those in the order that they are solved in.
+    local function row(i) return o.upper and N - 1 - i or i end
+    b:loop("k", 0, N, function(k)
+      b:loop("j", 0, M, function(j)
+        if not o.unit then
+          b:block("divide", { ordered("vk", N, k), any("vj", M, j) },
+                  function(vk, vj)
+            local r = row(vk)
+            b:store(B, { r, vj }, B(r, vj) / A(r, r))
+          end)
+        end
+        b:loop("i", k + 1, N - 1 - k, function(i)
+          b:block("update", { ordered("vk", N, k), any("vi", N, i),
+                              any("vj", M, j) }, function(vk, vi, vj)
+            local r, at = row(vk), row(vi)
+            b:store(B, { at, vj }, B(at, vj) - A(at, r) * B(r, vj))
+          end)
+        end)
+      end)
+    end)
+    return b:program()
+  end,
+}
+
+-- ---- sparse matrices -------------------------------------------------------
+
+declare.operator {
+  name = "spmv",
+  summary = "A sparse matrix in compressed rows times a vector.",
+  says = [=[
+Y[i] = sum over p from R[i] to R[i + 1] - 1 of V[p] * X[C[p]]
+V[nnz]: the elements that are not 0, row by row; C: int32[nnz], their columns;
+R: int32[m + 1], where rows begin; X[n] -> Y[m].  R has to ascend from 0 to nnz,
+columns that are outside of X are the nearest inside.]=],
+  options = {
+    count("m", "rows"), count("n", "columns"),
+    count("nnz", "elements that are not 0"), declare.dtype("number"),
+  },
+  example = "{ m = 2, n = 2, nnz = 2 }",
+  make = function(o)
+    local b = ts.builder "spmv"
+    local V = b:input("V", { o.nnz }, o.dtype)
+    local C = b:input("C", { o.nnz }, "int32")
+    local R = b:input("R", { o.m + 1 }, "int32")
+    local X = b:input("X", { o.n }, o.dtype)
+    local Y = b:output("Y", { o.m }, o.dtype)
+    b:loop("i", 0, o.m, function(i)
+      b:block("zero", { any("vi", o.m, i) }, function(vi)
+        b:store(Y, { vi }, 0)
+      end)
+      local from = ts.cast(R(i), "int64")
+      b:loop("p", from, ts.cast(R(i + 1), "int64") - from, function(p)
+        b:block("add", { any("vi", o.m, i),
+                         { "vp", "reduce", extent = o.nnz, bind = p } },
+                { where = ts.all(ts.ge(p, 0), ts.lt(p, o.nnz)) },
+                function(vi, vp)
+          local at = ts.clamp(ts.cast(C(vp), "int64"), 0, o.n - 1)
+          b:store(Y, { vi }, Y(vi) + V(vp) * X(at))
+        end)
+      end)
+    end)
+    return b:program()
+  end,
+}

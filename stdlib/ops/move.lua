@@ -1,0 +1,265 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Operators that move elements: other orders, shapes, parts and borders.
+local ts = require "tessera"
+local declare = require "tessera.ops.declare"
+local kit = require "tessera.ops.kit"
+local list_of = declare.list_of
+
+local shape = list_of("shape", 1, "the shape of X")
+local axis = declare.integer("axis", "the dimension, from 0; -1: the last",
+                             "-1")
+local any = declare.dtype("any")
+
+local function input(o) return ts.placeholder("X", o.shape, o.dtype) end
+
+-- Declares an operator with one input of `shape` and `dtype`.
+local function mover(row)
+  row.options = { shape, table.unpack(row.options) }
+  row.options[#row.options + 1] = any
+  declare.operator(row)
+end
+
+local function same_rank(o, name)
+  if #o[name] ~= #o.shape then
+    declare.wrong(o.name, "'%s' has %d entries, and there are %d dimensions",
+                  name, #o[name], #o.shape)
+  end
+end
+
+-- ---- orders and shapes -----------------------------------------------------
+
+mover {
+  name = "transpose",
+  summary = "The dimensions of a tensor in another order.",
+  says = [[
+Y[i0, i1, ..] = X[j0, j1, ..], where j[p] = i[d], p = perm[d]
+dimension d of Y is dimension perm[d] of X.]],
+  options = { list_of("perm", 0, "dimensions of X, from 0", "reversed") },
+  example = "{ shape = { 2, 3 } }",
+  make = function(o)
+    local n, perm, to, seen = #o.shape, o.perm or {}, {}, {}
+    if not o.perm then
+      for d = 1, n do perm[d] = n - d end
+    end
+    if #perm ~= n then same_rank(o, "perm") end
+    for d, from in ipairs(perm) do
+      if from >= n or seen[from] then
+        declare.wrong(o.name, "'perm' is not an order of %d dimensions", n)
+      end
+      seen[from], to[d] = true, o.shape[from + 1]
+    end
+    local X = input(o)
+    local Y = kit.map("Y", to, function(...)
+      local at, i = {}, { ... }
+      for d, from in ipairs(perm) do at[from + 1] = i[d] end
+      return X(table.unpack(at, 1, n))
+    end)
+    return ts.program("transpose", { X }, { Y })
+  end,
+}
+
+-- Indices in one shape of the element that is at `at` in another.
+local function reindexed(from, to, at)
+  local flat = 0
+  for d, n in ipairs(to) do flat = flat * n + at[d] end
+  local list, behind = {}, 1
+  for d = #from, 1, -1 do
+    local i = flat // behind
+    list[d] = d > 1 and i % from[d] or i
+    behind = behind * from[d]
+  end
+  return table.unpack(list, 1, #from)
+end
+
+mover {
+  name = "reshape",
+  summary = "The elements of a tensor in another shape.",
+  says = [[
+Y, in row-major order, has the elements of X in row-major order.]],
+  options = { list_of("to", 1, "the shape of Y, of as many elements") },
+  example = "{ shape = { 2, 3 }, to = { 3, 2 } }",
+  make = function(o)
+    if kit.product(o.shape) ~= kit.product(o.to) then
+      declare.wrong(o.name, "a shape of %d elements does not become one of %d",
+                    kit.product(o.shape), kit.product(o.to))
+    end
+    local X = input(o)
+    local Y = kit.map("Y", o.to, function(...)
+      return X(reindexed(o.shape, o.to, { ... }))
+    end)
+    return ts.program("reshape", { X }, { Y })
+  end,
+}
+
+mover {
+  name = "broadcast",
+  summary = "A tensor repeated along dimensions of 1 and new first ones.",
+  says = [[
+Y[.., i, j] = X[i', j'], where i' is i, or 0 along a dimension of 1
+the last dimensions of Y are those of X.]],
+  options = { list_of("to", 1, "the shape of Y") },
+  example = "{ shape = { 2, 1 }, to = { 2, 2, 3 } }",
+  make = function(o)
+    kit.check_broadcast(o, o.shape, o.to, "shape")
+    local X = input(o)
+    local Y = kit.map("Y", o.to, function(...)
+      return X(kit.broadcast(o.shape, o.to, { ... }))
+    end)
+    return ts.program("broadcast", { X }, { Y })
+  end,
+}
+
+-- ---- parts -----------------------------------------------------------------
+
+mover {
+  name = "slice",
+  summary = "A part of a tensor, with steps.",
+  says = [[
+Y[i0, i1, ..] = X[begin[0] + i0 * step[0], ..]
+up to but without `stop`; steps may be negative.]],
+  options = {
+    list_of("begin", 0, "the first index along each dimension"),
+    list_of("stop", -1, "where each dimension ends; -1 with a negative " ..
+            "step: after index 0", "shape"),
+    list_of("step", math.mininteger, "the steps, not 0", "1"),
+  },
+  example = "{ shape = { 4, 4 }, begin = { 1, 0 }, step = { 1, 2 } }",
+  make = function(o)
+    local begin, stop = o.begin, o.stop or o.shape
+    local step, to = kit.each(o, "step", #o.shape, 1), {}
+    for _, name in ipairs { "begin", "stop" } do
+      if o[name] then same_rank(o, name) end
+    end
+    for d, n in ipairs(o.shape) do
+      local s = step[d]
+      local count_of = s ~= 0 and
+                       -((begin[d] - stop[d]) // s) or 0
+      if s == 0 or begin[d] >= n or stop[d] > n or count_of < 1 then
+        declare.wrong(o.name, "nothing of dimension %d lies from %d to %d " ..
+                      "by steps of %d", d - 1, begin[d], stop[d], s)
+      end
+      to[d] = count_of
+    end
+    local X = input(o)
+    local Y = kit.map("Y", to, function(...)
+      local at = { ... }
+      for d, i in ipairs(at) do at[d] = begin[d] + i * step[d] end
+      return X(table.unpack(at))
+    end)
+    return ts.program("slice", { X }, { Y })
+  end,
+}
+
+mover {
+  name = "split",
+  summary = "A tensor cut into parts along a dimension.",
+  says = [[
+Y1 has the first sizes[1] indices along `axis`, Y2 the next sizes[2], ..]],
+  options = { list_of("sizes", 1, "extents of the parts; their sum is that " ..
+                      "of the dimension"), axis },
+  example = "{ shape = { 2, 3 }, sizes = { 1, 2 } }",
+  make = function(o)
+    local d, from, outputs = kit.axis(o, #o.shape, o.axis), 0, {}
+    local sum = 0
+    for _, n in ipairs(o.sizes) do sum = sum + n end
+    if sum ~= o.shape[d] then
+      declare.wrong(o.name, "the sum of 'sizes' is %d, not %d", sum, o.shape[d])
+    end
+    local X = input(o)
+    for i, n in ipairs(o.sizes) do
+      local begin = from
+      outputs[i] = kit.map("Y" .. i, kit.with(o.shape, d, n), function(...)
+        local at = { ... }
+        at[d] = at[d] + begin
+        return X(table.unpack(at))
+      end)
+      from = from + n
+    end
+    return ts.program("split", { X }, outputs)
+  end,
+}
+
+mover {
+  name = "concat",
+  summary = "Tensors one behind the other along a dimension.",
+  says = [[
+Y has the indices of X1 along `axis`, then those of X2, ..
+the others are of the shape but for sizes[1], sizes[2], .. along the axis.]],
+  options = { list_of("sizes", 1, "extents of the parts along the dimension"),
+              axis },
+  example = "{ shape = { 2, 1 }, sizes = { 1, 2 } }",
+  make = function(o)
+    local d, inputs, sum = kit.axis(o, #o.shape, o.axis), {}, 0
+    if #o.sizes == 0 then declare.wrong(o.name, "'sizes' is empty") end
+    local begins = {}
+    for i, n in ipairs(o.sizes) do
+      inputs[i] = ts.placeholder("X" .. i, kit.with(o.shape, d, n), o.dtype)
+      begins[i], sum = sum, sum + n
+    end
+    local Y = kit.map("Y", kit.with(o.shape, d, sum), function(...)
+      local at, y = { ... }, nil
+      local i = at[d]
+      for k = #inputs, 1, -1 do
+        at[d] = i - begins[k]
+        local x = inputs[k](table.unpack(at))
+        y = y and ts.select(ts.lt(i, begins[k + 1]), x, y) or x
+      end
+      return y
+    end)
+    return ts.program("concat", inputs, { Y })
+  end,
+}
+
+local modes = { "constant", "edge", "reflect" }
+
+-- What index i of a padded dimension is in one of n.
+local function folded(mode, i, n)
+  if mode == "edge" then return ts.min(ts.max(i, 0), n - 1) end
+  i = ts.max(i, -i)
+  return ts.min(i, 2 * (n - 1) - i)
+end
+
+mover {
+  name = "pad",
+  summary = "A tensor with a border.",
+  says = [[
+Y[i, ..] = X[i - before[0], ..] where that lies in X, else
+  value (constant), the nearest element (edge), or the one that lies as far from
+  the edge inside (reflect: X[1] before X[0]).]],
+  options = {
+    list_of("before", 0, "elements before each dimension"),
+    list_of("after", 0, "elements behind each dimension", "before"),
+    declare.word("mode", modes, "constant", "what the border is"),
+    declare.number("value", "what a constant border is", "0"),
+  },
+  example = "{ shape = { 2, 2 }, before = { 0, 1 } }",
+  make = function(o)
+    local before, after, to = o.before, o.after or o.before, {}
+    local mode = o.mode or "constant"
+    same_rank(o, "before")
+    if o.after then same_rank(o, "after") end
+    for d, n in ipairs(o.shape) do
+      if mode == "reflect" and math.max(before[d], after[d]) >= n then
+        declare.wrong(o.name, "dimension %d has too few elements to reflect",
+                      d - 1)
+      end
+      to[d] = before[d] + n + after[d]
+    end
+    local X = input(o)
+    local Y = kit.map("Y", to, function(...)
+      local at, inside = { ... }, {}
+      for d, n in ipairs(o.shape) do
+        if before[d] + after[d] > 0 then
+          local i = at[d] - before[d]
+          at[d] = mode == "constant" and i or folded(mode, i, n)
+          inside[#inside + 1] = ts.all(ts.ge(i, 0), ts.lt(i, n))
+        end
+      end
+      local x = X(table.unpack(at))
+      if mode ~= "constant" or #inside == 0 then return x end
+      return ts.select(ts.all(table.unpack(inside)), x,
+                       ts.const(o.value or 0, o.dtype or "float32"))
+    end)
+    return ts.program("pad", { X }, { Y })
+  end,
+}

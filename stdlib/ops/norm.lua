@@ -1,0 +1,293 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Normalisation: of layers, by root mean square, of batches, by groups; softmax
+-- and its logarithm; the norm of matrices.
+local ts = require "tessera"
+local declare = require "tessera.ops.declare"
+local kit = require "tessera.ops.kit"
+local count, list_of = declare.count, declare.list_of
+
+local axis = declare.integer("axis", "the dimension, from 0; -1: the last",
+                             "-1")
+local shape = list_of("shape", 1, "the shape of X")
+local eps = declare.number("eps", "what is added before the root", "1e-5")
+
+-- ---- over the last dimensions ----------------------------------------------
+
+-- How X[outer.., inner..] is indexed: axes over the dimensions from `first` on,
+-- and functions of the others' indices.
+local function inner(o, first)
+  local axes, n = {}, #o.shape
+  for d = first, n do
+    axes[#axes + 1] = ts.reduce_axis("r" .. d, o.shape[d])
+  end
+  local outer = table.move(o.shape, 1, first - 1, 1, {})
+  local function at(...)
+    local list = { ... }
+    return table.unpack(table.move(axes, 1, #axes, first, list), 1, n)
+  end
+  return axes, outer, at
+end
+
+-- The first and the last of some indices.
+local function head(n, ...) return table.unpack({ ... }, 1, n) end
+local function tail(n, ...) return select(n, ...) end
+
+local function layer(o, center)
+  local dtype = o.dtype or "float32"
+  local first = kit.axis(o, #o.shape, o.axis)
+  local axes, outer, at = inner(o, first)
+  local N = kit.product(o.shape, first)
+  local X = ts.placeholder("X", o.shape, dtype)
+  local inputs, centered = { X }, X
+  if center then
+    local S = kit.map("sum", outer, function(...)
+      return ts.sum(X(at(...)), axes)
+    end)
+    centered = kit.map("centered", o.shape, function(...)
+      return X(...) - S(head(first - 1, ...)) / N
+    end)
+  end
+  local Q = kit.map("squares", outer, function(...)
+    return ts.sum(centered(at(...)) * centered(at(...)), axes)
+  end)
+  local R = kit.map("scale", outer, function(...)
+    return ts.rsqrt(Q(...) / N + (o.eps or 1e-5))
+  end)
+  local weight, bias
+  local of = table.move(o.shape, first, #o.shape, 1, {})
+  if o.weight ~= false then
+    weight = ts.placeholder("weight", of, dtype)
+    inputs[#inputs + 1] = weight
+  end
+  if center and o.bias ~= false then
+    bias = ts.placeholder("bias", of, dtype)
+    inputs[#inputs + 1] = bias
+  end
+  local Y = kit.map("Y", o.shape, function(...)
+    local y = centered(...) * R(head(first - 1, ...))
+    if weight then y = y * weight(tail(first, ...)) end
+    if bias then y = y + bias(tail(first, ...)) end
+    return y
+  end)
+  return ts.program(o.name, inputs, { Y })
+end
+
+local weight = { name = "weight", type = "boolean", default = "true",
+                 help = "multiply by a weight" }
+local bias = { name = "bias", type = "boolean", default = "true",
+               help = "add a bias" }
+
+declare.operator {
+  name = "layer_norm",
+  summary = "Layer normalisation over the dimensions from `axis` on.",
+  says = [[
+Y = (X - mean) * (1 / sqrt(variance + eps)) * weight + bias
+mean and variance (divided by the number of elements) are over the dimensions
+from `axis` on, which are the shape of weight and bias.]],
+  options = { shape, axis, eps, weight, bias, declare.dtype("float") },
+  example = "{ shape = { 2, 4 } }",
+  make = function(o) return layer(o, true) end,
+}
+
+declare.operator {
+  name = "rms_norm",
+  summary = "Normalisation by the root mean square, over the dimensions " ..
+            "from `axis` on.",
+  says = [[
+Y = X * (1 / sqrt(mean of X * X + eps)) * weight
+the mean is over the dimensions from `axis` on, which are the shape of
+weight.]],
+  options = { shape, axis, eps, weight, declare.dtype("float") },
+  example = "{ shape = { 2, 4 } }",
+  make = function(o) return layer(o, false) end,
+}
+
+-- ---- over channels ---------------------------------------------------------
+
+-- Where the channel is in a layout.
+local function channel_of(o)
+  return o.layout == "channels_last" and #o.shape or 2
+end
+
+local layout = declare.word("layout", { "channels_first", "channels_last" },
+  "channels_first", "which dimension has the channels, the second or the last")
+
+declare.operator {
+  name = "batch_norm",
+  summary = "Batch normalisation with statistics that are given.",
+  says = [[
+Y = (X - mean[c]) * (1 / sqrt(variance[c] + eps)) * weight[c] + bias[c]
+c: the index of X's channel; X[n, c, ..], or X[n, .., c] with channels_last.]],
+  options = { list_of("shape", 1, "the shape of X, of 2 or more dimensions"),
+              layout, eps, declare.dtype("float") },
+  example = "{ shape = { 1, 2, 2 } }",
+  make = function(o)
+    local dtype, c = o.dtype or "float32", channel_of(o)
+    if #o.shape < 2 then
+      declare.wrong(o.name, "'shape' has no dimension of channels")
+    end
+    local X = ts.placeholder("X", o.shape, dtype)
+    local inputs = { X }
+    for i, name in ipairs { "weight", "bias", "mean", "variance" } do
+      inputs[i + 1] = ts.placeholder(name, { o.shape[c] }, dtype)
+    end
+    local _, w, b, mean, variance = table.unpack(inputs)
+    local R = ts.compute("scale", { o.shape[c] }, function(i)
+      return ts.rsqrt(variance(i) + (o.eps or 1e-5)) * w(i)
+    end)
+    local Y = kit.map("Y", o.shape, function(...)
+      local i = select(c, ...)
+      return (X(...) - mean(i)) * R(i) + b(i)
+    end)
+    return ts.program("batch_norm", inputs, { Y })
+  end,
+}
+
+declare.operator {
+  name = "group_norm",
+  summary = "Normalisation of groups of channels of each image.",
+  says = [[
+Y = (X - mean) * (1 / sqrt(variance + eps)) * weight[c] + bias[c]
+X[n, c, l], l: all that lies in a channel; mean and variance are over l and the
+channels of a group.  One group for each channel is instance normalisation.]],
+  options = {
+    count("n", "images"), count("c", "their channels"),
+    count("l", "elements of a channel"),
+    count("groups", "groups, which divide the channels", "1"), eps,
+    declare.dtype("float"),
+  },
+  example = "{ n = 1, c = 2, l = 3, groups = 2 }",
+  make = function(o)
+    local dtype, groups = o.dtype or "float32", o.groups or 1
+    if o.c % groups ~= 0 then
+      declare.wrong(o.name, "%d groups do not divide %d channels", groups, o.c)
+    end
+    local g = o.c // groups
+    local N = g * o.l
+    local X = ts.placeholder("X", { o.n, o.c, o.l }, dtype)
+    local W = ts.placeholder("weight", { o.c }, dtype)
+    local B = ts.placeholder("bias", { o.c }, dtype)
+    local c, l = ts.reduce_axis("rc", g), ts.reduce_axis("rl", o.l)
+    local S = ts.compute("sum", { o.n, groups }, function(n, i)
+      return ts.sum(X(n, i * g + c, l), { c, l })
+    end)
+    local D = ts.compute("centered", { o.n, o.c, o.l }, function(n, i, j)
+      return X(n, i, j) - S(n, i // g) / N
+    end)
+    local Q = ts.compute("squares", { o.n, groups }, function(n, i)
+      return ts.sum(D(n, i * g + c, l) * D(n, i * g + c, l), { c, l })
+    end)
+    local R = ts.compute("scale", { o.n, groups }, function(n, i)
+      return ts.rsqrt(Q(n, i) / N + (o.eps or 1e-5))
+    end)
+    local Y = ts.compute("Y", { o.n, o.c, o.l }, function(n, i, j)
+      return D(n, i, j) * R(n, i // g) * W(i) + B(i)
+    end)
+    return ts.program("group_norm", { X, W, B }, { Y })
+  end,
+}
+
+-- ---- softmax ---------------------------------------------------------------
+
+local online = ts.reducer(function(most, sum, new_most, new_sum)
+  local m = ts.max(most, new_most)
+  return m, sum * ts.exp(most - m) + new_sum * ts.exp(new_most - m)
+end, { -math.huge, 0 }, "online_softmax")
+
+-- The greatest of each row, and the sum of e^(x - greatest); by one pass where
+-- `one_pass`, which starts at the least number, as -inf - -inf is none.
+local function rows(o, X, d, one_pass)
+  local n = #o.shape
+  local outer = kit.with(o.shape, d, nil)
+  local r = ts.reduce_axis("r", o.shape[d])
+  local function at(x, ...)
+    return table.unpack(kit.inserted({ ... }, d, x), 1, n)
+  end
+  local function without(...)
+    return table.unpack(kit.with({ ... }, d, nil), 1, n - 1)
+  end
+  if one_pass then
+    local most, sum = kit.map("rows", outer, function(...)
+      return online(X(at(r, ...)), ts.const(1, o.dtype or "float32"), r)
+    end)
+    return most, sum, without
+  end
+  local most = kit.map("greatest", outer, function(...)
+    return ts.reduce_max(X(at(r, ...)), r)
+  end)
+  local E = kit.map("exp", o.shape, function(...)
+    return ts.exp(X(...) - most(without(...)))
+  end)
+  local sum = kit.map("sum", outer, function(...)
+    return ts.sum(E(at(r, ...)), r)
+  end)
+  return most, sum, without, E
+end
+
+local one_pass = declare.flag("online",
+  "find the greatest element and the sum in one pass")
+
+declare.operator {
+  name = "softmax",
+  summary = "Softmax along a dimension.",
+  says = [[
+Y = e^(X - m) / sum of e^(X - m), m: the greatest X
+both along `axis`.  With `online` m and the sum are one reduction, of the pairs
+(m, s): (a, s) and (b, t) make (c, s e^(a - c) + t e^(b - c)), c = max(a, b)
+(Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018); X
+has to be finite there.]],
+  options = { shape, axis, one_pass, declare.dtype("float") },
+  example = "{ shape = { 2, 3 } }",
+  make = function(o)
+    local d = kit.axis(o, #o.shape, o.axis)
+    local X = ts.placeholder("X", o.shape, o.dtype or "float32")
+    local most, sum, without, E = rows(o, X, d, o.online)
+    local Y = kit.map("softmax", o.shape, function(...)
+      local e = E and E(...) or ts.exp(X(...) - most(without(...)))
+      return e / sum(without(...))
+    end)
+    return ts.program("softmax", { X }, { Y })
+  end,
+}
+
+declare.operator {
+  name = "log_softmax",
+  summary = "The logarithm of softmax along a dimension.",
+  says = [[
+Y = X - m - log(sum of e^(X - m)), m: the greatest X
+both along `axis`; `online` as of ops.softmax.]],
+  options = { shape, axis, one_pass, declare.dtype("float") },
+  example = "{ shape = { 2, 3 } }",
+  make = function(o)
+    local d = kit.axis(o, #o.shape, o.axis)
+    local X = ts.placeholder("X", o.shape, o.dtype or "float32")
+    local most, sum, without = rows(o, X, d, o.online)
+    local Y = kit.map("log_softmax", o.shape, function(...)
+      return X(...) - most(without(...)) - ts.log(sum(without(...)))
+    end)
+    return ts.program("log_softmax", { X }, { Y })
+  end,
+}
+
+-- ---- norm ------------------------------------------------------------------
+
+declare.operator {
+  name = "norm",
+  summary = "The Frobenius norm of each matrix of a batch.",
+  says = [[
+Y[b] = sqrt(sum over i, j of X[b, i, j]^2)
+X[b, m, n] -> Y[b].]],
+  options = { count("b", "matrices", "1"), count("m", "their rows"),
+              count("n", "their columns"), declare.dtype("float") },
+  example = "{ m = 2, n = 2 }",
+  make = function(o)
+    local b = o.b or 1
+    local X = ts.placeholder("X", { b, o.m, o.n }, o.dtype or "float32")
+    local i, j = ts.reduce_axis("i", o.m), ts.reduce_axis("j", o.n)
+    local S = ts.compute("squares", { b }, function(n)
+      return ts.sum(X(n, i, j) * X(n, i, j), { i, j })
+    end)
+    local Y = ts.compute("norm", { b }, function(n) return ts.sqrt(S(n)) end)
+    return ts.program("norm", { X }, { Y })
+  end,
+}

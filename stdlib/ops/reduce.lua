@@ -1,0 +1,220 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Reductions over any axes, arg-max and arg-min, and cumulative sums.
+local ts = require "tessera"
+local declare = require "tessera.ops.declare"
+local kit = require "tessera.ops.kit"
+local list_of = declare.list_of
+
+local shape = list_of("shape", 1, "the shape of X")
+local axis = declare.integer("axis", "the dimension, from 0; -1: the last",
+                             "-1")
+local keep = declare.flag("keep", "leave dimensions of 1 where it reduced")
+
+-- ---- over sets of axes -----------------------------------------------------
+
+-- Sums and the like: f of an element; what reduces; f of the result and of how
+-- many elements it is.
+local function same(x) return x end
+local function square(x) return x * x end
+local kinds = {
+  sum = { same, ts.sum, nil, "sum of X" },
+  mean = { same, ts.sum, function(x, n) return x / n end,
+           "(sum of X) / how many" },
+  prod = { same, ts.prod, nil, "product of X" },
+  max = { same, ts.reduce_max, nil, "greatest X" },
+  min = { same, ts.reduce_min, nil, "least X" },
+  l1 = { ts.abs, ts.sum, nil, "sum of |X|" },
+  l2 = { square, ts.sum, ts.sqrt, "sqrt(sum of X^2)" },
+  sum_square = { square, ts.sum, nil, "sum of X^2" },
+  log_sum = { same, ts.sum, ts.log, "log(sum of X)" },
+  log_sum_exp = { same, nil, nil, "log(sum of e^(X - m)) + m, m: greatest X" },
+}
+local names = { "sum", "mean", "prod", "max", "min", "l1", "l2", "sum_square",
+                "log_sum", "log_sum_exp" }
+local of_floats = { mean = true, l2 = true, log_sum = true, log_sum_exp = true }
+
+-- Axes over the dimensions in `set`, the shape of the result, the shape with
+-- ones, and functions of the result's and of an element's indices.
+local function reduced(o, set)
+  local axes, to = {}, {}
+  for d, n in ipairs(o.shape) do
+    if set[d] then
+      axes[#axes + 1] = ts.reduce_axis("r" .. d, n)
+      if o.keep then to[#to + 1] = 1 end
+    else
+      to[#to + 1] = n
+    end
+  end
+  local function element(...)
+    local at, from, r = {}, { ... }, 0
+    local i = 0
+    for d = 1, #o.shape do
+      if not set[d] or o.keep then i = i + 1 end
+      if set[d] then r = r + 1 end
+      at[d] = set[d] and axes[r] or from[i]
+    end
+    return table.unpack(at)
+  end
+  local function result(...)
+    local at, from = {}, { ... }
+    for d = 1, #o.shape do
+      if not set[d] then at[#at + 1] = from[d]
+      elseif o.keep then at[#at + 1] = 0 end
+    end
+    return table.unpack(at)
+  end
+  return axes, to, element, result
+end
+
+local function log_sum_exp(o, X, set)
+  local axes, to, element, result = reduced(o, set)
+  local most = kit.map("greatest", to, function(...)
+    return ts.reduce_max(X(element(...)), axes)
+  end)
+  local E = kit.map("exp", o.shape, function(...)
+    return ts.exp(X(...) - most(result(...)))
+  end)
+  local S = kit.map("sum", to, function(...)
+    return ts.sum(E(element(...)), axes)
+  end)
+  return kit.map("Y", to, function(...) return ts.log(S(...)) + most(...) end)
+end
+
+local function formulas()
+  local lines = {}
+  for i, name in ipairs(names) do
+    lines[i] = ("%s: Y = %s"):format(name, kinds[name][4])
+  end
+  return table.concat(lines, "\n")
+end
+
+declare.operator {
+  name = "reduce",
+  summary = "The sum, mean, greatest element or the like over some axes.",
+  says = formulas() .. "\n" .. [[
+over `axes`; those are gone from the shape of Y, or 1 with `keep`.]],
+  options = {
+    declare.word("op", names, "sum", "which of them"), shape,
+    list_of("axes", -16, "dimensions, from 0, or from -1 backwards", "all"),
+    keep, declare.dtype("number"),
+  },
+  example = "{ op = \"mean\", shape = { 2, 4 }, axes = { 1 } }",
+  make = function(o)
+    local name, dtype = o.op or "sum", o.dtype or "float32"
+    local set = kit.axes(o, #o.shape, o.axes)
+    if of_floats[name] and not declare.is(dtype, "float") then
+      declare.wrong(o.name, "%s is of floats, not of %s", name, dtype)
+    end
+    local X = ts.placeholder("X", o.shape, dtype)
+    if name == "log_sum_exp" then
+      return ts.program("reduce", { X }, { log_sum_exp(o, X, set) })
+    end
+    local axes, to, element = reduced(o, set)
+    local before, reduce, after = table.unpack(kinds[name], 1, 3)
+    local Y = kit.map(after and "reduced" or "Y", to, function(...)
+      local x = before(X(element(...)))
+      return #axes > 0 and reduce(x, axes) or x
+    end)
+    if after then
+      local of, n = Y, 1
+      for d, extent in ipairs(o.shape) do n = set[d] and n * extent or n end
+      Y = kit.map("Y", to, function(...) return after(of(...), n) end)
+    end
+    return ts.program("reduce", { X }, { Y })
+  end,
+}
+
+-- ---- where the greatest is -------------------------------------------------
+
+-- Of equal ones, the first, or the last.
+local function arg_reducer(greatest, last)
+  local better = greatest and ts.gt or ts.lt
+  local earlier = last and ts.gt or ts.lt
+  local both = greatest and ts.max or ts.min
+  local identity = { last and -1 or math.huge,
+                     greatest and -math.huge or math.huge }
+  return ts.reducer(function(at, best, new_at, new)
+    local stays = ts.any(better(best, new),
+                         ts.all(ts.eq(best, new), earlier(at, new_at)))
+    return ts.select(stays, at, new_at), both(best, new)
+  end, identity, greatest and "arg_max" or "arg_min")
+end
+
+for _, name in ipairs { "arg_max", "arg_min" } do
+  local greatest = name == "arg_max"
+  local word = greatest and "greatest" or "least"
+  declare.operator {
+    name = name,
+    summary = ("Where the %s element along a dimension is."):format(word),
+    says = ([[
+Y = the index along `axis` of the %s X there, Z = that X
+Y is int64; of equal ones it is the first, or the last with `last`.  The axis is
+gone from the shape, or 1 with `keep`.  X has to be a number everywhere.]])
+      :format(word),
+    options = { shape, axis, keep,
+                declare.flag("last", "the last of equal ones"),
+                declare.dtype("number") },
+    example = "{ shape = { 2, 4 } }",
+    make = function(o)
+      local set = { [kit.axis(o, #o.shape, o.axis)] = true }
+      local X = ts.placeholder("X", o.shape, o.dtype or "float32")
+      local axes, to, element = reduced(o, set)
+      local reduce = arg_reducer(greatest, o.last)
+      local Y, Z = kit.map("Y", to, function(...)
+        return reduce(ts.cast(axes[1], "int64"), X(element(...)), axes[1])
+      end)
+      return ts.program(name, { X }, { Y, Z })
+    end,
+  }
+end
+
+-- ---- cumulative sums -------------------------------------------------------
+
+declare.operator {
+  name = "cumsum",
+  summary = "The sums of what comes up to each element along a dimension.",
+  says = [[
+Y[.., i, ..] = sum over j <= i of X[.., j, ..]
+j < i with `exclusive`; with `reverse` from the end: j >= i, or j > i.  Each sum
+is made of the one before.]],
+  options = { shape, axis,
+              declare.flag("exclusive", "leave out the element itself"),
+              declare.flag("reverse", "begin at the end"),
+              declare.dtype("number") },
+  example = "{ shape = { 2, 4 } }",
+  make = function(o)
+    local dtype, n = o.dtype or "float32", #o.shape
+    local axis_at = kit.axis(o, n, o.axis)
+    local b = ts.builder "cumsum"
+    local X, Y = b:input("X", o.shape, dtype), b:output("Y", o.shape, dtype)
+    local last = o.shape[axis_at] - 1
+    -- The place of step i, and that of the step before.
+    local function place(at, step)
+      local i = o.reverse and last - step or step
+      return table.unpack(kit.with(at, axis_at, i), 1, n)
+    end
+    local loops = {}
+    local function nest(d)
+      if d <= n then
+        b:loop("i" .. d, 0, o.shape[d], function(i)
+          loops[d] = { "vi" .. d, d == axis_at and "opaque" or "spatial",
+                       extent = o.shape[d], bind = i }
+          nest(d + 1)
+        end)
+        return
+      end
+      b:block("scan", loops, function(...)
+        local at = { ... }
+        local i = at[axis_at]
+        local before = Y(place(at, i - 1))
+        if o.exclusive then before = before + X(place(at, i - 1))
+        end
+        local sum = ts.select(ts.ge(i, 1), before, ts.const(0, dtype))
+        if not o.exclusive then sum = sum + X(place(at, i)) end
+        b:store(Y, { place(at, i) }, sum)
+      end)
+    end
+    nest(1)
+    return b:program()
+  end,
+}
