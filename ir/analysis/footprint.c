@@ -23,6 +23,32 @@ static void clip_to_domain(ir_program *p, ir_region r, ir_expr *min,
   }
 }
 
+bool ir_may_access_box(ir_program *p, arena *scratch, ir_stmt block,
+                       ir_region r, ir_stmt top, ir_expr *min, ir_expr *max) {
+  uint32_t ndim = ir_ndim(p, r.buf);
+  ir_view v;
+  if (!ir_view_block(p, scratch, top, block, &v)) return false;
+  ir_expr *at = arena_array(scratch, ir_expr, ndim);
+  for (uint32_t d = 0; d < ndim; d++) at[d] = ir_region_min(p, r, d);
+  ir_bind_iters(p, scratch, block, ndim, at);
+  for (uint32_t d = 0; d < ndim; d++) {
+    ir_expr extent = ir_region_extent(p, r, d), low;
+    at[d] = ir_view_expr(&v, at[d]);
+    if (!arith_relax(p, scratch, at[d], v.l.n, v.l.var, v.l.lo, v.l.extent,
+                     &min[d], &max[d], NULL))
+      return false;
+    if (ir_is_const(p, extent, 1)) continue;
+    ir_bind_iters(p, scratch, block, 1, &extent);
+    extent = ir_view_expr(&v, extent);
+    ir_expr last = ir_sub(p, ir_add(p, at[d], extent), ir_index(p, 1));
+    if (!arith_relax(p, scratch, last, v.l.n, v.l.var, v.l.lo, v.l.extent, &low,
+                     &max[d], NULL))
+      return false;
+  }
+  clip_to_domain(p, r, min, max);
+  return true;
+}
+
 static bool uses_inner(const ir_program *p, const ir_view *v, ir_expr e) {
   for (uint32_t i = 0; i < v->l.n; i++)
     if (ir_uses_var(p, e, v->l.var[i])) return true;
@@ -50,33 +76,21 @@ static void clip_to_condition(ir_program *p, const ir_view *v, ir_expr cond,
   *max = ir_binary(p, IR_MIN, *max, last);
 }
 
-bool ir_may_access_box(ir_program *p, arena *scratch, ir_stmt block,
-                       ir_region r, ir_stmt top, ir_expr *min, ir_expr *max) {
+bool ir_may_access_tail(ir_program *p, arena *scratch, ir_stmt block,
+                        ir_region r, ir_stmt top, ir_expr *min, ir_expr *max) {
   uint32_t ndim = ir_ndim(p, r.buf);
   ir_view v;
-  if (!ir_view_block(p, scratch, top, block, &v)) return false;
+  if (!ir_may_access_box(p, scratch, block, r, top, min, max) ||
+      !ir_view_block(p, scratch, top, block, &v))
+    return false;
   ir_expr *at = arena_array(scratch, ir_expr, ndim);
   for (uint32_t d = 0; d < ndim; d++) at[d] = ir_region_min(p, r, d);
   ir_bind_iters(p, scratch, block, ndim, at);
-  for (uint32_t d = 0; d < ndim; d++) {
-    ir_expr extent = ir_region_extent(p, r, d), low;
-    at[d] = ir_view_expr(&v, at[d]);
-    if (!arith_relax(p, scratch, at[d], v.l.n, v.l.var, v.l.lo, v.l.extent,
-                     &min[d], &max[d], NULL))
-      return false;
-    if (ir_is_const(p, extent, 1)) {
-      int64_t most = ir_at(p, ir_region_min(p, r, d))->hi;
-      if (v.pred) clip_to_condition(p, &v, v.pred, at[d], most, &max[d]);
-      continue;
-    }
-    ir_bind_iters(p, scratch, block, 1, &extent);
-    extent = ir_view_expr(&v, extent);
-    ir_expr last = ir_sub(p, ir_add(p, at[d], extent), ir_index(p, 1));
-    if (!arith_relax(p, scratch, last, v.l.n, v.l.var, v.l.lo, v.l.extent, &low,
-                     &max[d], NULL))
-      return false;
+  for (uint32_t d = 0; d < ndim && v.pred; d++) {
+    int64_t most = ir_at(p, ir_region_min(p, r, d))->hi;
+    if (ir_is_const(p, ir_region_extent(p, r, d), 1))
+      clip_to_condition(p, &v, v.pred, ir_view_expr(&v, at[d]), most, &max[d]);
   }
-  clip_to_domain(p, r, min, max);
   return true;
 }
 

@@ -57,13 +57,21 @@ end
 
 -- A split of a split that does not divide: its tail is the tile's, not the
 -- loop's.
-checks.legal((function()
+local function chain()
   local A = ts.placeholder("A", { 96 })
   local B = ts.compute("B", { 96 }, function(i) return A(i) * 2 end)
   local C = ts.compute("C", { 96 }, function(i) return B(i) + 1 end)
   return ts.program("p", { A }, { C })
-end)(), function(s)
-  local _, inner = s:split((s:get_loops(s:get_block "B")), { ts.auto, 48 })
-  local tile = s:split(inner, { ts.auto, 32 })
-  s:reverse_compute_at(s:get_block "C", tile)
+end
+local function tile(s, block)
+  local _, inner = s:split((s:get_loops(s:get_block(block))), { ts.auto, 48 })
+  return (s:split(inner, { ts.auto, 32 }))
+end
+local moved = checks.legal(chain(), function(s)
+  s:reverse_compute_at(s:get_block "C", tile(s, "B"))
 end)
+assert(not tostring(moved):find("range(96)", 1, true), moved)
+moved = checks.legal(chain(), function(s)
+  s:compute_at(s:get_block "B", tile(s, "C"))
+end)
+assert(not tostring(moved):find("range(96)", 1, true), moved)
