@@ -35,8 +35,18 @@ static void set_samples(lua_State *L, const tess_record *r) {
   lua_setfield(L, -2, "samples");
 }
 
+/* As program:hash() gives it. */
+static void set_hash(lua_State *L, uint64_t h) {
+  char text[17];
+  for (int i = 15; i >= 0; i--, h >>= 4) text[i] = "0123456789abcdef"[h & 15];
+  lua_pushlstring(L, text, 16);
+  lua_setfield(L, -2, "hash");
+}
+
 static void push_record(lua_State *L, const tess_record *r) {
-  lua_createtable(L, 0, 11);
+  lua_createtable(L, 0, 13);
+  set_hash(L, r->workload);
+  ldatabase_set_fields(L, "shapes", r->shapes);
   lua_pushinteger(L, r->id);
   lua_setfield(L, -2, "id");
   ldatabase_set_fields(L, "workload", r->workload_name);
@@ -54,11 +64,54 @@ static void push_record(lua_State *L, const tess_record *r) {
   lua_setfield(L, -2, "damaged");
 }
 
-/* db:records([max]): a list, best first */
+/* ---- which records ------------------------------------------------------- */
+
+/* The field k of the table at t, at the top of the stack; 0: it is absent, and
+ * nothing is pushed. */
+static int push_given(lua_State *L, int t, const char *k) {
+  if (lua_istable(L, t) && lua_getfield(L, t, k) != LUA_TNIL) return 1;
+  if (lua_istable(L, t)) lua_pop(L, 1);
+  return 0;
+}
+
+/* Texts and the program live as long as what this leaves on the stack. */
+static tess_record_filter to_filter(lua_State *L, int t) {
+  tess_record_filter f = TESS_INIT(tess_record_filter);
+  if (!lua_istable(L, t)) return f;
+  if (push_given(L, t, "program")) f.program = lt_program(L, lua_gettop(L));
+  if (push_given(L, t, "target"))
+    f.target = tess_target_text(lt_to_target(L, lua_gettop(L)));
+  f.workload_name = lt_field_str(L, t, "workload", NULL);
+  f.policy = lt_field_str(L, t, "policy", NULL);
+  f.checked = lt_field_bool(L, t, "checked", 0);
+  return f;
+}
+
+enum { USUAL_LIMIT = 100 };
+
+/* The limit at index i: a number, or the field of a table. */
+static lua_Integer to_limit(lua_State *L, int i) {
+  static const char *const known[] = {"program", "workload", "target", "policy",
+                                      "checked", "limit",    NULL};
+  if (!lua_istable(L, i))
+    return lt_opt_integer(L, i, "the number of records", USUAL_LIMIT);
+  lt_options(L, i, "database:records", known);
+  return lt_field_int(L, i, "limit", USUAL_LIMIT);
+}
+
+/* db:records([limit or filter]): a list, best first; list.total: how many there
+ * are altogether */
 static int records(lua_State *L) {
   tess_database *d = lt_get(L, 1, LT_DATABASE);
-  lua_Integer max = lt_opt_integer(L, 2, "the number of records", 100);
+  lua_Integer max = to_limit(L, 2);
+  lua_settop(L, 2);
+  tess_record_filter f = to_filter(L, 2);
+  uint64_t total;
+  lt_check(L, tess_database_filter(d, &f));
+  lt_check(L, tess_database_count(d, &total));
   lua_newtable(L);
+  lua_pushinteger(L, (lua_Integer)total);
+  lua_setfield(L, -2, "total");
   for (lua_Integer k = 0; k < max; k++) {
     tess_record r = TESS_INIT(tess_record);
     tess_status s = tess_database_row(d, (uint64_t)k, &r);
@@ -70,14 +123,41 @@ static int records(lua_State *L) {
   return 1;
 }
 
-/* db:trace(id): bound to its program */
-static int trace(lua_State *L) {
-  tess_database *d = lt_get(L, 1, LT_DATABASE);
-  lua_Integer id = lt_integer(L, 2, "the number of a record");
+static void push_trace(lua_State *L, tess_database *d, int64_t id) {
   void **b = lt_box(L, LT_TRACE, 1);
   tess_trace *t;
   lt_check(L, tess_database_trace(d, id, &t));
   *b = t;
+}
+
+/* db:best(program [, target]): the fastest record and its trace, or nil and
+ * why */
+static int best(lua_State *L) {
+  tess_database *d = lt_get(L, 1, LT_DATABASE);
+  tess_program *p = lt_program(L, 2);
+  if (lua_isnoneornil(L, 3)) {
+    lua_settop(L, 2);
+    lua_pushliteral(L, "llvm");
+  }
+  const char *target = tess_target_text(lt_to_target(L, 3));
+  tess_record r = TESS_INIT(tess_record);
+  tess_status s = tess_database_best(d, p, target, &r);
+  if (s == TESS_NOT_FOUND) {
+    lua_pushnil(L);
+    lua_pushstring(L, tess_error(lt_context(L))->message);
+    return 2;
+  }
+  lt_check(L, s);
+  int64_t id = r.id;
+  push_record(L, &r);
+  push_trace(L, d, id);
+  return 2;
+}
+
+/* db:trace(id): bound to its program */
+static int trace(lua_State *L) {
+  tess_database *d = lt_get(L, 1, LT_DATABASE);
+  push_trace(L, d, lt_integer(L, 2, "the number of a record"));
   return 1;
 }
 
@@ -85,7 +165,7 @@ void lt_open_database(lua_State *L) {
   static const luaL_Reg meta[] = {{"__tostring", database_tostring},
                                   {NULL, NULL}};
   static const luaL_Reg methods[] = {
-      {"records", records}, {"trace", trace}, {NULL, NULL}};
+      {"records", records}, {"best", best}, {"trace", trace}, {NULL, NULL}};
   static const luaL_Reg functions[] = {{"database", open_database},
                                        {NULL, NULL}};
   lt_class(L, LT_DATABASE, meta, methods, database_gc);

@@ -282,6 +282,42 @@ static int access_info(lua_State *L) {
   return 1;
 }
 
+/* sch:needs_rfactor(block, max_spatial [, min_reduce = 1]) */
+static int needs_rfactor(lua_State *L) {
+  int yes;
+  int64_t most = lt_integer(L, 3, "how many spatial iterations are enough");
+  int64_t least = lua_isnoneornil(L, 4)
+                      ? 1
+                      : lt_integer(L, 4, "how many reduction iterations");
+  lt_check(L, tess_schedule_needs_rfactor(lt_schedule(L, 1), lt_to_rv(L, 2, 1),
+                                          most, least, &yes));
+  lua_pushboolean(L, yes);
+  return 1;
+}
+
+/* sch:factor(loop): the integer variable, or nil */
+static int factor(lua_State *L) {
+  tess_rv v;
+  lt_check(L, tess_schedule_factor(lt_schedule(L, 1), lt_to_rv(L, 2, 1), &v));
+  if (!v) return 0;
+  lt_push_rv(L, 1, v);
+  return 1;
+}
+
+/* sch:footprint(block, "read" or "write", index [, loop]): elements, or nil */
+static int footprint(lua_State *L) {
+  static const char *const kinds[] = {"read", "write", NULL};
+  int64_t n;
+  int write = lt_choice(L, 3, "the kind of access", NULL, kinds);
+  uint32_t index = (uint32_t)lt_integer(L, 4, "the index of a buffer");
+  tess_rv loop = lua_isnoneornil(L, 5) ? 0 : lt_to_rv(L, 5, 1);
+  lt_check(L, tess_schedule_footprint(lt_schedule(L, 1), lt_to_rv(L, 2, 1),
+                                      write, index, loop, &n));
+  if (n < 0) return 0;
+  lua_pushinteger(L, n);
+  return 1;
+}
+
 /* The annotation's value as JSON text, nil when absent. */
 static int annotation(lua_State *L) {
   char *json = NULL;
@@ -425,6 +461,9 @@ void lt_open_schedule(lua_State *L) {
                                      {"work", work},
                                      {"access", access},
                                      {"access_info", access_info},
+                                     {"needs_rfactor", needs_rfactor},
+                                     {"factor", factor},
+                                     {"footprint", footprint},
                                      {"annotation", annotation},
                                      {"program", lschedule_program},
                                      {"trace", trace},

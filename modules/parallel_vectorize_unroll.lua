@@ -108,14 +108,25 @@ local function first_reduction(sch, block)
   end
 end
 
+local function has_vectors_below(sch, loop)
+  for _, block in ipairs { sch:get_child_blocks(loop) } do
+    for _, other in ipairs { sch:get_loops(block) } do
+      if sch:loop_info(other).kind == "vectorized" then return true end
+    end
+  end
+end
+
 -- The innermost loop in vectors, when it is spatial; one that no tiling cut
 -- to size (`cut` says whether one did) is cut here.
 local function vectorize(sch, block, p, cut)
   local loops = { sch:get_loops(block) }
   local inner = loops[#loops]
-  if not inner then return end
+  if not inner or sch:annotation(block, "innermost_reduces") then return end
   local info = sch:loop_info(inner)
-  if info.kind ~= "serial" or info.iter_type ~= "spatial" then return end
+  if info.kind ~= "serial" or info.iter_type ~= "spatial" or
+     has_vectors_below(sch, inner) then
+    return
+  end
   if not cut and info.extent and info.extent > p.vectorize_extent then
     local factors = { ts.auto, p.vectorize_extent }
     if not sch:can("split", inner, factors) then return end

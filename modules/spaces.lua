@@ -6,7 +6,9 @@ local spaces = {}
 
 -- The schedule modules that come with Tessera.
 spaces.modules = {
-  "auto_inline", "multi_level_tiling", "parallel_vectorize_unroll",
+  "add_rfactor", "apply_custom_rule", "auto_bind", "auto_inline",
+  "cross_thread_reduction", "inline_constant_scalars", "multi_level_tiling",
+  "parallel_vectorize_unroll", "random_compute_location",
 }
 
 -- The module of this name, and its file; nil where there is none.
@@ -20,8 +22,12 @@ end
 function spaces.default(target)
   if tostring(target):match("^%S+") ~= "llvm" then return nil end
   return ts.space.compose {
+    require "modules.apply_custom_rule" {},
+    require "modules.inline_constant_scalars" {},
     require "modules.auto_inline" {},
+    require "modules.add_rfactor" {},
     require "modules.multi_level_tiling" { pack = true },
+    require "modules.random_compute_location" { open = false },
     require "modules.parallel_vectorize_unroll" {},
   }
 end

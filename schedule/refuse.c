@@ -45,7 +45,7 @@ static void put_head(const ir_program *p, ir_stmt s, strbuf *out) {
 }
 
 /* (i = 0, j = 3) */
-static void put_iteration(const ir_program *p, const sch_clash *c, int k,
+static void put_iteration(const ir_program *p, const sch_conflict *c, int k,
                           strbuf *out) {
   str_putc(out, '(');
   for (uint32_t i = 0; i < c->n[k]; i++) {
@@ -56,7 +56,8 @@ static void put_iteration(const ir_program *p, const sch_clash *c, int k,
   str_putc(out, ')');
 }
 
-static void put_clash(const ir_program *p, const sch_clash *c, strbuf *out) {
+static void put_conflict(const ir_program *p, const sch_conflict *c,
+                         strbuf *out) {
   if (!c->n[0]) return;
   str_puts(out, ", such as ");
   put_iteration(p, c, 0, out);
@@ -73,7 +74,7 @@ static void put_hole(const ir_program *p, const sch_refusal *r,
   case 's': put_stmt(p, r->s[k & 1], out); break;
   case 'h': put_head(p, r->s[k & 1], out); break;
   case 'n': str_printf(out, "%" PRId64, r->n[k & 3]); break;
-  case 'c': put_clash(p, &r->clash, out); break;
+  case 'c': put_conflict(p, &r->conflict, out); break;
   case 't': str_puts(out, r->t ? r->t : "?"); break;
   case 'b':
     str_printf(out, "buffer \"%s\"",

@@ -146,6 +146,13 @@ bool sch_is_output(const ir_program *p, ir_stmt block);
  * trivially bound, one write, some reduction, and a spatial iter that does
  * not index all that is read (analysis/tiling.c). */
 bool sch_needs_tiling(sch_state *s, ir_stmt block);
+/* Splitting the reduction itself, into partial ones (rfactor) or over threads,
+ * would pay: a trivially bound reduction with an init that is not tiled, alone
+ * in its loops, all of constant extents.  One that multi-level tiling suits
+ * must have fewer spatial than reduction iterations and no more than
+ * max_spatial; another more than min_reduce reduction iterations. */
+bool sch_needs_rfactor(sch_state *s, ir_stmt block, int64_t max_spatial,
+                       int64_t min_reduce);
 /* Does v determine where the region begins? */
 bool sch_is_indexed_by(const ir_program *p, ir_region r, ir_var v);
 /* Which of the block's regions the operand means: number *index of those it
@@ -267,7 +274,7 @@ bool sch_order_free(sch_state *s, uint32_t n, const ir_stmt *chain,
 /* ... and SCH_R_OTHER_STATEMENT, SCH_POLY_REASONS. */
 
 /* Does the reduction `block`, in one run of its scope or, where `top` is not 0,
- * of the loops from `top` down to it, meet each result first where it
+ * of the loops from `top` down to it, reach each result first where it
  * initializes it?  false: refused.  (analysis/reduction_init.c) */
 bool sch_begins_at_init(sch_state *s, ir_stmt block, ir_stmt top);
 /* Does the predicate of the block, wherever it holds, hold too where all those
@@ -278,7 +285,7 @@ bool sch_holds_at_start(sch_state *s, ir_stmt block, sch_list loops,
 /* In iterations of `loops`, from `top` down to the reduction `block`, instances
  * of other spatial iters have other results, so that none starts again what
  * another one has added up.  false: refused. */
-bool sch_results_apart(sch_state *s, ir_stmt block, ir_stmt top,
+bool sch_results_disjoint(sch_state *s, ir_stmt block, ir_stmt top,
                        sch_list loops);
 /* All that the block does for an element it does in one iteration of `loops`,
  * the outermost ones in its scope.  false: refused, PARTIAL_RESULT. */

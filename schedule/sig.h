@@ -133,12 +133,12 @@ typedef enum sch_reason {
 
 /* Two conflicting iterations: for each of the two loops around it, those that
  * determine most, and their values.  n 0: not known. */
-enum { SCH_CLASH_LOOPS = 6 };
-typedef struct sch_clash {
+enum { SCH_CONFLICT_LOOPS = 6 };
+typedef struct sch_conflict {
   uint8_t n[2];
-  ir_var var[2][SCH_CLASH_LOOPS];
-  int64_t at[2][SCH_CLASH_LOOPS];
-} sch_clash;
+  ir_var var[2][SCH_CONFLICT_LOOPS];
+  int64_t at[2][SCH_CONFLICT_LOOPS];
+} sch_conflict;
 
 /* Filled in by a refusing primitive; the sentence is made when it is read. */
 typedef struct sch_refusal {
@@ -147,7 +147,7 @@ typedef struct sch_refusal {
   ir_buf buf;
   int64_t n[4];
   const char *t;         /* static text or text that lives with the args */
-  sch_clash clash;
+  sch_conflict conflict;
 } sch_refusal;
 
 /* ---- the state a primitive works on ------------------------------------- */

@@ -40,16 +40,21 @@ static const char schema[] =
     "  WITHOUT ROWID;"
     "COMMIT;";
 
-/* Migration of files without the column `checked`: engines of that time
- * compared exactly the results that were better than all earlier ones. */
+/* Of files without the column `checked`: engines of that time compared exactly
+ * the results that were better than all earlier ones. */
+#define WERE_CHECKED                                               \
+  "(SELECT id FROM ("                                              \
+  "  SELECT id, seconds, min(seconds) OVER ("                      \
+  "    PARTITION BY workload, target, policy ORDER BY id"          \
+  "    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS least" \
+  "  FROM main.record WHERE status = 'OK')"                        \
+  "  WHERE least IS NULL OR seconds < least)"
 static const char add_checked[] =
-    "ALTER TABLE record ADD COLUMN checked INTEGER NOT NULL DEFAULT 0;"
-    "UPDATE record SET checked = 1 WHERE id IN (SELECT id FROM ("
-    "  SELECT id, seconds, min(seconds) OVER ("
-    "    PARTITION BY workload, target, policy ORDER BY id"
-    "    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS least"
-    "  FROM record WHERE status = 'OK')"
-    "  WHERE least IS NULL OR seconds < least)";
+    "ALTER TABLE main.record ADD COLUMN checked INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE main.record SET checked = 1 WHERE id IN " WERE_CHECKED;
+static const char show_checked[] =
+    "CREATE TEMP VIEW record AS SELECT *, id IN " WERE_CHECKED
+    " AS checked FROM main.record";
 
 enum { BUSY_MS = 30000 }; /* how long to wait for another writer's lock */
 
@@ -147,6 +152,39 @@ static tess_status make_tables(database *d) {
   return database_fail(d, "preparing its tables");
 }
 
+static tess_status lacks_checked(database *d, bool *yes) {
+  sqlite3_stmt *q = NULL;
+  int code = sqlite3_prepare_v2(d->db,
+                                "SELECT 1 FROM pragma_table_info('record') "
+                                "WHERE name = 'checked'",
+                                -1, &q, NULL);
+  if (code == SQLITE_OK) code = sqlite3_step(q);
+  tess_status s = code == SQLITE_ROW || code == SQLITE_DONE
+                      ? TESS_OK
+                      : database_fail(d, "reading its tables");
+  *yes = code == SQLITE_DONE;
+  sqlite3_finalize(q);
+  return s;
+}
+
+/* Adds what tables of earlier engines lack.  Where the file may not be written,
+ * a view of this connection stands in for the table. */
+static tess_status migrate_tables(database *d) {
+  bool lacks;
+  tess_status s = lacks_checked(d, &lacks);
+  if (s != TESS_OK || !lacks) return s;
+  if (sqlite3_db_readonly(d->db, "main"))
+    return run_sql(d, show_checked, "completing its tables");
+  s = run_sql(d, "BEGIN IMMEDIATE", "completing its tables");
+  if (s != TESS_OK) return s;
+  s = lacks_checked(d, &lacks); /* another process may have been faster */
+  if (s == TESS_OK && lacks)
+    s = run_sql(d, add_checked, "completing its tables");
+  if (s == TESS_OK) s = run_sql(d, "COMMIT", "completing its tables");
+  if (s != TESS_OK) sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
+  return s;
+}
+
 enum { OPEN_FLAGS = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE };
 
 /* The path as a URI of SQLite's for an immutable file. */
@@ -236,6 +274,7 @@ static tess_status open_file(database *d) {
   if (s == TESS_OK && make_database) s = make_tables(d);
   if (s != TESS_OK && !was_there) remove_made(d);
   if (s == TESS_OK) s = check_version(d);
+  if (s == TESS_OK) s = migrate_tables(d);
   if (s == TESS_OK) s = database_add_functions(d);
   return s == TESS_OK ? run_sql(d, "PRAGMA synchronous = NORMAL", "opening")
                       : s;
@@ -251,6 +290,7 @@ static tess_status make_database(void *ud) {
   open_work *w = ud;
   w->d = mem_new(&w->c->heap, database);
   *w->d = (database){.c = w->c};
+  str_init(&w->d->shapes, &w->c->heap);
   w->d->path = ctx_text(w->c, w->path, strlen(w->path));
   return open_file(w->d);
 }
@@ -266,8 +306,8 @@ tess_status database_open(tess_context *c, const char *path,
 
 void tess_database_free(tess_database *d) {
   if (!d) return;
-  sqlite3_finalize(d->rows);
-  sqlite3_finalize(d->row);
+  database_end_filter(d);
+  str_free(&d->shapes);
   sqlite3_close(d->db);
   tess_text_free(d->c, d->path);
   mem_free(&d->c->heap, d, sizeof *d);
@@ -345,31 +385,13 @@ static tess_status write_workload(storing *w) {
   return s;
 }
 
-static tess_status complete_tables(database *d) {
-  sqlite3_stmt *q;
-  tess_status s =
-      prepare_statement(d,
-                        "SELECT 1 FROM pragma_table_info('record') WHERE "
-                        "name = 'checked'",
-                        &q);
-  if (s != TESS_OK) return s;
-  int code = sqlite3_step(q);
-  if (code != SQLITE_ROW && code != SQLITE_DONE)
-    s = database_fail(d, "reading its tables");
-  sqlite3_finalize(q);
-  return s != TESS_OK || code == SQLITE_ROW
-             ? s
-             : run_sql(d, add_checked, "completing its tables");
-}
-
 tess_status database_put_workload(database *d, const database_key *k,
                                   tess_program *p) {
   storing w = {.d = d, .k = k, .p = p};
   tess_status s = run_sql(d, "BEGIN IMMEDIATE", "beginning to store");
   if (s != TESS_OK) return s;
   str_init(&w.bytes, &d->c->heap);
-  s = complete_tables(d);
-  if (s == TESS_OK) s = read_workload(d, k->workload, &w.was);
+  s = read_workload(d, k->workload, &w.was);
   if (s == TESS_OK) s = ctx_run(d->c, save_workload, &w);
   if (s == TESS_OK) s = write_workload(&w);
   if (s == TESS_OK) s = run_sql(d, "COMMIT", "storing a workload");
@@ -484,15 +506,16 @@ static tess_status status_of(const char *name) {
   return TESS_INTERNAL;
 }
 
-/* Times outside of these bounds are impossible: below a cycle, above years. */
-static const double least_time = 1e-10, greatest_time = 366 * 86400.0;
+const double database_least_time = 1e-10;
+const double database_greatest_time = 366 * 86400.0;
 
 bool database_has_time(database *d, sqlite3_stmt *q, int time, int64_t id) {
   int type = sqlite3_column_type(q, time);
   bool is_number = type == SQLITE_FLOAT || type == SQLITE_INTEGER;
   double seconds = is_number ? sqlite3_column_double(q, time) : 0;
   char what[48] = "is no number";
-  if (seconds >= least_time && seconds <= greatest_time) return true;
+  if (seconds >= database_least_time && seconds <= database_greatest_time)
+    return true;
   if (is_number) snprintf(what, sizeof what, "cannot be %g s", seconds);
   ctx_warn(d->c, hash_mix(hash_bytes(d->path, strlen(d->path)), (uint64_t)id),
            "database %s: record %lld: its time %s, so the record is left out",

@@ -11,15 +11,26 @@
 
 #define DATABASE_SCHEMA 1
 
+/* Of which records tess_database_row gives the rows; NULL: of any. */
+typedef struct database_filter {
+  bool of_workload, checked;
+  uint64_t workload;
+  char *name, *target, *policy;
+} database_filter;
+
 typedef struct tess_database database;
 struct tess_database {
   tess_context *c;
   sqlite3 *db;
-  sqlite3_stmt *rows;        /* of tess_database_row, made when asked for */
-  sqlite3_stmt *row;         /* and with them: the rest of the row */
-  bool passed_over, second;  /* some are; which the second round gives */
-  uint64_t at;               /* the row it stands at, from 0 */
-  tess_status lacked;        /* why sketch_of had no memory; OK: it had */
+  sqlite3_stmt *rows;       /* of tess_database_row, made when asked for */
+  sqlite3_stmt *row;        /* and with them: the rest of the row */
+  bool passed_over, second; /* some are; which the second round gives */
+  uint64_t at;              /* the row it stands at, from 0 */
+  database_filter filter;
+  bool has_shapes; /* of the program with the hash shapes_of */
+  uint64_t shapes_of;
+  strbuf shapes;
+  tess_status lacked; /* why sketch_of had no memory; OK: it had */
   char *path;
 };
 
@@ -30,24 +41,24 @@ tess_status database_fail(const database *d, const char *what);
 
 /* The key of records whose times are comparable. */
 typedef struct database_key {
-  uint64_t workload;         /* hash of the unscheduled program */
+  uint64_t workload; /* hash of the unscheduled program */
   const char *target, *policy;
 } database_key;
 
 typedef struct database_record {
-  uint64_t sketch;           /* hash of the open trace */
-  uint32_t n;                /* decisions, encoded as vm_decisions */
+  uint64_t sketch; /* hash of the open trace */
+  uint32_t n;      /* decisions, encoded as vm_decisions */
   const int64_t *d;
   tess_status status;
   const char *message;
   double seconds;
-  bool checked;              /* compared with the reference, and equal */
+  bool checked; /* compared with the reference, and equal */
   const double *sample;
   uint32_t nsample;
   uint64_t program_hash;
-  const char *trace;         /* JSON with decisions */
-  bool damaged;              /* read: trace or decisions are unreadable */
-  uint64_t traced;           /* read, undamaged: vm_sketch_hash of it */
+  const char *trace; /* JSON with decisions */
+  bool damaged;      /* read: trace or decisions are unreadable */
+  uint64_t traced;   /* read, undamaged: vm_sketch_hash of it */
 } database_record;
 
 /* Stores the workload.  If it is stored already the program gets the tensor
@@ -69,6 +80,15 @@ tess_status database_put(database *d, const database_key *k, uint32_t n,
  * compared with the reference. */
 tess_status database_compared(database *d, const database_key *k,
                               const database_record *r);
+/* Column i of the row as text; "" where it is none. */
+static inline const char *database_text(sqlite3_stmt *q, int i) {
+  const char *s = (const char *)sqlite3_column_text(q, i);
+  return s ? s : "";
+}
+/* Drops the filter, and ends the reading of rows. */
+void database_end_filter(database *d);
+/* Times outside of these bounds, a cycle and years, are impossible. */
+extern const double database_least_time, database_greatest_time;
 /* Whether column `time` of the row is possible as a time of a success; else a
  * warning names record `id`, which is to be skipped. */
 bool database_has_time(database *d, sqlite3_stmt *q, int time, int64_t id);
@@ -76,8 +96,7 @@ bool database_has_time(database *d, sqlite3_stmt *q, int time, int64_t id);
  * successes with an impossible time; a status other than TESS_OK ends the walk
  * and is returned. */
 tess_status database_each(database *d, const database_key *k,
-                          tess_status (*f)(void *ud,
-                                           const database_record *r),
+                          tess_status (*f)(void *ud, const database_record *r),
                           void *ud);
 /* How many candidates a session of that seed had made; 0: none. */
 tess_status database_next(database *d, const database_key *k, uint64_t seed,

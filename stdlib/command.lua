@@ -412,31 +412,68 @@ local function print_samples(r)
                                                  ms(greatest)))
 end
 
+-- What tells programs of one name apart.
+local function print_workload(r)
+  print(("-- workload %s %s: %s"):format(plain(r.workload), r.hash,
+        r.shapes ~= "" and plain(r.shapes) or "damaged"))
+end
+
 local function print_record(r)
   print(("-- record %d: %s, %s, %s, %s"):format(r.id, plain(r.workload),
         time_of(r), r.damaged and "damaged" or r.status, plain(r.target)))
+  print_workload(r)
+  print("-- measured by: " .. plain(r.policy))
   print_message("--   ", r)
   print_samples(r)
 end
 
-local function list_records(path, max, verbose)
-  local rows = ts.database(path):records(max)
-  print(("%6s  %12s  %-13s  %-20s  %s"):format("record", "time", "status",
-                                                "workload", "target"))
+-- The workloads of the rows, each once.
+local function print_workloads(rows)
+  local seen = {}
   for _, r in ipairs(rows) do
-    print(("%6d  %12s  %-13s  %-20s  %s"):format(
+    if not seen[r.hash] then print_workload(r) end
+    seen[r.hash] = true
+  end
+end
+
+-- What a list leaves out.
+local function print_rest(rows, path)
+  local rest = rows.total - #rows
+  if rest <= 0 then return end
+  print(("-- %d of %d records; `tessera db %s --limit %d` lists all"):format(
+          #rows, rows.total, path, rows.total))
+end
+
+local function list_records(path, filter, verbose)
+  local rows = ts.database(path):records(filter)
+  print_workloads(rows)
+  print(("%6s  %12s  %-13s  %-20s  %-8s  %s"):format(
+          "record", "time", "status", "workload", "hash", "target"))
+  for _, r in ipairs(rows) do
+    print(("%6d  %12s  %-13s  %-20s  %-8s  %s"):format(
             r.id, time_of(r), status_of(r), plain(r.workload),
-            plain(r.target)))
+            r.hash:sub(1, 8), plain(r.target)))
     if verbose then print_message((" "):rep(8), r) end
   end
+  print_rest(rows, path)
   return 0
 end
 
 function command.db(args, host)
-  local _, rest = parse(args, {})
+  local o, rest = parse(args, { limit = 1 << 31, program = "string",
+                                target = "string", workload = "string" })
   if #rest ~= 1 then usage("db takes one FILE") end
   if not is_database(rest[1]) then error(rest[1] .. ": not a database", 0) end
-  return list_records(rest[1], 1000, host.verbose)
+  local target = o.target
+  if target then
+    local ok, made = pcall(ts.target, target)
+    if not ok then usage("option --target: %s", made.message) end
+    target = made
+  end
+  return list_records(rest[1], {
+    limit = o.limit or 1000, target = target, workload = o.workload,
+    program = o.program and run_description(o.program).program,
+  }, host.verbose)
 end
 
 local function try_trace(name, trace, program)
@@ -481,7 +518,7 @@ function command.show(args, host)
     print(trace)
     if r then print_record(r) end
   elseif is_database(name) then
-    list_records(name, 20, host.verbose)
+    list_records(name, { limit = 20 }, host.verbose)
   else
     print(show_file(name, o))
   end

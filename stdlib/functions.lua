@@ -171,6 +171,15 @@ local rows = {
   { "sch:access_info(block, kind, index)", "table",
     "buffer, dtype, and by which iter each dimension is indexed.",
     "modules" },
+  { "sch:needs_rfactor(block, max_spatial [, min_reduce])", "boolean",
+    "Would splitting its reduction itself pay, since it has few spatial " ..
+    "iterations (at most max_spatial, where tiling suits it)?", "modules" },
+  { "sch:factor(loop)", "tessera.Int?",
+    "The sampled integer that was the loop's factor when it was split off.",
+    "modules" },
+  { "sch:footprint(block, kind, index [, loop])", "integer?",
+    "How many elements of a buffer it can access in one iteration of the " ..
+    "loop, or altogether; nil where that is not constant.", "modules" },
   { "sch:annotation(block_or_loop, key)", "string?",
     "The annotation as JSON.", "modules" },
   -- Traces
@@ -289,8 +298,15 @@ local rows = {
     "tutorial" },
   { "ts.database(path)", "tessera.Database", "Open a database of records.",
     "tutorial" },
-  { "database:records([max])", "tessera.Record[]",
-    "Its records, best first; `tessera doc record` lists their fields.",
+  { "database:records([filter])", "tessera.Record[]",
+    "Its records, best first, or those of { program =, workload = NAME, " ..
+    "target =, policy =, checked = true, limit = 100 }; a number is the " ..
+    "limit.  The list's field total says how many there are.  `tessera doc " ..
+    "record` lists their fields.", "tutorial" },
+  { "database:best(program [, target])",
+    "tessera.Record?, tessera.Trace|string",
+    'The fastest record of a program for a target ("llvm": this machine) ' ..
+    "whose results were compared, and its trace; or nil and why.",
     "tutorial" },
   { "database:trace(id)", "tessera.Trace",
     "The trace of a record, bound to its program.", "tutorial" },

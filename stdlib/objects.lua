@@ -62,6 +62,9 @@ local classes = {
     summary = "A record of a database, as database:records gives it.",
     { "id", "integer", "its number, which database:trace takes" },
     { "workload", "string", "the name of the program" },
+    { "hash", "string", "what tells it from others of that name: its hash, " ..
+      "as program:hash() gives it" },
+    { "shapes", "string", "the parameters of the program" },
     { "target", "string", "the machine that it was made for" },
     { "policy", "string", "how it was measured" },
     { "engine", "string", "the version of the engine that made it" },

@@ -61,6 +61,9 @@ function module.__call(m, params)
   return setmetatable({
     name = m.name, module = m, params = p,
     apply = function(sch, block)
+      if not m.custom and sch:annotation(block, "schedule_rule") then
+        return nil, "a rule of its own schedules it"
+      end
       return deterministic(m.apply, sch, block, p)
     end,
   }, instance)
@@ -71,12 +74,15 @@ local module_fields = {
   { name = "defaults", type = "table", optional = true },
   { name = "apply", type = "function" },
   { name = "check", type = "function", optional = true },
+  { name = "custom", type = "boolean", optional = true },
 }
 
 local function add_modules(ts)
   -- ts.module{ name =, defaults = {}, apply = function(sch, block, p),
   --   check = function(p, given) } -> what is wrong with the parameters, or
-  --   nil; it may settle those that were not given
+  --   nil; it may settle those that were not given.  With custom = true it
+  --   is applied to blocks annotated "schedule_rule", too, of which others
+  --   are kept away.
   function ts.module(m)
     check_fields("ts.module", "{ name = string, defaults = table, " ..
                  "apply = function(sch, block, p), check = " ..

@@ -4,25 +4,10 @@
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "schedule/sch.h"
-#include "vm/api.h"
+#include "vm/ask.h"
 #include "vm/text/text.h"
 
 #include <inttypes.h>
-
-typedef struct question {
-  tess_schedule *s;
-  tess_rv rv;
-  ir_stmt stmt; /* the statement it refers to, if any */
-  const char *key;
-  int write;
-  uint32_t index;
-  int64_t *value;
-  uint64_t *mask;
-  char **text;
-  tess_loop_info *loop;
-  tess_block_info *block;
-  tess_access_info *access;
-} question;
 
 tess_rv_kind tess_schedule_rv_kind(tess_schedule *s, tess_rv rv) {
   if (!rv || rv >= s->s.trace.rv.n) return TESS_RV_NONE;
@@ -31,18 +16,17 @@ tess_rv_kind tess_schedule_rv_kind(tess_schedule *s, tess_rv rv) {
   return kinds[s->s.trace.rv.v[rv]];
 }
 
-static tess_status unknown(question *q) {
+static tess_status unknown(ask_question *q) {
   return ctx_fail(q->s->c, TESS_INVALID,
                   "there is no random variable %" PRIu32 " here", q->rv);
 }
 
-static bool is_known(const question *q) {
+static bool is_known(const ask_question *q) {
   return q->rv && q->rv < q->s->s.trace.rv.n;
 }
 
 /* A failure that names the variable. */
-static tess_status fail_question(question *q, tess_status st,
-                                 const char *what) {
+tess_status ask_fail(ask_question *q, tess_status st, const char *what) {
   char name[16];
   if (!is_known(q)) return unknown(q);
   vm_rv_name(&q->s->s.trace, q->rv, name);
@@ -50,7 +34,7 @@ static tess_status fail_question(question *q, tess_status st,
 }
 
 /* Names the instruction that removed the statement q->rv referred to. */
-static tess_status is_gone(question *q) {
+static tess_status is_gone(ask_question *q) {
   const vm_sched *s = &q->s->s;
   strbuf b;
   if (!is_known(q)) return unknown(q);
@@ -64,37 +48,37 @@ static tess_status is_gone(question *q) {
 }
 
 /* The live statement that q->rv refers to, of that kind. */
-static tess_status find_stmt(question *q, ir_kind kind) {
+tess_status ask_find_stmt(ask_question *q, ir_kind kind) {
   const ir_program *p = &q->s->s.m.prog;
   q->stmt = vm_sched_stmt(&q->s->s, q->rv);
   if (q->stmt == SCH_INLINE_MARK || q->stmt == SCH_ROOT_MARK)
-    return fail_question(q, TESS_TYPE, "is a mark, and no loop");
+    return ask_fail(q, TESS_TYPE, "is a mark, and no loop");
   if (tess_schedule_rv_kind(q->s, q->rv) == TESS_RV_INT)
-    return fail_question(q, TESS_TYPE, "is an integer, and no block or loop");
+    return ask_fail(q, TESS_TYPE, "is an integer, and no block or loop");
   if (!q->stmt) return is_gone(q);
   if (kind != IR_DEAD && ir_st(p, q->stmt)->kind != kind)
-    return fail_question(q, TESS_TYPE,
-                         kind == IR_LOOP ? "is no loop" : "is no block");
+    return ask_fail(q, TESS_TYPE,
+                    kind == IR_LOOP ? "is no loop" : "is no block");
   return TESS_OK;
 }
 
 /* ---- values ------------------------------------------------------------- */
 
 static tess_status read_int(void *ud) {
-  question *q = ud;
+  ask_question *q = ud;
   tess_status st = vm_sched_get_int(&q->s->s, q->rv, q->value);
-  if (st == TESS_TYPE) return fail_question(q, st, "is no integer variable");
+  if (st == TESS_TYPE) return ask_fail(q, st, "is no integer variable");
   return st == TESS_OK ? st
                        : api_blame(q->s->c, st, &q->s->s.m, &q->s->s.trace);
 }
 
 tess_status tess_schedule_get_int(tess_schedule *s, tess_rv rv, int64_t *out) {
-  question q = {.s = s, .rv = rv, .value = out};
+  ask_question q = {.s = s, .rv = rv, .value = out};
   return ctx_run(s->c, read_int, &q);
 }
 
 static void put_rv_text(strbuf *out, void *ud) {
-  question *q = ud;
+  ask_question *q = ud;
   const ir_program *p = &q->s->s.m.prog;
   tess_rv_kind kind = tess_schedule_rv_kind(q->s, q->rv);
   if (kind == TESS_RV_INT) {
@@ -112,15 +96,15 @@ static void put_rv_text(strbuf *out, void *ud) {
 }
 
 static tess_status describe_rv(void *ud) {
-  question *q = ud;
+  ask_question *q = ud;
   if (tess_schedule_rv_kind(q->s, q->rv) == TESS_RV_NONE)
-    return fail_question(q, TESS_INVALID, "");
+    return ask_fail(q, TESS_INVALID, "");
   *q->text = api_text(q->s->c, put_rv_text, q);
   return TESS_OK;
 }
 
 tess_status tess_schedule_rv_text(tess_schedule *s, tess_rv rv, char **out) {
-  question q = {.s = s, .rv = rv, .text = out};
+  ask_question q = {.s = s, .rv = rv, .text = out};
   *out = NULL;
   return ctx_run(s->c, describe_rv, &q);
 }
@@ -128,7 +112,7 @@ tess_status tess_schedule_rv_text(tess_schedule *s, tess_rv rv, char **out) {
 /* ---- facts of loops and blocks ------------------------------------------ */
 
 /* Analyses allocate from the machine's scratch. */
-static sch_state *analysis(question *q) {
+sch_state *ask_analysis(ask_question *q) {
   vm_machine *m = &q->s->s.m;
   m->state.p = &m->prog;
   m->state.scratch = &m->scratch;
@@ -142,8 +126,8 @@ static tess_status about_loop(void *ud) {
                                   [SCH_LOOP_R] = TESS_REDUCE,
                                   [SCH_LOOP_MIXED] = -1,
                                   [SCH_LOOP_OPAQUE] = TESS_OPAQUE};
-  question *q = ud;
-  tess_status st = find_stmt(q, IR_LOOP);
+  ask_question *q = ud;
+  tess_status st = ask_find_stmt(q, IR_LOOP);
   if (st != TESS_OK) return st;
   const ir_program *p = &q->s->s.m.prog;
   const ir_stmt_rec *r = ir_st(p, q->stmt);
@@ -158,33 +142,33 @@ static tess_status about_loop(void *ud) {
   info.thread =
       r->loop_kind == IR_THREAD ? ir_thread_text((ir_thread)r->thread) : "";
   ir_const_int(p, r->extent, &info.extent);
-  info.iter_type = types[sch_type_of_loop(analysis(q), q->stmt)];
+  info.iter_type = types[sch_type_of_loop(ask_analysis(q), q->stmt)];
   arena_reset_to(&q->s->s.m.scratch, mark);
   return ctx_give(q->s->c, tess_loop_info, &info, q->loop);
 }
 
 tess_status tess_schedule_loop_info(tess_schedule *s, tess_rv loop,
                                     tess_loop_info *out) {
-  question q = {.s = s, .rv = loop, .loop = out};
+  ask_question q = {.s = s, .rv = loop, .loop = out};
   return ctx_run(s->c, about_loop, &q);
 }
 
 static tess_status count_work(void *ud) {
-  question *q = ud;
-  tess_status st = find_stmt(q, IR_DEAD);
+  ask_question *q = ud;
+  tess_status st = ask_find_stmt(q, IR_DEAD);
   if (st == TESS_OK)
     *q->value = ir_work(&q->s->s.m.prog, q->stmt, &q->s->s.m.scratch);
   return st;
 }
 
 tess_status tess_schedule_work(tess_schedule *s, tess_rv rv, int64_t *out) {
-  question q = {.s = s, .rv = rv, .value = out};
+  ask_question q = {.s = s, .rv = rv, .value = out};
   return ctx_run(s->c, count_work, &q);
 }
 
 static tess_status about_block(void *ud) {
-  question *q = ud;
-  tess_status st = find_stmt(q, IR_BLOCK);
+  ask_question *q = ud;
+  tess_status st = ask_find_stmt(q, IR_BLOCK);
   if (st != TESS_OK) return st;
   const ir_program *p = &q->s->s.m.prog;
   const ir_block_rec *b = ir_blk(p, q->stmt);
@@ -204,20 +188,20 @@ static tess_status about_block(void *ud) {
   }
   info.is_output = sch_is_output(p, q->stmt);
   arena_mark mark = arena_get_mark(&q->s->s.m.scratch);
-  info.needs_multi_level_tiling = sch_needs_tiling(analysis(q), q->stmt);
+  info.needs_multi_level_tiling = sch_needs_tiling(ask_analysis(q), q->stmt);
   arena_reset_to(&q->s->s.m.scratch, mark);
   return ctx_give(q->s->c, tess_block_info, &info, q->block);
 }
 
 tess_status tess_schedule_block_info(tess_schedule *s, tess_rv block,
                                      tess_block_info *out) {
-  question q = {.s = s, .rv = block, .block = out};
+  ask_question q = {.s = s, .rv = block, .block = out};
   return ctx_run(s->c, about_block, &q);
 }
 
 /* The region of the access that is asked about. */
-static tess_status find_region(question *q, ir_region *out) {
-  tess_status st = find_stmt(q, IR_BLOCK);
+tess_status ask_find_region(ask_question *q, ir_region *out) {
+  tess_status st = ask_find_stmt(q, IR_BLOCK);
   if (st != TESS_OK) return st;
   const ir_program *p = &q->s->s.m.prog;
   const ir_block_rec *b = ir_blk(p, q->stmt);
@@ -232,9 +216,9 @@ static tess_status find_region(question *q, ir_region *out) {
 }
 
 static tess_status about_access(void *ud) {
-  question *q = ud;
+  ask_question *q = ud;
   ir_region r;
-  tess_status st = find_region(q, &r);
+  tess_status st = ask_find_region(q, &r);
   if (st != TESS_OK) return st;
   const ir_program *p = &q->s->s.m.prog;
   ir_span it = ir_blk(p, q->stmt)->iters;
@@ -256,9 +240,9 @@ static int32_t plain_iter(const ir_program *p, ir_span it, ir_region r,
 }
 
 static tess_status about_dims(void *ud) {
-  question *q = ud;
+  ask_question *q = ud;
   ir_region r;
-  tess_status st = find_region(q, &r);
+  tess_status st = ask_find_region(q, &r);
   if (st != TESS_OK) return st;
   const ir_program *p = &q->s->s.m.prog;
   tess_access_info x = {.dtype = p->buf.v[r.buf].dtype,
@@ -275,14 +259,14 @@ static tess_status about_dims(void *ud) {
 tess_status tess_schedule_access_info(tess_schedule *s, tess_rv block,
                                       int write, uint32_t index,
                                       tess_access_info *out) {
-  question q = {
+  ask_question q = {
       .s = s, .rv = block, .write = write, .index = index, .access = out};
   return ctx_run(s->c, about_dims, &q);
 }
 
 tess_status tess_schedule_access(tess_schedule *s, tess_rv block, int write,
                                  uint32_t index, uint64_t *iters) {
-  question q = {
+  ask_question q = {
       .s = s, .rv = block, .write = write, .index = index, .mask = iters};
   return ctx_run(s->c, about_access, &q);
 }
@@ -312,14 +296,14 @@ static void put_anno_value(const ir_program *p, ir_val v, strbuf *out) {
 }
 
 static void put_annotation(strbuf *out, void *ud) {
-  question *q = ud;
+  ask_question *q = ud;
   const ir_program *p = &q->s->s.m.prog;
   put_anno_value(p, ir_anno_get(p, q->stmt, q->key)->val, out);
 }
 
 static tess_status about_annotation(void *ud) {
-  question *q = ud;
-  tess_status st = find_stmt(q, IR_DEAD);
+  ask_question *q = ud;
+  tess_status st = ask_find_stmt(q, IR_DEAD);
   if (st == TESS_OK && ir_anno_get(&q->s->s.m.prog, q->stmt, q->key))
     *q->text = api_text(q->s->c, put_annotation, q);
   return st;
@@ -327,7 +311,7 @@ static tess_status about_annotation(void *ud) {
 
 tess_status tess_schedule_annotation(tess_schedule *s, tess_rv rv,
                                      const char *key, char **json) {
-  question q = {.s = s, .rv = rv, .key = key, .text = json};
+  ask_question q = {.s = s, .rv = rv, .key = key, .text = json};
   *json = NULL;
   return ctx_run(s->c, about_annotation, &q);
 }

@@ -85,7 +85,7 @@ typedef struct adding {
   intrin *made; /* to be freed at the end */
 } adding;
 
-/* Resolves a clash of names: equal, or overridden. */
+/* Resolves a conflict of names: equal, or overridden. */
 static tess_status again(adding *k, intrin **known) {
   if (ir_equal(&(*known)->p, &k->made->p, &k->scratch)) return TESS_OK;
   if (!k->override)

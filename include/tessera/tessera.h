@@ -477,6 +477,23 @@ TESS_API tess_status tess_schedule_block_info(tess_schedule *s, tess_rv block,
  * where it depends on sizes or data. */
 TESS_API tess_status tess_schedule_work(tess_schedule *s, tess_rv rv,
                                         int64_t *out);
+/* Would splitting the reduction of a block itself pay, by rfactor or over
+ * threads?  The block is an untiled reduction, alone in loops of constant
+ * extents that are its iters; one that needs multi-level tiling has fewer
+ * spatial than reduction iterations and no more than max_spatial, another has
+ * more than min_reduce reduction iterations (MetaSchedule's
+ * NeedsRFactorOrCrossThreadReduction). */
+TESS_API tess_status tess_schedule_needs_rfactor(tess_schedule *s,
+    tess_rv block, int64_t max_spatial, int64_t min_reduce, int *out);
+/* The integer variable that was a loop's factor when split made it; 0: it was a
+ * number, the open one, or an expression, or no split made the loop. */
+TESS_API tess_status tess_schedule_factor(tess_schedule *s, tess_rv loop,
+                                          tess_rv *factor);
+/* How many elements of its read (or written) buffer number `index` a block can
+ * access in one iteration of a loop around it (0: while the program runs): the
+ * size of the box around them; -1 where it is not constant. */
+TESS_API tess_status tess_schedule_footprint(tess_schedule *s, tess_rv block,
+    int write, uint32_t index, tess_rv loop, int64_t *elements);
 /* The iters of a block that index its read (or written) buffer number
  * `index`, as a bit mask: bit i for iter i. */
 TESS_API tess_status tess_schedule_access(tess_schedule *s, tess_rv block,
@@ -1135,7 +1152,30 @@ typedef struct tess_record {
                     * candidates */
   const char *message; /* why it failed; else "" */
   const double *sample; /* nsample seconds, as measured; of a success */
+  const char *shapes;   /* of the program's parameters, as "A: float32[8, 4],
+                         * B: out float32[8]", "?" where symbolic; "" where the
+                         * stored program is damaged */
 } tess_record;
+/* Which records: those for which all that is given holds. */
+typedef struct tess_record_filter {
+  uint32_t struct_size;         /* sizeof(tess_record_filter) */
+  int32_t checked;              /* non-zero: only successes that agreed with
+                                 * the unscheduled program */
+  tess_program *program;        /* this one, by its hash; NULL: any */
+  const char *workload_name;    /* each NULL: any */
+  const char *target;           /* as tess_target_text gives it */
+  const char *policy;
+} tess_record_filter;
+/* From now on rows are of these records only; NULL: of all. */
+TESS_API tess_status tess_database_filter(tess_database *d,
+                                          const tess_record_filter *f);
+/* How many rows there are, damaged ones included. */
+TESS_API tess_status tess_database_count(tess_database *d, uint64_t *n);
+/* The fastest record of the program that agreed with the unscheduled one, for
+ * the target (as tess_target_text gives it; NULL: any); NOT_FOUND if there is
+ * none.  Sets the filter to what it searched for. */
+TESS_API tess_status tess_database_best(tess_database *d, tess_program *p,
+                                        const char *target, tess_record *out);
 /* Best first.  Of the records of one workload, target and policy the first was
  * compared with the unscheduled program when it was stored; others may not have
  * been (`checked`).  Damaged records come last and are ignored by tuning.  A

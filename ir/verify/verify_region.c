@@ -12,14 +12,14 @@
 
 typedef struct checker {
   verifier *v;
-  bool shapes;    /* checks buffers' shapes, not declared regions, */
-  bool guarded;   /* of guarded accesses, too */
-  ir_stmt block;  /* whose regions are checked */
-  bool whole;     /* its iters must take all values of their domains */
-  bool reduces;   /* it is a reduction, which may read what it updates */
-  ir_stmt *home;  /* by buffer: the statement that binds it */
-  bool *dead;     /* by statement: it is unreachable */
-  uint32_t *mark; /* by expression: when it was last visited */
+  bool shapes;     /* checks buffers' shapes, not declared regions, */
+  bool guarded;    /* of guarded accesses, too */
+  ir_stmt block;   /* whose regions are checked */
+  bool whole;      /* its iters must take all values of their domains */
+  bool reduces;    /* it is a reduction, which may read what it updates */
+  ir_stmt *binder; /* by buffer: the statement that binds it */
+  bool *dead;      /* by statement: it is unreachable */
+  uint32_t *mark;  /* by expression: when it was last visited */
   uint32_t round;
   ir_stmt at; /* the statement being checked */
 } checker;
@@ -291,10 +291,10 @@ static bool inside_ok(const checker *c, const box *b, bool write,
 static bool box_ok(checker *c, const box *b, bool write, bool guarded) {
   const ir_program *p = c->v->p;
   const ir_block_rec *r = ir_blk(p, c->block);
-  ir_stmt home = c->home[b->buf];
+  ir_stmt binder = c->binder[b->buf];
   if (c->shapes) return inside_ok(c, b, write, guarded);
   if (!ir_st(p, c->block)->parent) return true; /* the root declares nothing */
-  if (home && ir_is_ancestor(p, c->block, home)) return true;
+  if (binder && ir_is_ancestor(p, c->block, binder)) return true;
   int held = held_by(c, b, write ? r->writes : r->reads, guarded);
   if (held != 1 && !write && c->reduces) {
     int updated = held_by(c, b, r->writes, guarded);
@@ -428,8 +428,8 @@ static bool matches_ok(checker *c) {
     ir_region r = p->match.v[i].source;
     const ir_block_rec *b = ir_blk(p, c->block);
     box x = {r.buf, r.at, 2, 0};
-    ir_stmt home = c->home[r.buf];
-    if (home && ir_is_ancestor(p, c->block, home)) continue;
+    ir_stmt binder = c->binder[r.buf];
+    if (binder && ir_is_ancestor(p, c->block, binder)) continue;
     if (held_by(c, &x, b->reads, false) != 1 &&
         held_by(c, &x, b->writes, false) != 1)
       return verify_fail_at(c->v, c->block,
@@ -440,16 +440,16 @@ static bool matches_ok(checker *c) {
   return true;
 }
 
-static void find_homes(checker *c, ir_stmt root) {
+static void find_binders(checker *c, ir_stmt root) {
   const ir_program *p = c->v->p;
   for (ir_stmt s = root; s; s = ir_next(p, s, root)) {
-    if (ir_st(p, s)->kind == IR_ALLOCATE) c->home[ir_st(p, s)->alloc] = s;
+    if (ir_st(p, s)->kind == IR_ALLOCATE) c->binder[ir_st(p, s)->alloc] = s;
     if (!ir_is_block(p, s)) continue;
     const ir_block_rec *b = ir_blk(p, s);
     for (uint32_t i = 0; i < b->allocs.n; i++)
-      c->home[p->arg.v[b->allocs.at + i]] = s;
+      c->binder[p->arg.v[b->allocs.at + i]] = s;
     for (uint32_t i = 0; i < b->matches.n; i++)
-      c->home[p->match.v[b->matches.at + i].buf] = s;
+      c->binder[p->match.v[b->matches.at + i].buf] = s;
   }
 }
 
@@ -481,7 +481,7 @@ static void find_dead(checker *c, ir_stmt root) {
 
 static bool func_ok(checker *c, ir_stmt root) {
   const ir_program *p = c->v->p;
-  find_homes(c, root);
+  find_binders(c, root);
   find_dead(c, root);
   for (ir_stmt s = root; s; s = ir_next(p, s, root)) {
     if (!ir_is_block(p, s) || c->dead[s]) continue;
@@ -499,7 +499,7 @@ static bool func_ok(checker *c, ir_stmt root) {
 static bool check_block_regions(verifier *v, bool shapes, bool guarded) {
   const ir_program *p = v->p;
   checker c = {.v = v, .shapes = shapes, .guarded = guarded};
-  c.home = arena_zalloc(v->scratch, p->buf.n * sizeof *c.home);
+  c.binder = arena_zalloc(v->scratch, p->buf.n * sizeof *c.binder);
   c.dead = arena_zalloc(v->scratch, p->stmt.n * sizeof *c.dead);
   c.mark = arena_zalloc(v->scratch, p->node.n * sizeof *c.mark);
   for (uint32_t f = 1; f < p->func.n; f++)

@@ -29,13 +29,13 @@ static sch_nest nest_in_place(sch_state *s, ir_stmt block, ir_stmt producer,
 /* The block goes to where its producer is. */
 static sch_move to_producer(const ir_program *p, ir_stmt block,
                             ir_stmt producer) {
-  ir_stmt meet = sch_common(p, producer, block);
+  ir_stmt common = sch_common(p, producer, block);
   return (sch_move){.block = block,
                     .loop = ir_st(p, producer)->parent,
                     .scope = ir_scope_of(p, block),
-                    .meet = meet,
-                    .from = sch_step_down(p, meet, block),
-                    .to = sch_step_down(p, meet, producer)};
+                    .common = common,
+                    .from = sch_step_down(p, common, block),
+                    .to = sch_step_down(p, common, producer)};
 }
 
 bool sch_fold_passes(sch_state *s, ir_stmt block, ir_stmt producer,
@@ -44,7 +44,7 @@ bool sch_fold_passes(sch_state *s, ir_stmt block, ir_stmt producer,
   sch_move m = to_producer(p, block, producer);
   ir_stmt writer = reads ? block : q;
   if (!ir_is_ancestor(p, m.to, q))
-    return sch_never_later(s, block, q, writer, m.meet, true);
+    return sch_never_later(s, block, q, writer, m.common, true);
   if (s->quick || m.to == producer) return false;
   sch_nest nest = nest_in_place(s, block, producer, iter, cond);
   bool behind = !sch_comes_before(p, q, producer);
@@ -53,7 +53,7 @@ bool sch_fold_passes(sch_state *s, ir_stmt block, ir_stmt producer,
     ir_buf buf = p->region.v[i].buf;
     if (sch_reads_buf(p, reads ? q : block, buf) &&
         !sch_done_by_then(s, &m, &nest, q, reads, behind, buf,
-                          &s->refusal.clash))
+                          &s->refusal.conflict))
       return false;
   }
   return true;
@@ -66,15 +66,15 @@ bool sch_fold_confine(sch_state *s, ir_stmt block, ir_stmt producer,
   if (s->quick || m.to == producer) return false;
   sch_nest nest = nest_in_place(s, block, producer, iter, cond), just = nest;
   just.pred = 0;
-  if (!sch_nest_confine(s, block, m.meet, &just)) return false;
+  if (!sch_nest_confine(s, block, m.common, &just)) return false;
   *guard = just.pred;
   if (just.pred)
     nest.pred = nest.pred ? ir_and(p, nest.pred, just.pred) : just.pred;
-  sch_clash left;
+  sch_conflict left;
   if (sch_covers_exactly(s, &m, &nest, &left) == SCH_COVERS_NOT)
-    return left.n[0] &&
-           sch_refuse(s, SCH_R_NOT_COVERED, .s = {block, producer},
-                      .buf = sch_shared_buf(p, producer, block), .clash = left);
+    return left.n[0] && sch_refuse(s, SCH_R_NOT_COVERED, .s = {block, producer},
+                                   .buf = sch_shared_buf(p, producer, block),
+                                   .conflict = left);
   if (*guard && poly_holds(s, producer, *guard) > 0) *guard = 0;
   return true;
 }

@@ -81,7 +81,7 @@ static const char *listed(sch_state *s, uint32_t n, const int64_t *v) {
 
 /* Another point, tried before, has gone to the place that the one at hand goes
  * to: which, and where that is. */
-static const char *meeting(sch_state *s, trial *t) {
+static const char *collision(sch_state *s, trial *t) {
   const sch_layout *l = t->l;
   int64_t *to = arena_array(s->scratch, int64_t, l->nout), at = layout_place(t);
   const char *here = listed(s, l->ndim, t->at);
@@ -93,7 +93,7 @@ static const char *meeting(sch_state *s, trial *t) {
 }
 
 /* 1: all points go to distinct places, 0: two collide, *where, -1: too many.
- * Where there are more points than places some of the first will meet. */
+ * Where there are more points than places some of the first will collide. */
 static int try_all(sch_state *s, const sch_layout *l, const char **where) {
   int64_t left = MOST_TRIED;
   bool many = l->holes >= 0 && l->size - l->holes > MOST_TRIED;
@@ -104,7 +104,7 @@ static int try_all(sch_state *s, const sch_layout *l, const char **where) {
     int64_t at = layout_place(&t);
     if (t.odd || left-- == 0) return -1;
     if (taken[at]++) {
-      *where = meeting(s, &t);
+      *where = collision(s, &t);
       return 0;
     }
   } while (next_layout_point(&t));

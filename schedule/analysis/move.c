@@ -57,8 +57,8 @@ static bool uses_below(const ir_program *p, ir_stmt q, ir_buf buf) {
 
 /* Statement q, which is not seen through, and the block share no loop and no
  * buffer: they do not mind each other's place. */
-static bool is_apart(const ir_program *p, ir_stmt scope, ir_stmt q,
-                     ir_stmt block) {
+static bool is_disjoint_access(const ir_program *p, ir_stmt scope, ir_stmt q,
+                               ir_stmt block) {
   ir_span r[2] = {ir_blk(p, block)->reads, ir_blk(p, block)->writes};
   if (sch_common(p, q, block) != scope || ir_blk(p, scope)->matches.n)
     return false;
@@ -73,7 +73,7 @@ bool sch_check_alone(sch_state *s, ir_stmt scope, ir_stmt block) {
   if (!scope) return sch_refuse(s, SCH_R_BLOCK_IS_ROOT, .s = {block});
   if (!path_is_plain(s, scope, block)) return false;
   for (ir_stmt q = scope; (q = sch_next_outside(p, q, scope));)
-    if (!sch_says_no_load(p, q) && !is_apart(p, scope, q, block))
+    if (!sch_says_no_load(p, q) && !is_disjoint_access(p, scope, q, block))
       return sch_refuse(s, SCH_R_OTHER_STATEMENT, .s = {q});
   ir_span w = ir_blk(p, block)->writes;
   for (uint32_t i = w.at; i < w.at + w.n && ir_st(p, scope)->alt; i++)
@@ -83,10 +83,11 @@ bool sch_check_alone(sch_state *s, ir_stmt scope, ir_stmt block) {
   return true;
 }
 
-bool sch_check_domains(sch_state *s, ir_stmt block, ir_stmt meet) {
+bool sch_check_domains(sch_state *s, ir_stmt block, ir_stmt common) {
   const ir_program *p = s->p;
   ir_span it = ir_blk(p, block)->iters;
-  for (ir_stmt l = ir_st(p, block)->parent; l != meet; l = ir_st(p, l)->parent)
+  for (ir_stmt l = ir_st(p, block)->parent; l != common;
+       l = ir_st(p, l)->parent)
     for (uint32_t k = it.at; k < it.at + it.n; k++)
       if (ir_is_loop(p, l) &&
           (ir_uses_var(p, p->iter.v[k].lo, ir_st(p, l)->var) ||
@@ -104,10 +105,10 @@ bool sch_move_init(sch_state *s, sch_move *m, ir_stmt block, ir_stmt loop) {
   if (ir_is_ancestor(p, loop, block))
     return sch_refuse(s, SCH_R_LOOP_AROUND_BLOCK, .s = {loop, block});
   if (!path_is_plain(s, m->scope, loop)) return false;
-  m->meet = sch_common(p, block, loop);
-  if (!sch_check_domains(s, block, m->meet)) return false;
-  m->from = sch_step_down(p, m->meet, block);
-  m->to = sch_step_down(p, m->meet, loop);
+  m->common = sch_common(p, block, loop);
+  if (!sch_check_domains(s, block, m->common)) return false;
+  m->from = sch_step_down(p, m->common, block);
+  m->to = sch_step_down(p, m->common, loop);
   return true;
 }
 
@@ -224,9 +225,9 @@ bool sch_check_movable_whole(sch_state *s, const sch_move *m) {
   bool reduces =
       sch_reduction_commutes(s->p, m->block) ||
       (ir_reduces_in_order(s->p, m->block) &&
-       ir_reduces_in_declared_order(s->p, s->scratch, m->block, m->meet));
+       ir_reduces_in_declared_order(s->p, s->scratch, m->block, m->common));
   return check_movable(s, m->scope, m->block, reduces) &&
-         sch_adds_once(s, m->block, m->meet);
+         sch_adds_once(s, m->block, m->common);
 }
 
 /* ---- those that write what it reads ------------------------------------- */
@@ -257,7 +258,7 @@ bool sch_is_partial(const ir_program *p, ir_stmt block, ir_stmt top,
 
 /* As sch_is_settled; a block that runs an instance again must find the same
  * inputs, so the question goes on to its producers, at most `depth` deep. */
-static bool settled(sch_state *s, ir_stmt w, ir_stmt meet, ir_stmt part,
+static bool settled(sch_state *s, ir_stmt w, ir_stmt common, ir_stmt part,
                     unsigned depth) {
   const ir_program *p = s->p;
   ir_span it = ir_blk(p, w)->iters;
@@ -268,14 +269,14 @@ static bool settled(sch_state *s, ir_stmt w, ir_stmt meet, ir_stmt part,
   if (!depth || not_only_writer(p, ir_scope_of(p, w), w)) return false;
   for (ir_stmt q = part; (q = sch_next_child(p, q, part));)
     if (q != w && (sch_depends(s, w, q) & SCH_WAR) &&
-        (!sch_is_whole(s, q, meet, sch_common(p, q, w)) ||
-         !settled(s, q, meet, part, depth - 1)))
+        (!sch_is_whole(s, q, common, sch_common(p, q, w)) ||
+         !settled(s, q, common, part, depth - 1)))
       return false;
   return true;
 }
 
-bool sch_is_settled(sch_state *s, ir_stmt w, ir_stmt meet, ir_stmt part) {
-  return settled(s, w, meet, part, 4);
+bool sch_is_settled(sch_state *s, ir_stmt w, ir_stmt common, ir_stmt part) {
+  return settled(s, w, common, part, 4);
 }
 
 ir_buf sch_first_write(const ir_program *p, ir_stmt block) {
@@ -301,77 +302,77 @@ ir_buf sch_outer_buf(const ir_program *p, ir_stmt block) {
   return 0;
 }
 
-/* What is read of q's buffers, in a run of the scope `meet`, q has made in it:
- * they hold nothing before. */
-static bool is_all_there(const ir_program *p, ir_stmt q, ir_stmt meet) {
-  return ir_is_block(p, meet) && !not_only_writer(p, meet, q) &&
-         (!ir_st(p, meet)->parent || !sch_is_output(p, q));
+/* What is read of q's buffers, in a run of the scope `common`, q has made in
+ * it: they hold nothing before. */
+static bool is_all_there(const ir_program *p, ir_stmt q, ir_stmt common) {
+  return ir_is_block(p, common) && !not_only_writer(p, common, q) &&
+         (!ir_st(p, common)->parent || !sch_is_output(p, q));
 }
 
 /* Producer q, so far in a loop with the block, stays there alone: it must
  * make for good all that it makes, or all of that which the block reads. */
 static bool check_left_behind(sch_state *s, ir_stmt q, ir_stmt block,
-                              ir_stmt meet, ir_stmt from) {
+                              ir_stmt common, ir_stmt from) {
   const ir_program *p = s->p;
   ir_stmt both = sch_common(p, q, block);
   ir_buf buf = sch_shared_buf(p, q, block);
   bool stays =
-      sch_is_whole(s, q, meet, both) && sch_is_settled(s, q, meet, from);
-  if (stays && is_all_there(p, q, meet)) return true;
+      sch_is_whole(s, q, common, both) && sch_is_settled(s, q, common, from);
+  if (stays && is_all_there(p, q, common)) return true;
   (void)sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, block}, .buf = buf);
-  return sch_never_later(s, q, block, q, meet, false) ||
-         (stays && sch_made_first(s, q, block, meet));
+  return sch_never_later(s, q, block, q, common, false) ||
+         (stays && sch_made_first(s, q, block, common));
 }
 
 static bool check_read_after(sch_state *s, ir_stmt q, ir_stmt block,
-                             ir_stmt meet) {
-  if (is_all_there(s->p, block, meet)) return true;
+                             ir_stmt common) {
+  if (is_all_there(s->p, block, common)) return true;
   (void)sch_refuse(s, SCH_R_READ_BEFORE, .s = {q, block},
                    .buf = sch_shared_buf(s->p, block, q));
-  return sch_never_later(s, block, q, block, meet, false);
+  return sch_never_later(s, block, q, block, common, false);
 }
 
 static bool check_written_after(sch_state *s, ir_stmt q, ir_stmt block,
-                                ir_stmt meet) {
+                                ir_stmt common) {
   (void)sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, block},
                    .buf = sch_shared_buf(s->p, q, block));
-  return sch_never_later(s, block, q, q, meet, false);
+  return sch_never_later(s, block, q, q, common, false);
 }
 
-bool sch_check_ahead(sch_state *s, ir_stmt q, ir_stmt block, ir_stmt meet) {
+bool sch_check_ahead(sch_state *s, ir_stmt q, ir_stmt block, ir_stmt common) {
   unsigned how = sch_depends(s, block, q);
-  return (!(how & SCH_WAR) || check_written_after(s, q, block, meet)) &&
-         (!(how & SCH_RAW) || check_read_after(s, q, block, meet));
+  return (!(how & SCH_WAR) || check_written_after(s, q, block, common)) &&
+         (!(how & SCH_RAW) || check_read_after(s, q, block, common));
 }
 
 /* Block q, which runs after the block or along with it until that runs at its
  * new place, writes none of what it has read. */
 static bool check_unchanged(sch_state *s, ir_stmt q, ir_stmt block,
-                            ir_stmt meet) {
+                            ir_stmt common) {
   (void)sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, block},
                    .buf = sch_shared_buf(s->p, q, block));
-  return sch_never_later(s, q, block, q, meet, true);
+  return sch_never_later(s, q, block, q, common, true);
 }
 
-bool sch_check_later(sch_state *s, ir_stmt block, ir_stmt meet, ir_stmt to,
+bool sch_check_later(sch_state *s, ir_stmt block, ir_stmt common, ir_stmt to,
                      bool *open) {
   const ir_program *p = s->p;
-  ir_stmt from = sch_step_down(p, meet, block), q;
+  ir_stmt from = sch_step_down(p, common, block), q;
   bool arrived = false;
-  for (q = block; (q = sch_next_child(p, q, meet));) {
+  for (q = block; (q = sch_next_child(p, q, common));) {
     bool here = ir_is_ancestor(p, to, q);
     if (arrived && !here) break;
     arrived = here;
     if (!(sch_depends(s, block, q) & SCH_WAR)) continue;
     if (here && open && !s->quick)
       *open = true;
-    else if (!check_unchanged(s, q, block, meet))
+    else if (!check_unchanged(s, q, block, common))
       return false;
   }
   if (from == block) return true;
   for (q = from; (q = sch_next_child(p, q, from)) && q != block;)
     if ((sch_depends(s, q, block) & SCH_RAW) &&
-        !check_left_behind(s, q, block, meet, from))
+        !check_left_behind(s, q, block, common, from))
       return false;
   return true;
 }
@@ -385,14 +386,14 @@ static bool may_not_run(const ir_program *p, const ir_loops *l) {
   return false;
 }
 
-bool sch_old_instances(sch_state *s, ir_stmt block, ir_stmt meet,
+bool sch_old_instances(sch_state *s, ir_stmt block, ir_stmt common,
                        sch_span *out) {
   ir_program *p = s->p;
   ir_span it = ir_blk(p, block)->iters;
   for (uint32_t k = 0; k < it.n; k++) out[k] = (sch_span){0, SCH_SPAN_WHOLE};
-  if (ir_is_block(p, meet) && sch_is_affine(s, block)) return true;
+  if (ir_is_block(p, common) && sch_is_affine(s, block)) return true;
   ir_view v;
-  if (!ir_view_block(p, s->scratch, meet, block, &v) ||
+  if (!ir_view_block(p, s->scratch, common, block, &v) ||
       ir_loops_coupled(p, &v.l) || may_not_run(p, &v.l))
     return false;
   ir_expr *bind = arena_array(s->scratch, ir_expr, 3 * it.n);

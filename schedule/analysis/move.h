@@ -2,7 +2,7 @@
  * Moving a block within its scope (compute_at, reverse_compute_at, inlining):
  * the instances required at the new place, legality, and its new loop nest.
  *
- * `meet` is the innermost loop or block around both the old and the new place.
+ * `common` is the innermost loop or block around both the old and new place.
  * All questions are asked of one iteration of it: the loops at and above it
  * have the same values at both places. */
 #ifndef SCHEDULE_ANALYSIS_MOVE_H
@@ -40,8 +40,8 @@ typedef struct sch_move {
   ir_stmt block;          /* to be moved */
   ir_stmt loop;           /* to move under */
   ir_stmt scope;          /* the block both are in */
-  ir_stmt meet;           /* innermost around block and loop */
-  ir_stmt from, to;       /* children of meet: block's, loop's */
+  ir_stmt common;           /* innermost around block and loop */
+  ir_stmt from, to;       /* children of common: block's, loop's */
 } sch_move;
 
 /* What the statement itself says (bounds, bindings, predicate) depends on no
@@ -50,9 +50,9 @@ bool sch_says_no_load(const ir_program *p, ir_stmt st);
 /* The block is in loops only, in a scope of loops and blocks whose bounds
  * and bindings load nothing, and whose init uses nothing that it writes. */
 bool sch_check_alone(sch_state *s, ir_stmt scope, ir_stmt block);
-/* The domains of the block's iters need no loop below `meet`, which is around
- * it: they mean the same wherever meet is. */
-bool sch_check_domains(sch_state *s, ir_stmt block, ir_stmt meet);
+/* The domains of the block's iters need no loop below `common`, which is around
+ * it: they mean the same wherever common is. */
+bool sch_check_domains(sch_state *s, ir_stmt block, ir_stmt common);
 /* Fills in m after checking that block and loop are in one scope made of
  * loops and blocks only, neither around the other. */
 bool sch_move_init(sch_state *s, sch_move *m, ir_stmt block, ir_stmt loop);
@@ -64,10 +64,10 @@ bool sch_check_movable(sch_state *s, ir_stmt scope, ir_stmt block);
  * nest over its iters as they are declared: one by a reducer that keeps its
  * sources' order, too, where it runs in that order already. */
 bool sch_check_movable_whole(sch_state *s, const sch_move *m);
-/* A reduction that is first met at its start: in one iteration of `meet` all
+/* A reduction that is first met at its start: in one iteration of `common` all
  * points that it reduces are in its result, each once.  What runs again does
  * so as a whole.  True of a block without an init, which reduces nothing. */
-bool sch_adds_once(sch_state *s, ir_stmt block, ir_stmt meet);
+bool sch_adds_once(sch_state *s, ir_stmt block, ir_stmt common);
 /* No instance of the block writes what another one writes. */
 bool sch_writes_once(sch_state *s, ir_stmt block);
 /* Some block of the scope writes what `block` reads. */
@@ -83,30 +83,30 @@ bool sch_is_partial(const ir_program *p, ir_stmt block, ir_stmt top,
  * nothing is whole anywhere. */
 bool sch_is_whole(sch_state *s, ir_stmt block, ir_stmt top, ir_stmt at);
 /* What the block reads is the same when it runs later, at or in `to`, a
- * later child of `meet` than the one that it is in; *open (if not NULL): it
+ * later child of `common` than the one that it is in; *open (if not NULL): it
  * remains to be seen of what runs in `to` (sch_unchanged_by_then). */
-bool sch_check_later(sch_state *s, ir_stmt block, ir_stmt meet, ir_stmt to,
+bool sch_check_later(sch_state *s, ir_stmt block, ir_stmt common, ir_stmt to,
                      bool *open);
 /* All that the block reads of what `maker`, before it in a loop with it,
- * writes in an iteration of meet has been written when it does, by an exact
+ * writes in an iteration of common has been written when it does, by an exact
  * look: later writes, if they give the same, do no harm. */
-bool sch_made_first(sch_state *s, ir_stmt maker, ir_stmt block, ir_stmt meet);
+bool sch_made_first(sch_state *s, ir_stmt maker, ir_stmt block, ir_stmt common);
 /* The block may run before all of q, which it is in a loop with, and which
  * comes after it there: in no later iteration does the block read what q has
  * written, or write what q has read. */
-bool sch_check_ahead(sch_state *s, ir_stmt q, ir_stmt block, ir_stmt meet);
+bool sch_check_ahead(sch_state *s, ir_stmt q, ir_stmt block, ir_stmt common);
 /* For a caller that has refused because `writer`, which is a or b, writes
- * what the other one reads: in no iteration of meet does a conflict with that
+ * what the other one reads: in no iteration of common does a conflict with that
  * later than b (or along with b: `or_same`); else the refusal gets more detail
  * (loop_carried.c). */
 bool sch_never_later(sch_state *s, ir_stmt a, ir_stmt b, ir_stmt writer,
-                     ir_stmt meet, bool or_same);
-/* Once block `w` has run, with all that meet's iteration holds of it, what
- * it wrote stays; `w` is under the child `part` of meet. */
-bool sch_is_settled(sch_state *s, ir_stmt w, ir_stmt meet, ir_stmt part);
-/* The instances that run in one iteration of meet are all those in the box
+                     ir_stmt common, bool or_same);
+/* Once block `w` has run, with all that common's iteration holds of it, what
+ * it wrote stays; `w` is under the child `part` of common. */
+bool sch_is_settled(sch_state *s, ir_stmt w, ir_stmt common, ir_stmt part);
+/* The instances that run in one iteration of common are all those in the box
  * `out` (and in the domain); false: not known to be. */
-bool sch_old_instances(sch_state *s, ir_stmt block, ir_stmt meet,
+bool sch_old_instances(sch_state *s, ir_stmt block, ir_stmt common,
                        sch_span *out);
 /* Every instance of the block's domain may be run, as far as its iters and
  * what it accesses are concerned: its predicate only keeps it in its domain,
@@ -144,40 +144,40 @@ typedef struct sch_nest {
 /* New loops ax0, ax1, ... that run the block's iters over `span`. */
 void sch_nest_plan(sch_state *s, ir_stmt block, const sch_span *span,
                    bool preserve_unit_loops, sch_nest *out);
-/* Do the loops below `meet` down to `loop`, with the nest, run all of the `old`
+/* Do the loops below `common` down to `loop`, with the nest, run all `old`
  * instances, and no others? */
 typedef enum sch_coverage {
   SCH_COVERS_NOT, SCH_COVERS, SCH_COVERS_ONCE
 } sch_coverage;
-sch_coverage sch_nest_coverage(sch_state *s, ir_stmt meet,
+sch_coverage sch_nest_coverage(sch_state *s, ir_stmt common,
                                ir_stmt loop, const sch_nest *nest,
                                const sch_span *old);
-/* Lets the nest run what the block ran in the same iteration of `meet`, and
+/* Lets the nest run what the block ran in the same iteration of `common`, and
  * nothing else.  false: that cannot be said of the new iterations. */
-bool sch_nest_confine(sch_state *s, ir_stmt block, ir_stmt meet,
+bool sch_nest_confine(sch_state *s, ir_stmt block, ir_stmt common,
                       sch_nest *nest);
 /* The condition, unless it is known to hold, and-ed to the nest's predicate. */
 void sch_nest_guard(sch_state *s, sch_nest *nest, ir_expr cond);
 /* sch_nest_coverage, by an exact look (polyhedra_move.c); the nest runs no
  * other instances.  NOT: with an instance that is left out in *out. */
 sch_coverage sch_covers_exactly(sch_state *s, const sch_move *m,
-                                const sch_nest *nest, sch_clash *out);
+                                const sch_nest *nest, sch_conflict *out);
 /* In the nest the block accesses no element of `buf` that `maker` writes later
- * in the same iteration of m->meet, by an exact look; false: perhaps, with
+ * in the same iteration of m->common, by an exact look; false: perhaps, with
  * what `maker` does too late and the block's iteration in *out. */
 bool sch_made_by_then(sch_state *s, const sch_move *m, const sch_nest *nest,
-                      ir_stmt maker, ir_buf buf, sch_clash *out);
+                      ir_stmt maker, ir_buf buf, sch_conflict *out);
 /* ... nor in the same iteration of the loops around both, if `maker` comes
  * `behind` there; or, of one that `reads`, in the nest the block writes no
  * element of `buf` that it reads later. */
 bool sch_done_by_then(sch_state *s, const sch_move *m, const sch_nest *nest,
                       ir_stmt maker, bool reads, bool behind, ir_buf buf,
-                      sch_clash *out);
+                      sch_conflict *out);
 /* ... nor one that `writer` has written by then, in the iteration of the loops
  * around both, too, if it runs `first` there. */
 bool sch_unchanged_by_then(sch_state *s, const sch_move *m,
                            const sch_nest *nest, ir_stmt writer, bool first,
-                           ir_buf buf, sch_clash *out);
+                           ir_buf buf, sch_conflict *out);
 /* In the order of the loops, from the scope on, each result is first met with
  * all iters that reduce at their least value, where it is initialized. */
 bool sch_nest_starts_at_init(sch_state *s, ir_stmt scope, ir_stmt loop,

@@ -7,12 +7,12 @@
 #include "ir/query.h"
 #include "schedule/analysis/move.h"
 
-/* The loops below `meet` down to `loop`, then those of the nest. */
-static bool all_loops(sch_state *s, ir_stmt meet, ir_stmt loop,
+/* The loops below `common` down to `loop`, then those of the nest. */
+static bool all_loops(sch_state *s, ir_stmt common, ir_stmt loop,
                       const sch_nest *nest, ir_loops *out) {
   ir_program *p = s->p;
   ir_loops l;
-  if (!ir_loops_between(p, s->scratch, meet, ir_st(p, loop)->body, &l))
+  if (!ir_loops_between(p, s->scratch, common, ir_st(p, loop)->body, &l))
     return false;
   uint32_t n = l.n + nest->nloops;
   *out = (ir_loops){.n = n,
@@ -34,11 +34,11 @@ typedef struct nest_map {
   ir_expr *bind, *lo, *last, *extent;
 } nest_map;
 
-static bool make_map(sch_state *s, ir_stmt meet, ir_stmt loop,
+static bool make_map(sch_state *s, ir_stmt common, ir_stmt loop,
                      const sch_nest *nest, nest_map *m) {
   ir_program *p = s->p;
   uint32_t n = nest->niters;
-  if (!all_loops(s, meet, loop, nest, &m->l)) return false;
+  if (!all_loops(s, common, loop, nest, &m->l)) return false;
   m->bind = arena_array(s->scratch, ir_expr, 4 * n);
   m->lo = m->bind + n;
   m->last = m->bind + 2 * n;
@@ -87,10 +87,10 @@ static bool may_be_idle(const ir_program *p, const ir_loops *l) {
   return false;
 }
 
-sch_coverage sch_nest_coverage(sch_state *s, ir_stmt meet, ir_stmt loop,
+sch_coverage sch_nest_coverage(sch_state *s, ir_stmt common, ir_stmt loop,
                                const sch_nest *nest, const sch_span *old) {
   nest_map m;
-  if (!make_map(s, meet, loop, nest, &m) || may_be_idle(s->p, &m.l) ||
+  if (!make_map(s, common, loop, nest, &m) || may_be_idle(s->p, &m.l) ||
       !box_is_old(s, &m, nest, old))
     return SCH_COVERS_NOT;
   arith_map_kind kind = kind_of(s, &m, nest->niters);
@@ -175,27 +175,27 @@ static bool count_digits(sch_state *s, const ir_view *v, ir_span it,
 
 /* What each old loop counts: as the view has them, where the digits of one
  * that ends early are taken together, else as they are. */
-static bool find_counts(sch_state *s, ir_stmt block, ir_stmt meet,
+static bool find_counts(sch_state *s, ir_stmt block, ir_stmt common,
                         const sch_nest *nest, ir_view *v, ir_expr **is) {
   ir_program *p = s->p;
   ir_span it = ir_blk(p, block)->iters;
-  if (!ir_view_block(p, s->scratch, meet, block, v)) return false;
+  if (!ir_view_block(p, s->scratch, common, block, v)) return false;
   *is = arena_array(s->scratch, ir_expr, v->l.n);
   if (count_singly(p, v, it, nest, *is)) return true;
   *v = (ir_view){.pred = ir_blk(p, block)->pred};
-  (void)ir_loops_between(p, s->scratch, meet, block, &v->l);
+  (void)ir_loops_between(p, s->scratch, common, block, &v->l);
   *is = arena_array(s->scratch, ir_expr, v->l.n);
   return count_singly(p, v, it, nest, *is) || count_digits(s, v, it, nest, *is);
 }
 
-bool sch_nest_confine(sch_state *s, ir_stmt block, ir_stmt meet,
+bool sch_nest_confine(sch_state *s, ir_stmt block, ir_stmt common,
                       sch_nest *nest) {
   ir_program *p = s->p;
   ir_span it = ir_blk(p, block)->iters;
   ir_view v;
   ir_subst sub;
   ir_expr *is;
-  if (!find_counts(s, block, meet, nest, &v, &is)) return false;
+  if (!find_counts(s, block, common, nest, &v, &is)) return false;
   ir_subst_init(&sub, p, s->scratch);
   for (uint32_t i = 0; i < v.l.n; i++)
     if (is[i]) ir_subst_var(&sub, v.l.var[i], is[i]);

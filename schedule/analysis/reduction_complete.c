@@ -56,8 +56,8 @@ static bool is_one_to_one(const dist *d, ir_stmt block, const ir_loops *l) {
                       bind, bind + it.n, bind + 2 * it.n, 0);
 }
 
-/* No two iterations of the loops, from top on, meet at a result. */
-static bool results_apart(dist *d, ir_stmt block, ir_stmt top) {
+/* No two iterations of the loops, from top on, update one result. */
+static bool results_disjoint(dist *d, ir_stmt block, ir_stmt top) {
   arena *scratch = d->s->scratch;
   arith_range *delta = arena_array(scratch, arith_range, d->n);
   ir_loops l;
@@ -74,9 +74,10 @@ static bool points_stay(const dist *d, ir_stmt block, ir_stmt top) {
   const ir_program *p = d->s->p;
   const uint8_t *drives = dist_ties(d, block, sch_step_down(p, top, block));
   for (uint32_t v = 1; v < p->var.n; v++)
-    if ((drives[v] & DIST_TIED) && (drives[v] & 1 << IR_SPATIAL)) return false;
+    if ((drives[v] & DIST_COUPLED) && (drives[v] & 1 << IR_SPATIAL))
+      return false;
   for (uint32_t i = 0; i < d->n; i++)
-    if (drives[d->var[i]] & DIST_TIED) return false;
+    if (drives[d->var[i]] & DIST_COUPLED) return false;
   return true;
 }
 
@@ -88,7 +89,7 @@ bool sch_is_whole(sch_state *s, ir_stmt block, ir_stmt top, ir_stmt at) {
   while (k < it.at + it.n && p->iter.v[k].kind == IR_SPATIAL) k++;
   if (at == top || k == it.at + it.n) return true;
   loops_asked(s, block, top, at, &d);
-  if (!d.n || results_apart(&d, block, top)) return true;
+  if (!d.n || results_disjoint(&d, block, top)) return true;
   return sch_has_init(p, block) && points_stay(&d, block, top) &&
          sch_begins_at_init(s, block, sch_step_down(p, at, block)) &&
          sch_adds_once(s, block, at);

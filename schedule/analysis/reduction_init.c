@@ -12,10 +12,10 @@
 bool sch_begins_at_init(sch_state *s, ir_stmt block, ir_stmt top) {
   const ir_program *p = s->p;
   ir_stmt above = top ? ir_st(p, top)->parent : ir_scope_of(p, block);
-  sch_clash clash;
+  sch_conflict conflict;
   if (ir_block_starts_at_init(p, s->scratch, block, above)) return true;
-  if (poly_starts_first(s, block, top, &clash)) return true;
-  return sch_refuse(s, SCH_R_INIT_LATE, .s = {block}, .clash = clash);
+  if (poly_starts_first(s, block, top, &conflict)) return true;
+  return sch_refuse(s, SCH_R_INIT_LATE, .s = {block}, .conflict = conflict);
 }
 
 /* Do loops that have a bit start where no other such loop decides? */
@@ -88,8 +88,8 @@ static bool writes_others(sch_state *s, ir_stmt block, ir_stmt top,
   dist_init(&d, s, loops.n, var, top);
   for (uint32_t k = w.at; k < w.at + w.n; k++) {
     ir_region r = p->region.v[k];
-    bool meet = dist_regions(&d, block, r, block, r, delta);
-    for (uint32_t i = 0; i < loops.n && meet; i++) {
+    bool common = dist_regions(&d, block, r, block, r, delta);
+    for (uint32_t i = 0; i < loops.n && common; i++) {
       if (!asked[i] || (!delta[i].lo && !delta[i].hi)) continue;
       (void)sch_refuse(s, why, .s = {block, other}, .buf = r.buf);
       if (s->quick || !tells_loop(s, block, top, var[i], r.buf)) return false;
@@ -98,8 +98,8 @@ static bool writes_others(sch_state *s, ir_stmt block, ir_stmt top,
   return true;
 }
 
-bool sch_results_apart(sch_state *s, ir_stmt block, ir_stmt top,
-                       sch_list loops) {
+bool sch_results_disjoint(sch_state *s, ir_stmt block, ir_stmt top,
+                          sch_list loops) {
   if (sch_writes_once(s, block)) return true;
   uint8_t *drives = arena_zalloc(s->scratch, s->p->var.n);
   bool *asked = arena_array(s->scratch, bool, loops.n);
@@ -141,9 +141,9 @@ static bool is_one_to_one(sch_state *s, ir_stmt block, ir_stmt top) {
 }
 
 bool sch_runs_once(sch_state *s, ir_stmt block, ir_stmt top) {
-  sch_clash clash;
-  return is_one_to_one(s, block, top) || poly_once(s, block, top, &clash) ||
-         sch_refuse(s, SCH_R_NOT_INJECTIVE, .s = {block}, .clash = clash);
+  sch_conflict conflict;
+  return is_one_to_one(s, block, top) || poly_once(s, block, top, &conflict) ||
+         sch_refuse(s, SCH_R_NOT_INJECTIVE, .s = {block}, .conflict = conflict);
 }
 
 /* In one run of the scope, from its child `top` on: instances that run again
@@ -160,23 +160,23 @@ static bool repeats_whole(sch_state *s, ir_stmt block, ir_stmt top) {
   for (ir_stmt l = block; l != top;) {
     l = ir_st(p, l)->parent;
     uint8_t how = drives[ir_st(p, l)->var];
-    if ((how & DIST_TIED) && (how & 1 << IR_SPATIAL)) return false;
-    if (how & DIST_TIED) outer = l;
+    if ((how & DIST_COUPLED) && (how & 1 << IR_SPATIAL)) return false;
+    if (how & DIST_COUPLED) outer = l;
   }
   return !outer || is_one_to_one(s, block, outer);
 }
 
-bool sch_adds_once(sch_state *s, ir_stmt block, ir_stmt meet) {
-  ir_stmt top = sch_step_down(s->p, meet, block);
-  bool lost, whole = ir_is_block(s->p, meet);
-  sch_clash clash;
+bool sch_adds_once(sch_state *s, ir_stmt block, ir_stmt common) {
+  ir_stmt top = sch_step_down(s->p, common, block);
+  bool lost, whole = ir_is_block(s->p, common);
+  sch_conflict conflict;
   if (top == block || !sch_has_init(s->p, block)) return true;
   if (is_one_to_one(s, block, top) &&
       (whole || ir_block_starts_at_init(s->p, s->scratch, block,
                                         ir_scope_of(s->p, block))))
     return true;
   if (whole && repeats_whole(s, block, top)) return true;
-  if (poly_adds_once(s, block, top, &lost, &clash)) return true;
+  if (poly_adds_once(s, block, top, &lost, &conflict)) return true;
   return sch_refuse(s, lost ? SCH_R_INIT_LATE : SCH_R_NOT_INJECTIVE,
-                    .s = {block}, .clash = clash);
+                    .s = {block}, .conflict = conflict);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Would multi-level tiling let a block reuse what it reads? */
+ * Would multi-level tiling let a block reuse what it reads, and would splitting
+ * a reduction give it the parallelism that its spatial iters lack? */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "schedule/sch.h"
@@ -109,4 +110,46 @@ bool sch_needs_tiling(sch_state *s, ir_stmt block) {
     again = again || reads_again(s, block, r);
   }
   return again;
+}
+
+/* The product, or INT64_MAX where it is larger. */
+static int64_t saturated_product(int64_t a, int64_t b) {
+  int64_t v;
+  return __builtin_mul_overflow(a, b, &v) ? INT64_MAX : v;
+}
+
+/* Iterations of the loops around the block, in which nothing else is: spatial
+ * ones in count[0], those of reduce iters in count[1].  false: an extent is not
+ * constant, an iter is of another kind, or the loops hold more. */
+static bool count_iterations(const ir_program *p, ir_stmt block,
+                             int64_t count[2]) {
+  ir_span it = ir_blk(p, block)->iters;
+  ir_stmt child = block, loop;
+  count[0] = count[1] = 1;
+  for (uint32_t i = it.n; i-- > 0; child = loop) {
+    uint32_t kind = p->iter.v[it.at + i].kind;
+    int64_t extent;
+    loop = ir_st(p, child)->parent;
+    if ((kind != IR_SPATIAL && kind != IR_REDUCE) ||
+        ir_st(p, loop)->body != child || ir_st(p, child)->next ||
+        !ir_const_int(p, ir_st(p, loop)->extent, &extent))
+      return false;
+    int64_t *n = &count[kind == IR_REDUCE];
+    *n = saturated_product(*n, extent);
+  }
+  return true;
+}
+
+bool sch_needs_rfactor(sch_state *s, ir_stmt block, int64_t max_spatial,
+                       int64_t min_reduce) {
+  const ir_program *p = s->p;
+  int64_t count[2];
+  if (ir_anno_get(p, block, "tiling_structure") ||
+      !ir_has_reduce_iter(p, block) || !ir_st(p, block)->alt ||
+      ir_blk(p, block)->writes.n == 0 || !sch_is_trivial(p, block) ||
+      !count_iterations(p, block, count))
+    return false;
+  if (sch_needs_tiling(s, block))
+    return count[0] < count[1] && count[0] <= max_spatial;
+  return count[1] > min_reduce;
 }

@@ -53,21 +53,21 @@ bool dist_regions(dist *d, ir_stmt b1, ir_region r1, ir_stmt b2, ir_region r2,
 /* The same for two iterations in which the block's iters are equal; only
  * spatial ones count when `spatial`. */
 bool dist_iters(dist *d, ir_stmt block, bool spatial, arith_range *delta);
-/* Sets `tied` in drives[v] for the loops, of those that may differ from
+/* Sets `coupled` in drives[v] for the loops, of those that may differ from
  * `top` down to the block, that have one of `bits` there, and for all that
  * occur together with a coupled one in a bound, predicate or condition
  * (coupled_loops.c). */
 void dist_tie(const dist *d, ir_stmt block, ir_stmt top, uint8_t *drives,
-              uint8_t bits, uint8_t tied);
+              uint8_t bits, uint8_t coupled);
 /* By variable, 1 << kind of each iter of the block that it drives, and
- * DIST_TIED for the loops that are coupled to those of reduce iters. */
-enum { DIST_TIED = 128 };
+ * DIST_COUPLED for the loops that are coupled to those of reduce iters. */
+enum { DIST_COUPLED = 128 };
 uint8_t *dist_ties(const dist *d, ir_stmt block, ir_stmt top);
 /* Distances of which the first that is not 0 is number k (d->n: none is), and
  * has that sign (loop_carried.c). */
-void dist_apart_first(const dist *d, uint32_t k, int sign,
+void dist_disjoint_first(const dist *d, uint32_t k, int sign,
                       arith_range *within);
-/* Do b1 and b2 meet so in iterations of which b1's comes later in the order of
+/* Do b1 and b2 conflict in iterations of which b1's comes later in the order of
  * d's loops, or is the same with `or_same` (loop_carried.c)? */
 bool dist_later(dist *d, ir_stmt b1, ir_region r1, ir_stmt b2, ir_region r2,
                 bool or_same);

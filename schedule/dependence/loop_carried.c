@@ -6,8 +6,8 @@
 #include "schedule/analysis/move.h"
 #include "schedule/dependence/polyhedra.h"
 
-void dist_apart_first(const dist *d, uint32_t k, int sign,
-                      arith_range *within) {
+void dist_disjoint_first(const dist *d, uint32_t k, int sign,
+                         arith_range *within) {
   const arith_range ahead = {1, INT64_MAX}, behind = {INT64_MIN, -1};
   for (uint32_t i = 0; i < d->n; i++)
     within[i] =
@@ -18,14 +18,14 @@ void dist_apart_first(const dist *d, uint32_t k, int sign,
 bool dist_later(dist *d, ir_stmt b1, ir_region r1, ir_stmt b2, ir_region r2,
                 bool or_same) {
   arith_range *within = arena_array(d->s->scratch, arith_range, 2 * d->n);
-  bool meet = false;
+  bool common = false;
   d->within = within;
-  for (uint32_t k = 0; k < d->n + or_same && !meet; k++) {
-    dist_apart_first(d, k, 1, within);
-    meet = dist_regions(d, b1, r1, b2, r2, within + d->n);
+  for (uint32_t k = 0; k < d->n + or_same && !common; k++) {
+    dist_disjoint_first(d, k, 1, within);
+    common = dist_regions(d, b1, r1, b2, r2, within + d->n);
   }
   d->within = NULL;
-  return meet;
+  return common;
 }
 
 bool poly_clears_later(dist *d, ir_stmt a, ir_stmt b, bool b_writes,
@@ -35,33 +35,33 @@ bool poly_clears_later(dist *d, ir_stmt a, ir_stmt b, bool b_writes,
   bool clear = true;
   d->within = within;
   for (uint32_t k = 0; k < d->n + or_same && clear; k++) {
-    dist_apart_first(d, k, b_writes ? -1 : 1, within);
+    dist_disjoint_first(d, k, b_writes ? -1 : 1, within);
     clear = poly_clears(d, first, second, buf);
   }
   d->within = NULL;
   return clear;
 }
 
-/* The loops below `meet` around both blocks. */
-static void asked_of(sch_state *s, ir_stmt a, ir_stmt b, ir_stmt meet,
+/* The loops below `common` around both blocks. */
+static void asked_of(sch_state *s, ir_stmt a, ir_stmt b, ir_stmt common,
                      dist *out) {
   const ir_program *p = s->p;
   ir_stmt both = sch_common(p, a, b);
   uint32_t n = 0, k = 0;
-  for (ir_stmt l = both; l != meet; l = ir_st(p, l)->parent) n++;
+  for (ir_stmt l = both; l != common; l = ir_st(p, l)->parent) n++;
   ir_var *var = arena_array(s->scratch, ir_var, n);
-  for (ir_stmt l = both; l != meet; l = ir_st(p, l)->parent)
+  for (ir_stmt l = both; l != common; l = ir_st(p, l)->parent)
     var[n - ++k] = ir_st(p, l)->var;
-  dist_init(out, s, n, var, meet);
+  dist_init(out, s, n, var, common);
 }
 
 bool sch_never_later(sch_state *s, ir_stmt a, ir_stmt b, ir_stmt writer,
-                     ir_stmt meet, bool or_same) {
+                     ir_stmt common, bool or_same) {
   const ir_program *p = s->p;
   ir_span w = ir_blk(p, writer)->writes;
   ir_span r = ir_blk(p, writer == a ? b : a)->reads;
   dist d;
-  asked_of(s, a, b, meet, &d);
+  asked_of(s, a, b, common, &d);
   for (uint32_t i = w.at; i < w.at + w.n; i++)
     for (uint32_t j = r.at; j < r.at + r.n; j++) {
       ir_region x = p->region.v[i], y = p->region.v[j];
@@ -79,12 +79,13 @@ bool sch_never_later(sch_state *s, ir_stmt a, ir_stmt b, ir_stmt writer,
   return true;
 }
 
-bool sch_made_first(sch_state *s, ir_stmt maker, ir_stmt block, ir_stmt meet) {
+bool sch_made_first(sch_state *s, ir_stmt maker, ir_stmt block,
+                    ir_stmt common) {
   const ir_program *p = s->p;
   ir_span w = ir_blk(p, maker)->writes, r = ir_blk(p, block)->reads;
   dist d;
   if (s->quick) return false;
-  asked_of(s, maker, block, meet, &d);
+  asked_of(s, maker, block, common, &d);
   arith_range *within = arena_array(s->scratch, arith_range, d.n);
   for (uint32_t i = w.at; i < w.at + w.n; i++)
     for (uint32_t j = r.at; j < r.at + r.n; j++) {

@@ -20,9 +20,9 @@ typedef struct nest {
   bool in_order;       /* what it reduces it must combine in that order */
 } nest;
 
-/* Kinds of iters that a loop drives; TIED: it has its say in what is reduced,
- * as loops that drive reduce iters have, and loops that are with them in
- * what decides what runs; PURE_R: it is coupled, and drives no spatial iter;
+/* Kinds of iters that a loop drives; COUPLED: it has its say in what is
+ * reduced, as loops that drive reduce iters have, and loops that are with them
+ * in what decides what runs; PURE_R: it is coupled, and drives no spatial iter;
  * SHARED: another one that moves while the spatial iters are still. */
 enum {
   DRIVES_S = 1,
@@ -30,7 +30,7 @@ enum {
   DRIVES_O = 4,
   PURE_R = 8,
   SHARED = 16,
-  TIED = 32
+  COUPLED = 32
 };
 
 /* ---- which loops drive what --------------------------------------------- */
@@ -64,11 +64,11 @@ static void mark_block(nest *t, ir_stmt block) {
  * the loops around the nest, and whether none of them has one in which result
  * that is: then every iteration of the others that goes to a result reduces
  * the same points of it. */
-static bool told_apart(nest *t, ir_stmt block) {
+static bool has_injective_bindings(nest *t, ir_stmt block) {
   const ir_program *p = t->d.s->p;
-  dist_tie(&t->d, block, t->chain[0], t->drives, DRIVES_R, TIED);
+  dist_tie(&t->d, block, t->chain[0], t->drives, DRIVES_R, COUPLED);
   for (uint32_t v = 1; v < p->var.n; v++)
-    if ((t->drives[v] & TIED) && (t->drives[v] & DRIVES_S)) return false;
+    if ((t->drives[v] & COUPLED) && (t->drives[v] & DRIVES_S)) return false;
   return true;
 }
 
@@ -77,7 +77,7 @@ static bool told_apart(nest *t, ir_stmt block) {
  * differ in coupled loops alone; else only some loops are known to be. */
 static void mark_reduction(nest *t, bool apart, ir_stmt block) {
   for (uint32_t k = 0; k < t->n; k++)
-    if ((drives_of(t, k) & (TIED | DRIVES_S)) == TIED)
+    if ((drives_of(t, k) & (COUPLED | DRIVES_S)) == COUPLED)
       t->drives[t->d.var[k]] |= PURE_R;
   if (apart || !dist_iters(&t->d, block, true, t->delta)) return;
   for (uint32_t k = 0; k < t->n; k++)
@@ -95,12 +95,12 @@ static bool goes_straight(const nest *t, ir_stmt block) {
   ir_stmt last = t->chain[t->n - 1];
   ir_var *var = arena_array(s->scratch, ir_var, all.n);
   uint32_t n = 0;
-  bool tied = false;
+  bool coupled = false;
   for (uint32_t i = 0; i < all.n; i++) {
     ir_var v = ir_st(p, all.v[i])->var;
     if (all.v[i] == last || !ir_is_ancestor(p, last, all.v[i])) continue;
-    tied |= (t->drives[v] & TIED) != 0;
-    if (tied && !(t->drives[v] & TIED)) var[n++] = v;
+    coupled |= (t->drives[v] & COUPLED) != 0;
+    if (coupled && !(t->drives[v] & COUPLED)) var[n++] = v;
   }
   if (!n) return true;
   arith_range *delta = arena_array(s->scratch, arith_range, n);
@@ -153,7 +153,7 @@ static bool starts_as_before(nest *t, bool apart, ir_stmt block) {
 static bool runs_whole(nest *t, bool apart, ir_stmt block) {
   uint8_t driven = 0;
   for (uint32_t k = 0; k < t->n; k++) driven |= drives_of(t, k);
-  return (apart && !(driven & TIED) && goes_straight(t, block)) ||
+  return (apart && !(driven & COUPLED) && goes_straight(t, block)) ||
          (!(driven & DRIVES_R) && results_move(t, block));
 }
 
@@ -162,21 +162,22 @@ static bool runs_whole(nest *t, bool apart, ir_stmt block) {
  * of the nest reduces from start to end, nothing can go wrong. */
 static bool reduction_allows(nest *t, ir_stmt block) {
   sch_state *s = t->d.s;
-  bool apart = told_apart(t, block), once = true;
+  bool apart = has_injective_bindings(t, block), once = true;
   if (runs_whole(t, apart, block)) return true;
   if (!dist_iters(&t->d, block, false, t->delta)) return true;
   for (uint32_t k = 0; k < t->n; k++)
     once &= !t->delta[k].lo && !t->delta[k].hi;
   if (once && starts_as_before(t, apart, block)) return true;
-  sch_clash clash;
+  sch_conflict conflict;
   ir_stmt top = t->chain[0];
-  poly_verdict v = poly_start_moves(s, block, top, t->n, t->to, &clash);
-  if (v == POLY_APART) return true;
+  poly_verdict v = poly_start_moves(s, block, top, t->n, t->to, &conflict);
+  if (v == POLY_DISJOINT) return true;
   if (!once && !sch_runs_once(s, block, top)) return false;
-  if (!once && v != POLY_MEET && starts_as_before(t, apart, block)) return true;
+  if (!once && v != POLY_CONFLICT && starts_as_before(t, apart, block))
+    return true;
   if (!sch_begins_at_init(s, block, 0)) return false;
-  if (v == POLY_MEET)
-    return sch_refuse(s, SCH_R_ORDER_INIT, .s = {block}, .clash = clash);
+  if (v == POLY_CONFLICT)
+    return sch_refuse(s, SCH_R_ORDER_INIT, .s = {block}, .conflict = conflict);
   sch_reason why = v == POLY_TOO_HARD ? SCH_R_UNDECIDED : SCH_R_NOT_AFFINE;
   return sch_refuse(s, why, .s = {block, block},
                     .buf = sch_first_write(s->p, block));
@@ -226,23 +227,24 @@ static void opposed(const nest *t, uint32_t i, uint32_t j, int sign,
   out[j] = sign > 0 ? behind : ahead;
 }
 
-/* Do any two iterations that would change places meet?  Asked case by case,
+/* Do any two iterations that would change places conflict?  Asked case by case,
  * since the loops' ranges one by one forget how they go together; `exactly`:
  * by what the blocks do, after a refusal. */
-static bool swapped_meet(nest *t, ir_stmt b1, ir_region w, ir_stmt b2,
-                         ir_region r, bool exactly) {
+static bool conflicts_when_swapped(nest *t, ir_stmt b1, ir_region w, ir_stmt b2,
+                                   ir_region r, bool exactly) {
   arith_range *within = arena_array(t->d.s->scratch, arith_range, t->n);
-  bool meet = false;
+  bool common = false;
   t->d.within = within;
-  for (uint32_t i = 0; i < t->n && !meet; i++)
-    for (uint32_t j = i + 1; j < t->n && !meet; j++)
-      for (int sign = 1; t->to[j] < t->to[i] && sign > -2 && !meet; sign -= 2) {
+  for (uint32_t i = 0; i < t->n && !common; i++)
+    for (uint32_t j = i + 1; j < t->n && !common; j++)
+      for (int sign = 1; t->to[j] < t->to[i] && sign > -2 && !common;
+           sign -= 2) {
         opposed(t, i, j, sign, within);
-        meet = dist_regions(&t->d, b1, w, b2, r, t->delta) &&
-               !(exactly && poly_clears(&t->d, b1, b2, w.buf));
+        common = dist_regions(&t->d, b1, w, b2, r, t->delta) &&
+                 !(exactly && poly_clears(&t->d, b1, b2, w.buf));
       }
   t->d.within = NULL;
-  return meet;
+  return common;
 }
 
 static bool pair_allows(nest *t, ir_stmt b1, ir_region w, ir_stmt b2,
@@ -254,15 +256,15 @@ static bool pair_allows(nest *t, ir_stmt b1, ir_region w, ir_stmt b2,
     if (sch_storage(p, scope, w.buf) != sch_storage(p, scope, r.buf))
       return true;
   } else if (!dist_regions(&t->d, b1, w, b2, r, t->delta) || keeps(t) ||
-             !swapped_meet(t, b1, w, b2, r, false)) {
+             !conflicts_when_swapped(t, b1, w, b2, r, false)) {
     return true;
   }
   if (p->buf.v[w.buf].role == IR_ROLE_LOCAL) {
-    ir_stmt home = ir_lifetime_scope(p, s->scratch, w.buf);
-    if (home && ir_is_ancestor(p, last, home)) return true;
+    ir_stmt lifetime = ir_lifetime_scope(p, s->scratch, w.buf);
+    if (lifetime && ir_is_ancestor(p, last, lifetime)) return true;
   }
   (void)sch_refuse(s, SCH_R_ORDER_DEPENDS, .s = {b1, b2}, .buf = w.buf);
-  return w.buf == r.buf && !swapped_meet(t, b1, w, b2, r, true);
+  return w.buf == r.buf && !conflicts_when_swapped(t, b1, w, b2, r, true);
 }
 
 /* Does the place of a write determine the spatial iters?  Then iterations that
@@ -286,7 +288,7 @@ static bool place_tells_point(nest *t, ir_stmt block, ir_region w) {
 }
 
 /* The block's writes against its own accesses.  Writing again gives what was
- * there, and reducing goes in any order, or else two steps meet at their
+ * there, and reducing goes in any order, or else two steps conflict at their
  * result; that is so where the block reads nothing that it writes but the
  * place it reduces into. */
 static bool self_allows(nest *t, ir_stmt block) {

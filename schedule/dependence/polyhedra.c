@@ -100,33 +100,34 @@ static void empty(side *of) {
   for (uint32_t i = 0; i < of->n; i++) isl_map_free(of->map[i]);
 }
 
-static void tell(const poly_pair *x, isl_point *at, sch_clash *out) {
+static void tell(const poly_pair *x, isl_point *at, sch_conflict *out) {
   poly_iteration a = {0}, b = {0};
   poly_note(x, at, 0, &a);
   poly_note(x, at, 1, &b);
   poly_tell(&a, &b, out);
 }
 
-/* POLY_APART too where isl failed: that is known in the end. */
-static poly_verdict pair_meets(const dist *d, const poly_pair *x, isl_map *to,
-                               isl_map *from, bool vague, sch_clash *out) {
+/* POLY_DISJOINT too where isl failed: that is known in the end. */
+static poly_verdict pair_conflicts(const dist *d, const poly_pair *x,
+                                   isl_map *to, isl_map *from, bool vague,
+                                   sch_conflict *out) {
   isl_map *both = isl_map_apply_range(isl_map_copy(to),
                                       isl_map_reverse(isl_map_copy(from)));
   both = confine(d, x, both);
   isl_point *at = isl_set_sample_point(isl_map_wrap(both));
-  poly_verdict v = POLY_APART;
+  poly_verdict v = POLY_DISJOINT;
   if (at && isl_point_is_void(at) == isl_bool_false) {
-    v = vague ? POLY_NOT_AFFINE : POLY_MEET;
-    if (v == POLY_MEET && out) tell(x, at, out);
+    v = vague ? POLY_NOT_AFFINE : POLY_CONFLICT;
+    if (v == POLY_CONFLICT && out) tell(x, at, out);
   }
   isl_point_free(at);
   return v;
 }
 
 static poly_verdict poly_test_pair(const dist *d, ir_stmt b1, ir_stmt b2,
-                                   ir_buf buf, sch_clash *out) {
+                                   ir_buf buf, sch_conflict *out) {
   poly_pair x;
-  poly_verdict v = POLY_APART;
+  poly_verdict v = POLY_DISJOINT;
   poly_find(d, b1, b2, buf, &x);
   side w = room_for(d->s->scratch, x.b[0].first);
   side r = room_for(d->s->scratch, x.b[1].first);
@@ -134,21 +135,21 @@ static poly_verdict poly_test_pair(const dist *d, ir_stmt b1, ir_stmt b2,
   if (!ctx) return POLY_TOO_HARD;
   poly_fill(&w, ctx, &x, 0);
   poly_fill(&r, ctx, &x, 1);
-  for (uint32_t i = 0; i < w.n && v != POLY_MEET; i++)
-    for (uint32_t k = 0; k < r.n && v != POLY_MEET; k++) {
+  for (uint32_t i = 0; i < w.n && v != POLY_CONFLICT; i++)
+    for (uint32_t k = 0; k < r.n && v != POLY_CONFLICT; k++) {
       bool vague = w.vague[i] || r.vague[k];
-      poly_verdict is = pair_meets(d, &x, w.map[i], r.map[k], vague, out);
-      if (is != POLY_APART) v = is;
+      poly_verdict is = pair_conflicts(d, &x, w.map[i], r.map[k], vague, out);
+      if (is != POLY_DISJOINT) v = is;
     }
   empty(&w);
   empty(&r);
-  if (v != POLY_MEET && isl_ctx_last_error(ctx) != isl_error_none)
+  if (v != POLY_CONFLICT && isl_ctx_last_error(ctx) != isl_error_none)
     v = POLY_TOO_HARD;
   return v;
 }
 
-poly_verdict poly_meet(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
-                       sch_clash *out) {
+poly_verdict poly_conflict(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
+                           sch_conflict *out) {
   ir_mark mark = ir_get_mark(d->s->p);
   poly_verdict v = poly_test_pair(d, b1, b2, buf, out);
   ir_rollback(d->s->p, mark);
@@ -157,14 +158,14 @@ poly_verdict poly_meet(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
 
 bool poly_clears(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf) {
   sch_state *s = d->s;
-  sch_clash clash = {0};
-  poly_verdict v = poly_meet(d, b1, b2, buf, &clash);
+  sch_conflict conflict = {0};
+  poly_verdict v = poly_conflict(d, b1, b2, buf, &conflict);
   if (v == POLY_NOT_AFFINE)
     return sch_refuse(s, SCH_R_NOT_AFFINE, .s = {b1, b2}, .buf = buf);
   if (v == POLY_TOO_HARD)
     return sch_refuse(s, SCH_R_UNDECIDED, .s = {b1, b2}, .buf = buf);
-  if (v == POLY_MEET) s->refusal.clash = clash;
-  return v != POLY_MEET;
+  if (v == POLY_CONFLICT) s->refusal.conflict = conflict;
+  return v != POLY_CONFLICT;
 }
 
 /* ---- what is made again ------------------------------------------------- */
@@ -176,7 +177,7 @@ static isl_set *met_at(dist *d, const poly_pair *x, isl_map *to, int sign,
   isl_set *all = isl_set_empty(isl_space_range(isl_map_get_space(to)));
   d->within = within;
   for (uint32_t k = sign ? 0 : d->n; k < d->n + !sign; k++) {
-    dist_apart_first(d, k, sign, within);
+    dist_disjoint_first(d, k, sign, within);
     isl_map *some = confine(d, x, isl_map_copy(to));
     all = isl_set_union(all, isl_map_range(some));
   }

@@ -20,8 +20,8 @@
 #include "schedule/dependence/distance.h"
 
 typedef enum poly_verdict {
-  POLY_APART,      /* they never conflict */
-  POLY_MEET,       /* they do */
+  POLY_DISJOINT,      /* they never conflict */
+  POLY_CONFLICT,       /* they do */
   POLY_NOT_AFFINE, /* they may, for all that can be said in affine terms */
   POLY_TOO_HARD    /* given up: too many operations */
 } poly_verdict;
@@ -30,8 +30,8 @@ typedef enum poly_verdict {
  * less what `b2` does; NULL: any), in which b1 writes an element of `buf`
  * that b2 accesses?  Both are child blocks of one scope; the loops that d
  * gives no role have one value.  *out (may be NULL): two that conflict. */
-poly_verdict poly_meet(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
-                       sch_clash *out);
+poly_verdict poly_conflict(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
+                       sch_conflict *out);
 /* For a caller that has refused because they may: true when they never do;
  * else the refusal gets the two iterations, or says that it is unknown. */
 bool poly_clears(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf);
@@ -51,27 +51,28 @@ bool poly_made_first(dist *d, ir_stmt maker, ir_stmt reader, ir_buf buf,
 /* Do the loops from `top` down to the block, which is below it, reach each
  * instance only once?  false: not, with two iterations that reach the same in
  * *out, or it is unknown. */
-bool poly_once(sch_state *s, ir_stmt block, ir_stmt top, sch_clash *out);
+bool poly_once(sch_state *s, ir_stmt block, ir_stmt top, sch_conflict *out);
 
 /* Is all that the reduction runs below `top` in its result once, after
  * its last start there, if there is one?  false: with two that reach the
  * same in *out or, *lost, one whose part is started over by the other; or it
  * is unknown. */
 bool poly_adds_once(sch_state *s, ir_stmt block, ir_stmt top, bool *lost,
-                    sch_clash *out);
+                    sch_conflict *out);
 
 /* Is each result of the reduction, in one run of its scope or, where `top` is
  * not 0, of the loops from `top` down to it, first met where all reduce iters
  * are at their start?  false: not, with an iteration that comes before in *out
  * and the one that starts, or it is unknown. */
 bool poly_starts_first(sch_state *s, ir_stmt block, ir_stmt top,
-                       sch_clash *out);
+                       sch_conflict *out);
 
 /* Once n loops from `top` down, of which number i goes to place to[i], are
  * in their new order: does an iteration of the reduction change places with
  * the one in which its result is initialized?  *out: it, and that one. */
 poly_verdict poly_start_moves(sch_state *s, ir_stmt block, ir_stmt top,
-                              uint32_t n, const uint32_t *to, sch_clash *out);
+                              uint32_t n, const uint32_t *to,
+                              sch_conflict *out);
 
 /* While the loops below `above`, a statement around the block, run, in
  * whatever iteration of it: does the block reach every point of a box?
@@ -139,7 +140,7 @@ void poly_instances_in(sch_state *s, ir_stmt block, ir_stmt above,
                        poly_pair *out);
 /* The block in the nest that it is to get at another place: the second of the
  * two; the first is itself where it is, or `maker`; of both the accesses to
- * `buf` are found.  Loops at and above m->meet
+ * `buf` are found.  Loops at and above m->common
  * have one value. */
 struct sch_move;
 struct sch_nest;

@@ -390,9 +390,9 @@ static bool differs(const poly_iteration *a, uint32_t i,
 }
 
 static void tell_side(const poly_iteration *a, const poly_iteration *b, int k,
-                      sch_clash *out) {
+                      sch_conflict *out) {
   bool told[POLY_LOOPS] = {false};
-  uint32_t room = SCH_CLASH_LOOPS, n = 0;
+  uint32_t room = SCH_CONFLICT_LOOPS, n = 0;
   for (uint32_t i = 0; i < a->n && room; i++)
     if (differs(a, i, b)) told[i] = true, room--;
   for (uint32_t i = a->n; i-- && room;)
@@ -406,8 +406,8 @@ static void tell_side(const poly_iteration *a, const poly_iteration *b, int k,
 }
 
 void poly_tell(const poly_iteration *a, const poly_iteration *b,
-               sch_clash *out) {
-  *out = (sch_clash){0};
+               sch_conflict *out) {
+  *out = (sch_conflict){0};
   tell_side(a, b, 0, out);
   if (b) tell_side(b, a, 1, out);
 }

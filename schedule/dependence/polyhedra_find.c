@@ -346,7 +346,7 @@ void poly_moved(sch_state *s, const sch_move *m, const sch_nest *nest,
   finder f;
   dist d;
   accesses_start(&f, s, out);
-  dist_init(&d, s, 0, NULL, m->meet);
+  dist_init(&d, s, 0, NULL, m->common);
   f.d = &d;
   find_params(&f, maker ? maker : m->block, m->block);
   if (!maker) {

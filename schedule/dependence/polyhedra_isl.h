@@ -62,10 +62,10 @@ void poly_add(poly_iteration *to, ir_var v, int64_t at);
 /* Adds side k of a pair of iterations, a point of both blocks' dimensions:
  * the loops around, the shared ones first. */
 void poly_note(const poly_pair *x, isl_point *at, int k, poly_iteration *out);
-/* Two that clash (b NULL: one), with the loops that determine most: those in
+/* Two that conflict (b NULL: one), with the loops that determine most: those in
  * which they differ, the outer ones first; where there is room the
  * innermost. */
 void poly_tell(const poly_iteration *a, const poly_iteration *b,
-               sch_clash *out);
+               sch_conflict *out);
 
 #endif

@@ -30,7 +30,7 @@ static void note_instance(isl_point *at, uint32_t from, uint32_t n,
 
 /* One of them, if there is any. */
 static void tell_any(isl_set *in, uint32_t n, const ir_iter *iter,
-                     sch_clash *out) {
+                     sch_conflict *out) {
   poly_iteration one = {0};
   isl_point *at = isl_set_sample_point(in);
   if (at && isl_point_is_void(at) == isl_bool_false)
@@ -40,11 +40,11 @@ static void tell_any(isl_set *in, uint32_t n, const ir_iter *iter,
 }
 
 sch_coverage sch_covers_exactly(sch_state *s, const sch_move *m,
-                                const sch_nest *nest, sch_clash *out) {
+                                const sch_nest *nest, sch_conflict *out) {
   const ir_program *p = s->p;
   poly_pair x;
   bool vague = false;
-  *out = (sch_clash){0};
+  *out = (sch_conflict){0};
   if (s->quick) return SCH_COVERS_NOT;
   poly_moved(s, m, nest, 0, 0, &x);
   const ir_iter *was = p->iter.v + ir_blk(p, m->block)->iters.at;
@@ -68,11 +68,11 @@ sch_coverage sch_covers_exactly(sch_state *s, const sch_move *m,
 
 /* ---- what is made too late ---------------------------------------------- */
 
-/* Is loop number `depth` below meet, on the way down to `to`, around `maker`?
+/* Is loop number `depth` below common, on the way down to `to`, around `maker`?
  * 0: there is none. */
 static ir_stmt common_loop(const ir_program *p, const sch_move *m,
                            ir_stmt maker, uint32_t depth) {
-  ir_stmt at = m->meet;
+  ir_stmt at = m->common;
   for (;;) {
     if (at == m->loop) return 0;
     at = sch_step_down(p, at, m->loop);
@@ -111,9 +111,10 @@ static isl_map *ill_timed(const wrong *t, const poly_pair *x, isl_map *both) {
 
 /* Perhaps so where it is unknown: where it is not known which instances
  * run, the map of them is empty, and nothing would be found. */
-static bool meet_wrongly(isl_ctx *ctx, const wrong *t, const sch_nest *nest,
-                         const poly_pair *x, const poly_access *w,
-                         const poly_access *r, sch_clash *out) {
+static bool conflicts_wrongly(isl_ctx *ctx, const wrong *t,
+                              const sch_nest *nest, const poly_pair *x,
+                              const poly_access *w, const poly_access *r,
+                              sch_conflict *out) {
   bool vague = false, unknown = false;
   isl_map *both = poly_accesses(ctx, x, 0, w, &vague);
   isl_map *from = isl_map_reverse(poly_accesses(ctx, x, 1, r, &vague));
@@ -134,10 +135,10 @@ static bool meet_wrongly(isl_ctx *ctx, const wrong *t, const sch_nest *nest,
 }
 
 static bool is_right(sch_state *s, const wrong *t, const sch_nest *nest,
-                     ir_buf buf, sch_clash *out) {
+                     ir_buf buf, sch_conflict *out) {
   poly_pair x;
   bool bad = false;
-  *out = (sch_clash){0};
+  *out = (sch_conflict){0};
   if (s->quick) return false;
   poly_moved(s, t->m, nest, t->maker, buf, &x);
   isl_ctx *ctx = poly_context(s);
@@ -145,25 +146,25 @@ static bool is_right(sch_state *s, const wrong *t, const sch_nest *nest,
   for (poly_access *w = x.b[0].first; w && !bad; w = w->next)
     for (poly_access *r = x.b[1].first; r && !bad; r = r->next)
       if (w->write != t->reads && (r->write || !t->reads))
-        bad = meet_wrongly(ctx, t, nest, &x, w, r, out);
+        bad = conflicts_wrongly(ctx, t, nest, &x, w, r, out);
   bad = bad || isl_ctx_last_error(ctx) != isl_error_none;
   return !bad;
 }
 
 bool sch_made_by_then(sch_state *s, const sch_move *m, const sch_nest *nest,
-                      ir_stmt maker, ir_buf buf, sch_clash *out) {
+                      ir_stmt maker, ir_buf buf, sch_conflict *out) {
   return is_right(s, &(wrong){m, maker, .later = true}, nest, buf, out);
 }
 
 bool sch_done_by_then(sch_state *s, const sch_move *m, const sch_nest *nest,
                       ir_stmt other, bool reads, bool behind, ir_buf buf,
-                      sch_clash *out) {
+                      sch_conflict *out) {
   wrong t = {m, other, .later = true, .same = behind, .reads = reads};
   return is_right(s, &t, nest, buf, out);
 }
 
 bool sch_unchanged_by_then(sch_state *s, const sch_move *m,
                            const sch_nest *nest, ir_stmt writer, bool first,
-                           ir_buf buf, sch_clash *out) {
+                           ir_buf buf, sch_conflict *out) {
   return is_right(s, &(wrong){m, writer, .same = first}, nest, buf, out);
 }

@@ -6,8 +6,8 @@
 /* Makes ready to ask about the block's iterations below `top`; false: isl is
  * not to be asked. */
 static bool pstart_begin(sch_state *s, ir_stmt block, ir_stmt top, poly_pair *x,
-                         poly_builder *b, sch_clash *out) {
-  *out = (sch_clash){0};
+                         poly_builder *b, sch_conflict *out) {
+  *out = (sch_conflict){0};
   if (s->quick) return false;
   poly_instances(s, block, top, x);
   isl_ctx *ctx = poly_context(s);
@@ -48,7 +48,8 @@ static poly_iteration one_of(const poly_pair *x, isl_set *in) {
 }
 
 /* One of them, and what `to` makes of it. */
-static void tell(const poly_pair *x, isl_set *in, isl_map *to, sch_clash *out) {
+static void tell(const poly_pair *x, isl_set *in, isl_map *to,
+                 sch_conflict *out) {
   isl_set *one = isl_set_from_point(isl_set_sample_point(in));
   poly_iteration a = one_of(x, isl_set_copy(one));
   poly_iteration b = one_of(x, isl_set_apply(one, isl_map_copy(to)));
@@ -67,7 +68,7 @@ static isl_set *late(poly_builder *b, ir_stmt block, isl_set *all,
 }
 
 bool poly_starts_first(sch_state *s, ir_stmt block, ir_stmt top,
-                       sch_clash *out) {
+                       sch_conflict *out) {
   poly_pair x;
   poly_builder b;
   if (!pstart_begin(s, block, top, &x, &b, out)) return false;
@@ -117,7 +118,8 @@ static isl_map *change_places(poly_builder *b, ir_stmt block, isl_set *all,
 }
 
 poly_verdict poly_start_moves(sch_state *s, ir_stmt block, ir_stmt top,
-                              uint32_t n, const uint32_t *to, sch_clash *out) {
+                              uint32_t n, const uint32_t *to,
+                              sch_conflict *out) {
   poly_pair x;
   poly_builder b;
   if (!pstart_begin(s, block, top, &x, &b, out)) return POLY_TOO_HARD;
@@ -126,10 +128,10 @@ poly_verdict poly_start_moves(sch_state *s, ir_stmt block, ir_stmt top,
   isl_bool none = isl_map_is_empty(bad);
   poly_verdict v = b.strange                ? POLY_NOT_AFFINE
                    : none == isl_bool_error ? POLY_TOO_HARD
-                   : none == isl_bool_true  ? POLY_APART
+                   : none == isl_bool_true  ? POLY_DISJOINT
                    : b.vague                ? POLY_NOT_AFFINE
-                                            : POLY_MEET;
-  if (v == POLY_MEET) tell(&x, isl_map_domain(isl_map_copy(bad)), bad, out);
+                                            : POLY_CONFLICT;
+  if (v == POLY_CONFLICT) tell(&x, isl_map_domain(isl_map_copy(bad)), bad, out);
   isl_map_free(bad);
   isl_space_free(b.space);
   return v;
@@ -142,7 +144,7 @@ static isl_map *reached_again(poly_builder *b, isl_set *in, ir_stmt block) {
   return isl_map_intersect(same, isl_map_lex_gt(isl_space_copy(b->space)));
 }
 
-bool poly_once(sch_state *s, ir_stmt block, ir_stmt top, sch_clash *out) {
+bool poly_once(sch_state *s, ir_stmt block, ir_stmt top, sch_conflict *out) {
   poly_pair x;
   poly_builder b;
   if (!pstart_begin(s, block, top, &x, &b, out)) return false;
@@ -164,7 +166,7 @@ static isl_map *started_again(poly_builder *b, isl_set *all, ir_stmt block) {
 }
 
 bool poly_adds_once(sch_state *s, ir_stmt block, ir_stmt top, bool *lost,
-                    sch_clash *out) {
+                    sch_conflict *out) {
   poly_pair x;
   poly_builder b;
   *lost = false;

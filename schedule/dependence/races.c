@@ -56,7 +56,7 @@ static bool parts_add_up(sch_state *s, ir_stmt block) {
   while (!(drives[ir_st(p, loops.v[0])->var] & 1 << IR_REDUCE))
     loops.v++, loops.n--;
   ir_stmt top = loops.v[0];
-  if (!sch_results_apart(s, block, top, loops)) return false;
+  if (!sch_results_disjoint(s, block, top, loops)) return false;
   if (!sch_has_init(p, block)) return true;
   ir_var *var = arena_array(s->scratch, ir_var, loops.n);
   arith_range *delta = arena_array(s->scratch, arith_range, loops.n);
@@ -110,9 +110,9 @@ static bool race_is_own(sch_state *s, ir_stmt loop, ir_buf buf, int thread) {
     ir_st(p, loop)->loop_kind = IR_THREAD;
     ir_st(p, loop)->thread = (uint8_t)thread;
   }
-  ir_stmt home = ir_lifetime_scope(p, s->scratch, buf);
+  ir_stmt lifetime = ir_lifetime_scope(p, s->scratch, buf);
   *ir_st(p, loop) = now;
-  return home && ir_is_ancestor(p, loop, home);
+  return lifetime && ir_is_ancestor(p, loop, lifetime);
 }
 
 /* Do iters of the blocks around vary?  Polyhedra know one value of each. */
@@ -127,7 +127,7 @@ static bool scope_varies(const dist *d, ir_stmt scope) {
 }
 
 /* Asked exactly: do no two different iterations conflict? */
-static bool never_meet(dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf) {
+static bool never_conflicts(dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf) {
   const arith_range any_but_0 = {1, -1};
   d->within = &any_but_0;
   bool apart =
@@ -233,7 +233,7 @@ static bool pair_allows(dist *d, ir_stmt loop, int thread, ir_stmt b1,
   if (tells_loop(d, loop, b1, w, b2, r)) return true;
   sch_reason why = b1 == b2 ? SCH_R_RACE : SCH_R_RACE_OTHER;
   (void)sch_refuse(s, why, .s = {b1 == b2 ? loop : b1, b2}, .buf = w.buf);
-  return w.buf == r.buf && never_meet(d, b1, b2, w.buf);
+  return w.buf == r.buf && never_conflicts(d, b1, b2, w.buf);
 }
 
 /* One write of `block` against all accesses of `other`; pairs of writes are

@@ -90,7 +90,7 @@ static bool for_all_threads(sch_state *s, const plan *pl, ir_buf b,
                             ir_expr *min, ir_expr *max) {
   ir_program *p = s->p;
   ir_scope scope = (ir_scope)p->buf.v[b].scope;
-  for (ir_stmt l = pl->m.loop; l != pl->m.meet; l = ir_st(p, l)->parent) {
+  for (ir_stmt l = pl->m.loop; l != pl->m.common; l = ir_st(p, l)->parent) {
     const ir_stmt_rec r = *ir_st(p, l);
     if (!is_shared_by(scope, &r)) continue;
     for (uint32_t d = 0; d < ir_ndim(p, b); d++) {
@@ -158,7 +158,7 @@ static bool find_needs(sch_state *s, plan *pl) {
 /* ---- legality ----------------------------------------------------------- */
 
 /* All wanted instances ran before: somewhere in the scope, or, where its
- * inputs are made in the scope, in the same iteration of meet.  Where that is
+ * inputs are made in the scope, in the same iteration of common.  Where that is
  * not seen it is left open. */
 static bool check_instances(sch_state *s, plan *pl, ir_stmt within) {
   ir_program *p = s->p;
@@ -179,25 +179,25 @@ static bool check_instances(sch_state *s, plan *pl, ir_stmt within) {
 /* What the block reads is there, and the same; nothing to ask of a block
  * whose inputs are made elsewhere. */
 static bool check_inputs(sch_state *s, plan *pl) {
-  ir_stmt block = pl->m.block, meet = pl->m.meet;
+  ir_stmt block = pl->m.block, common = pl->m.common;
   if (!sch_has_producer(s, pl->m.scope, block))
     return sch_can_run_all(s, block) || check_instances(s, pl, pl->m.scope);
-  return sch_check_later(s, block, meet, pl->m.to, &pl->open_changes) &&
-         check_instances(s, pl, meet);
+  return sch_check_later(s, block, common, pl->m.to, &pl->open_changes) &&
+         check_instances(s, pl, common);
 }
 
 /* What was left open: the new nest is kept to what ran before.  In another
- * iteration of meet the same must then be made as was, since it may be read
+ * iteration of common the same must then be made as was, since it may be read
  * later. */
 static bool check_confined(sch_state *s, plan *pl) {
   ir_stmt block = pl->m.block;
-  sch_clash left = {0};
+  sch_conflict left = {0};
   if (!pl->open) return true;
   if (!s->quick && sch_nest_confine(s, block, pl->within, &pl->nest) &&
       (pl->within == pl->m.scope ||
        sch_covers_exactly(s, &pl->m, &pl->nest, &left) != SCH_COVERS_NOT))
     return true;
-  return sch_refuse(s, pl->open, .s = {block, pl->within}, .clash = left);
+  return sch_refuse(s, pl->open, .s = {block, pl->within}, .conflict = left);
 }
 
 /* By the time the block runs at its new place q, a block under m.to, has
@@ -212,12 +212,12 @@ static bool check_writer(sch_state *s, const plan *pl, ir_stmt q) {
   for (uint32_t i = w.at; i < w.at + w.n; i++)
     for (uint32_t j = r.at; j < r.at + r.n; j++) {
       ir_buf x = p->region.v[i].buf, y = p->region.v[j].buf;
-      sch_clash clash = {0};
+      sch_conflict conflict = {0};
       if (sch_storage(p, m->scope, x) != sch_storage(p, m->scope, y)) continue;
       if (x != y ||
-          !sch_unchanged_by_then(s, m, &pl->nest, q, first, x, &clash))
+          !sch_unchanged_by_then(s, m, &pl->nest, q, first, x, &conflict))
         return sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, m->block},
-                          .buf = x, .clash = clash);
+                          .buf = x, .conflict = conflict);
     }
   return true;
 }
@@ -230,30 +230,30 @@ static bool check_changes(sch_state *s, const plan *pl) {
   return true;
 }
 
-/* In an iteration of meet its results are made from their start to their end:
+/* In an iteration of common its results are made from their start to their end:
  * it may be run there again. */
 static bool check_whole(sch_state *s, const sch_move *m) {
   const ir_program *p = s->p;
-  if (!ir_is_loop(p, m->meet) || !sch_has_init(p, m->block)) return true;
-  return (!sch_is_partial(p, m->block, m->scope, m->meet) &&
+  if (!ir_is_loop(p, m->common) || !sch_has_init(p, m->block)) return true;
+  return (!sch_is_partial(p, m->block, m->scope, m->common) &&
           sch_begins_at_init(s, m->block, m->from)) ||
-         sch_refuse(s, SCH_R_BLOCK_PARTIAL, .s = {m->block, m->meet});
+         sch_refuse(s, SCH_R_BLOCK_PARTIAL, .s = {m->block, m->common});
 }
 
 /* What is seen outside of the scope must all be computed, if not once. */
 static bool check_output(sch_state *s, const plan *pl) {
-  ir_stmt block = pl->m.block, meet = pl->m.meet;
+  ir_stmt block = pl->m.block, common = pl->m.common;
   uint32_t niters = ir_blk(s->p, block)->iters.n;
   if (!sch_is_output(s->p, block)) return true;
   sch_span *old = arena_array(s->scratch, sch_span, niters);
-  sch_clash left = {0};
-  if ((sch_old_instances(s, block, meet, old) &&
-       sch_nest_coverage(s, meet, pl->m.loop, &pl->nest, old) !=
+  sch_conflict left = {0};
+  if ((sch_old_instances(s, block, common, old) &&
+       sch_nest_coverage(s, common, pl->m.loop, &pl->nest, old) !=
            SCH_COVERS_NOT) ||
       sch_covers_exactly(s, &pl->m, &pl->nest, &left) != SCH_COVERS_NOT)
     return true;
   return sch_refuse(s, SCH_R_OUTPUT_NOT_WHOLE, .s = {block, pl->m.loop},
-                    .buf = sch_outer_buf(s->p, block), .clash = left);
+                    .buf = sch_outer_buf(s->p, block), .conflict = left);
 }
 
 static bool compute_at_check(sch_state *s, plan *pl, ir_stmt block,

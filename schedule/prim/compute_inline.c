@@ -44,16 +44,16 @@ PRIM_DEFINE(
 static bool check_values(sch_state *s, ir_stmt block, ir_stmt q,
                          const sch_def *def) {
   ir_program *p = s->p;
-  ir_stmt meet = sch_common(p, block, q);
+  ir_stmt common = sch_common(p, block, q);
   if (!sch_comes_before(p, block, q))
     return sch_refuse(s, SCH_R_READ_BEFORE, .s = {q, block}, .buf = def->buf);
-  if (!sch_check_later(s, block, meet, sch_step_down(p, meet, q), NULL))
+  if (!sch_check_later(s, block, common, sch_step_down(p, common, q), NULL))
     return false;
-  if (ir_is_block(p, meet)) return true;
+  if (ir_is_block(p, common)) return true;
   uint32_t niters = ir_blk(p, block)->iters.n;
   sch_span *old = arena_array(s->scratch, sch_span, 2 * niters);
   sch_span *need = old + niters;
-  if (!sch_old_instances(s, block, meet, old))
+  if (!sch_old_instances(s, block, common, old))
     return sch_refuse(s, SCH_R_INSTANCES_UNKNOWN, .s = {block});
   ir_span r = ir_blk(p, q)->reads;
   ir_expr *box = arena_array(s->scratch, ir_expr, 2 * def->n);
@@ -61,11 +61,11 @@ static bool check_values(sch_state *s, ir_stmt block, ir_stmt q,
   for (uint32_t i = 0; i < r.n; i++) {
     ir_region used = p->region.v[r.at + i];
     if (used.buf != def->buf) continue;
-    if (!ir_may_access_box(p, s->scratch, q, used, meet, box, box + def->n))
-      return sch_refuse(s, SCH_R_NOT_LOCAL, .s = {block, meet});
+    if (!ir_may_access_box(p, s->scratch, q, used, common, box, box + def->n))
+      return sch_refuse(s, SCH_R_NOT_LOCAL, .s = {block, common});
     sch_instances(s, block, w, box, box + def->n, false, need);
     if (!sch_spans_within(s, block, need, old))
-      return sch_refuse(s, SCH_R_NOT_LOCAL, .s = {block, meet});
+      return sch_refuse(s, SCH_R_NOT_LOCAL, .s = {block, common});
   }
   return true;
 }

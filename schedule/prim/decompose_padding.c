@@ -85,7 +85,7 @@ static bool check_use(sch_state *s, const args *a, sch_list inner,
     for (uint32_t k = r.at; k < r.at + r.n; k++) {
       ir_region made = p->region.v[i], used = p->region.v[k];
       if (made.buf == used.buf &&
-          sch_meets_early(s, a->block, a->loop, inner, other, made, used) &&
+          sch_init_conflicts(s, a->block, a->loop, inner, other, made, used) &&
           !is_made_first(s, a, other))
         return sch_refuse(s, SCH_R_INIT_USED, .s = {a->block, other},
                           .buf = made.buf);

@@ -52,7 +52,7 @@ typedef struct chain {
 typedef struct work {
   sch_state *s;
   sch_list loops; /* as they are in the program */
-  ir_stmt meet;   /* around all of them */
+  ir_stmt common; /* around all of them */
   uint32_t depth; /* loops of each nest */
   chain *nest;
 } work;
@@ -82,8 +82,9 @@ static bool sort_loops(work *w, sch_list named) {
     v[at] = named.v[i];
   }
   w->loops = (sch_list){named.n, v};
-  w->meet = v[0];
-  for (uint32_t i = 1; i < named.n; i++) w->meet = sch_common(p, w->meet, v[i]);
+  w->common = v[0];
+  for (uint32_t i = 1; i < named.n; i++)
+    w->common = sch_common(p, w->common, v[i]);
   return true;
 }
 
@@ -105,7 +106,7 @@ static bool find_nest(work *w, uint32_t i) {
   const ir_program *p = s->p;
   ir_stmt loop = w->loops.v[i];
   uint32_t n = 0;
-  for (ir_stmt a = loop; a != w->meet; a = ir_st(p, a)->parent) n++;
+  for (ir_stmt a = loop; a != w->common; a = ir_st(p, a)->parent) n++;
   if (!i) w->depth = n;
   if (n != w->depth)
     return sch_refuse(s, SCH_R_MERGE_DEPTH, .s = {w->loops.v[0], loop},
@@ -137,8 +138,8 @@ static bool share_variables(work *w, uint32_t i) {
 
 /* ---- order -------------------------------------------------------------- */
 
-static sch_clash turned(const sch_clash *c) {
-  sch_clash t;
+static sch_conflict turned(const sch_conflict *c) {
+  sch_conflict t;
   for (int k = 0; k < 2; k++) {
     t.n[k] = c->n[!k];
     memcpy(t.var[k], c->var[!k], sizeof t.var[k]);
@@ -152,7 +153,7 @@ static bool never_later(dist *d, ir_stmt a, ir_stmt b, bool b_writes,
                         ir_buf buf) {
   sch_refusal *why = &d->s->refusal;
   bool never = poly_clears_later(d, a, b, b_writes, !d->n, buf);
-  if (!never && b_writes) why->clash = turned(&why->clash);
+  if (!never && b_writes) why->conflict = turned(&why->conflict);
   return never;
 }
 
@@ -225,7 +226,7 @@ static bool check_pair(const work *w, dist *d, ir_stmt above, ir_stmt nest,
  * has. */
 static bool tell_by_own(const work *w, uint32_t i) {
   const ir_program *p = w->s->p;
-  sch_clash *c = &w->s->refusal.clash;
+  sch_conflict *c = &w->s->refusal.conflict;
   for (uint32_t n = 0; n < c->n[1]; n++)
     for (uint32_t k = 0; k < w->depth; k++)
       if (c->var[1][n] == ir_st(p, w->nest[0].v[k])->var)
@@ -245,7 +246,7 @@ static bool check_between(const work *w, uint32_t i) {
   const ir_program *p = s->p;
   ir_stmt top = w->nest[i].v[0];
   dist d;
-  dist_init(&d, s, 0, NULL, w->meet);
+  dist_init(&d, s, 0, NULL, w->common);
   for (ir_stmt q = ir_st(p, w->nest[0].v[0])->next; q != top;
        q = ir_st(p, q)->next) {
     if (is_nest_top(w, q)) continue;
@@ -264,7 +265,7 @@ static bool merge_check_order(const work *w, uint32_t i) {
   for (uint32_t k = 0; k < w->depth; k++)
     var[k] = ir_st(p, w->nest[0].v[k])->var;
   dist d;
-  dist_init(&d, s, w->depth, var, w->meet);
+  dist_init(&d, s, w->depth, var, w->common);
   for (uint32_t k = 0; k < i; k++)
     if (!check_pair(w, &d, w->nest[k].v[0], w->nest[i].v[0],
                     SCH_R_MERGE_DEPENDS))

@@ -154,7 +154,8 @@ static bool add_other(sch_state *s, plan *pl, ir_stmt q, bool reads) {
   const sch_move *m = &pl->m;
   bool under = ir_is_ancestor(p, m->loop, q);
   if (!ir_is_ancestor(p, m->to, q))
-    return sch_never_later(s, m->block, q, reads ? m->block : q, m->meet, true);
+    return sch_never_later(s, m->block, q, reads ? m->block : q, m->common,
+                           true);
   if (s->quick) return false;
   bool behind = !under && !sch_comes_before(p, q, m->loop);
   pl->other[pl->nothers++] = (other){q, reads, behind};
@@ -189,13 +190,13 @@ static bool add_producer(sch_state *s, plan *pl, ir_stmt q) {
     return add_other(s, pl, q, false);
   }
   ir_stmt top = under ? m->loop : sch_common(p, q, m->loop);
-  if (!sch_is_whole(s, q, m->meet, top)) {
-    if (s->quick || sch_is_partial(p, q, m->meet, top))
+  if (!sch_is_whole(s, q, m->common, top)) {
+    if (s->quick || sch_is_partial(p, q, m->common, top))
       return sch_refuse(s, SCH_R_PRODUCER_UNFINISHED, .s = {q, top},
                         .buf = buf);
     pl->open_inputs = true;
   }
-  if (!sch_is_settled(s, q, m->meet, m->to)) {
+  if (!sch_is_settled(s, q, m->common, m->to)) {
     if (s->quick)
       return sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, m->block},
                         .buf = buf);
@@ -214,9 +215,10 @@ static bool add_producer(sch_state *s, plan *pl, ir_stmt q) {
  * have made long before: that has been done where q reads it now. */
 static bool check_part(sch_state *s, const sch_move *m, ir_stmt q) {
   ir_stmt block = m->block;
-  if (sch_is_whole(s, block, m->meet, sch_common(s->p, block, q))) return true;
-  (void)sch_refuse(s, SCH_R_BLOCK_PARTIAL, .s = {block, m->meet});
-  return sch_never_later(s, block, q, block, m->meet, false);
+  if (sch_is_whole(s, block, m->common, sch_common(s->p, block, q)))
+    return true;
+  (void)sch_refuse(s, SCH_R_BLOCK_PARTIAL, .s = {block, m->common});
+  return sch_never_later(s, block, q, block, m->common, false);
 }
 
 /* Looks at all that runs between the new place and the old, or together with
@@ -226,13 +228,13 @@ static bool find_producers(sch_state *s, plan *pl) {
   const sch_move *m = &pl->m;
   ir_stmt block = m->block, q;
   uint32_t niters = ir_blk(p, block)->iters.n, n = 0;
-  for (q = m->meet; (q = sch_next_child(p, q, m->meet));) n++;
+  for (q = m->common; (q = sch_next_child(p, q, m->common));) n++;
   pl->producer = arena_array(s->scratch, producer, n);
   pl->other = arena_array(s->scratch, other, 2 * n);
   pl->span = arena_zalloc(s->scratch, (niters + 1) * sizeof *pl->span);
   pl->wide = arena_zalloc(s->scratch, (niters + 1) * sizeof *pl->wide);
   bool between = false, past = false;
-  for (q = m->meet; (q = sch_next_child(p, q, m->meet));) {
+  for (q = m->common; (q = sch_next_child(p, q, m->common));) {
     between = between || ir_is_ancestor(p, m->to, q);
     past = past || q == block;
     if (!between || q == block) continue;
@@ -240,7 +242,7 @@ static bool find_producers(sch_state *s, plan *pl) {
     unsigned how = past ? sch_depends(s, block, q) : sch_depends(s, q, block);
     if (!past && (how & SCH_WAR) && !add_reader(s, pl, q)) return false;
     if (!past && (how & SCH_RAW) && !add_producer(s, pl, q)) return false;
-    if (past && !sch_check_ahead(s, q, block, m->meet)) return false;
+    if (past && !sch_check_ahead(s, q, block, m->common)) return false;
     if (past && (how & SCH_RAW) && !check_part(s, m, q)) return false;
   }
   if (!pl->under_loop)
@@ -347,11 +349,11 @@ static bool check_made(sch_state *s, const plan *pl) {
     for (uint32_t i = r.at; i < r.at + r.n; i++) {
       ir_stmt q = pl->producer[k].block;
       ir_buf buf = p->region.v[i].buf;
-      sch_clash late;
+      sch_conflict late;
       if (sch_writes_buf(p, q, buf) &&
           !sch_made_by_then(s, m, &pl->nest, q, buf, &late))
         return sch_refuse(s, SCH_R_NOT_COVERED, .s = {m->block, q}, .buf = buf,
-                          .clash = late);
+                          .conflict = late);
     }
   return true;
 }
@@ -366,14 +368,14 @@ static bool check_others(sch_state *s, const plan *pl) {
     ir_span w = ir_blk(p, writer)->writes;
     for (uint32_t i = w.at; i < w.at + w.n; i++) {
       ir_buf buf = p->region.v[i].buf;
-      sch_clash late;
+      sch_conflict late;
       if (!sch_reads_buf(p, q.reads ? q.block : m->block, buf) ||
           sch_done_by_then(s, m, &pl->nest, q.block, q.reads, q.behind, buf,
                            &late))
         continue;
       sch_reason why = q.reads ? SCH_R_READ_BEFORE : SCH_R_PRODUCER_BETWEEN;
       return sch_refuse(s, why, .s = {q.block, q.reads ? m->block : m->loop},
-                        .buf = buf, .clash = late);
+                        .buf = buf, .conflict = late);
     }
   }
   return true;
@@ -392,22 +394,22 @@ static bool is_enough(sch_state *s, plan *pl, sch_coverage c) {
          sch_nest_starts_at_init(s, m->scope, m->loop, &pl->nest);
 }
 
-/* The loops below meet run each old instance, just once, or at least once
+/* The loops below common run each old instance, just once, or at least once
  * where that is as good. */
 static bool check_partition(sch_state *s, plan *pl) {
   const sch_move *m = &pl->m;
-  sch_clash left = {0};
+  sch_conflict left = {0};
   if (!pl->open_instances && !pl->guarded &&
       is_enough(s, pl,
-                sch_nest_coverage(s, m->meet, m->loop, &pl->nest, pl->old)))
+                sch_nest_coverage(s, m->common, m->loop, &pl->nest, pl->old)))
     return true;
   if (!s->quick &&
       (pl->open_instances ||
-       sch_nest_confine(s, m->block, m->meet, &pl->nest)) &&
+       sch_nest_confine(s, m->block, m->common, &pl->nest)) &&
       is_enough(s, pl, sch_covers_exactly(s, m, &pl->nest, &left)))
     return true;
   return sch_refuse(s, SCH_R_NOT_PARTITION, .s = {m->block, m->loop},
-                    .clash = left);
+                    .conflict = left);
 }
 
 /* The nest runs those whose end is made there. */
@@ -440,7 +442,7 @@ static bool check_nest(sch_state *s, plan *pl, sch_span *span, bool units) {
   sch_nest_plan(s, block, span, units, &pl->nest);
   if (pl->guarded) keep_to_made(s, pl);
   if (pl->open_instances &&
-      (s->quick || !sch_nest_confine(s, block, pl->m.meet, &pl->nest)))
+      (s->quick || !sch_nest_confine(s, block, pl->m.common, &pl->nest)))
     return sch_refuse(s, SCH_R_INSTANCES_UNKNOWN, .s = {block});
   return check_inputs(s, pl) && check_others(s, pl) && check_partition(s, pl);
 }
@@ -486,7 +488,7 @@ static bool check_latest(sch_state *s, plan *pl, bool units) {
  * last of what it reads is made will not: that one takes its place. */
 static void reverse_at_settle(sch_state *s, plan *pl, bool units) {
   plan was = *pl;
-  sch_clash left;
+  sch_conflict left;
   ir_mark mark = ir_get_mark(s->p);
   if (s->quick || !pl->repeats ||
       sch_covers_exactly(s, &pl->m, &pl->nest, &left) == SCH_COVERS_ONCE ||
@@ -527,11 +529,11 @@ static bool reverse_at_check(sch_state *s, plan *pl, ir_stmt block,
   if (!sch_comes_before(p, loop, block))
     return sch_refuse(s, SCH_R_LOOP_NOT_BEFORE, .s = {block, loop});
   if (!sch_check_movable(s, pl->m.scope, block) ||
-      !sch_adds_once(s, block, pl->m.meet) || !find_producers(s, pl))
+      !sch_adds_once(s, block, pl->m.common) || !find_producers(s, pl))
     return false;
   uint32_t niters = ir_blk(p, block)->iters.n, children = 0;
   pl->old = arena_array(s->scratch, sch_span, niters);
-  if (!sch_old_instances(s, block, pl->m.meet, pl->old)) {
+  if (!sch_old_instances(s, block, pl->m.common, pl->old)) {
     pl->open_instances = true;
     for (uint32_t k = 0; k < niters; k++)
       pl->old[k] = (sch_span){0, SCH_SPAN_WHOLE};

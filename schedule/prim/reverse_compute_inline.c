@@ -49,19 +49,19 @@ typedef struct pair {
 
 typedef struct plan {
   ir_stmt block, scope, producer;
-  ir_stmt reduction;      /* what the producer must be; 0: the last one */
-  sch_epilogue epilogue;  /* op 0: the block only copies */
-  ir_stmt meet, from, to; /* innermost around both; its children with them */
-  sch_def def;            /* of the block */
-  sch_def made, init;     /* of the producer, of its init if it reduces */
-  ir_expr *load;          /* indices with which the block reads made.buf */
-  ir_expr *iter;          /* the block's iters, over the producer's */
-  ir_expr cond;           /* the producer makes something for it; 0: always */
-  ir_expr clip;           /* the condition in the producer; 0: there is none */
-  ir_expr inside;         /* what of cond must be asked there */
-  sch_span *old;          /* the block's instances in an iteration of meet */
-  ir_expr guard;          /* the same, where they are no box: what must hold
-                           * around the producer; 0: nothing */
+  ir_stmt reduction;        /* what the producer must be; 0: the last one */
+  sch_epilogue epilogue;    /* op 0: the block only copies */
+  ir_stmt common, from, to; /* innermost around both; its children with them */
+  sch_def def;              /* of the block */
+  sch_def made, init;       /* of the producer, of its init if it reduces */
+  ir_expr *load;            /* indices with which the block reads made.buf */
+  ir_expr *iter;            /* the block's iters, over the producer's */
+  ir_expr cond;             /* the producer makes something for it; 0: always */
+  ir_expr clip;   /* the condition in the producer; 0: there is none */
+  ir_expr inside; /* what of cond must be asked there */
+  sch_span *old;  /* the block's instances in an iteration of common */
+  ir_expr guard;  /* the same, where they are no box: what must hold
+                   * around the producer; 0: nothing */
 } plan;
 
 /* ---- the two blocks ----------------------------------------------------- */
@@ -117,10 +117,10 @@ static bool check_producer(sch_state *s, plan *pl) {
                       .buf = pl->made.buf);
   if (ir_is_hidden(p, pl->made.buf))
     return sch_refuse(s, SCH_R_BUFFER_HIDDEN, .buf = pl->made.buf);
-  pl->meet = sch_common(p, made_by, pl->block);
-  pl->to = sch_step_down(p, pl->meet, made_by);
-  pl->from = sch_step_down(p, pl->meet, pl->block);
-  return sch_check_domains(s, pl->block, pl->meet);
+  pl->common = sch_common(p, made_by, pl->block);
+  pl->to = sch_step_down(p, pl->common, made_by);
+  pl->from = sch_step_down(p, pl->common, pl->block);
+  return sch_check_domains(s, pl->block, pl->common);
 }
 
 /* ---- how the block reads ------------------------------------------------ */
@@ -206,7 +206,7 @@ static bool check_between(sch_state *s, const plan *pl, ir_stmt q, bool reads) {
 static bool reverse_inline_check_order(sch_state *s, const plan *pl) {
   const ir_program *p = s->p;
   bool between = false, past = false;
-  for (ir_stmt q = pl->meet; (q = sch_next_child(p, q, pl->meet));) {
+  for (ir_stmt q = pl->common; (q = sch_next_child(p, q, pl->common));) {
     between = between || ir_is_ancestor(p, pl->to, q);
     past = past || q == pl->block;
     if (!between || q == pl->block || q == pl->producer) continue;
@@ -217,9 +217,9 @@ static bool reverse_inline_check_order(sch_state *s, const plan *pl) {
       return false;
     if (!past && (how & SCH_WAR) && !check_between(s, pl, q, true))
       return false;
-    if (past && !sch_check_ahead(s, q, pl->block, pl->meet)) return false;
+    if (past && !sch_check_ahead(s, q, pl->block, pl->common)) return false;
   }
-  if (!sch_is_settled(s, pl->producer, pl->meet, pl->to))
+  if (!sch_is_settled(s, pl->producer, pl->common, pl->to))
     return sch_refuse(s, SCH_R_INPUT_OVERWRITTEN,
                       .s = {pl->producer, pl->block}, .buf = pl->made.buf);
   return true;
@@ -253,7 +253,7 @@ static bool reads_within(sch_state *s, const plan *pl, const sch_span *old,
   return true;
 }
 
-/* In one iteration of meet, each instance of the block has one of the
+/* In one iteration of common, each instance of the block has one of the
  * producer: the quick rules, for instances that are a box. */
 static bool boxes_fit(sch_state *s, plan *pl) {
   ir_program *p = s->p;
@@ -261,11 +261,11 @@ static bool boxes_fit(sch_state *s, plan *pl) {
   sch_span *old = arena_array(s->scratch, sch_span, niters);
   ir_expr *box = arena_array(s->scratch, ir_expr, 2 * ndim);
   ir_region w = p->region.v[ir_blk(p, pl->producer)->writes.at];
-  if (!sch_old_instances(s, pl->block, pl->meet, old))
+  if (!sch_old_instances(s, pl->block, pl->common, old))
     return sch_refuse(s, SCH_R_INSTANCES_UNKNOWN, .s = {pl->block});
-  if (!ir_may_access_box(p, s->scratch, pl->producer, w, pl->meet, box,
+  if (!ir_may_access_box(p, s->scratch, pl->producer, w, pl->common, box,
                          box + ndim) ||
-      !ir_must_access_box(p, s->scratch, pl->producer, w, pl->meet, box,
+      !ir_must_access_box(p, s->scratch, pl->producer, w, pl->common, box,
                           box + ndim, 0))
     return sch_refuse(s, SCH_R_INSTANCES_UNKNOWN, .s = {pl->producer});
   pl->old = old;
@@ -293,7 +293,7 @@ static void add_cond(ir_program *p, ir_expr *cond, ir_expr c) {
   if (!ir_is_const(p, c, 1)) *cond = *cond ? ir_and(p, *cond, c) : c;
 }
 
-/* In every iteration of meet the block used the same part of its domain. */
+/* In every iteration of common the block used the same part of its domain. */
 static bool reverse_inline_is_fixed(const ir_program *p, sch_span old) {
   return old.extent > 0 && ir_at(p, old.min)->op == IR_INT;
 }
@@ -385,7 +385,7 @@ static bool check_nest(sch_state *s, plan *pl) {
 }
 
 /* Where iter k of the block, over the loops around the producer, is one that
- * the block had in this iteration of meet; 0: it always is. */
+ * the block had in this iteration of common; 0: it always is. */
 static ir_expr in_old(sch_state *s, const plan *pl, uint32_t k) {
   ir_expr u = pl->iter[k];
   if (pl->old[k].extent <= 0 || reverse_inline_is_fixed(s->p, pl->old[k]))
@@ -396,7 +396,7 @@ static ir_expr in_old(sch_state *s, const plan *pl, uint32_t k) {
 }
 
 /* A reduction may take steps for an element that the block reads in a later
- * iteration of meet: then none can be left out. */
+ * iteration of common: then none can be left out. */
 static bool check_steps(sch_state *s, const plan *pl) {
   bool all = !pl->guard;
   if (!sch_has_init(s->p, pl->producer)) return true;

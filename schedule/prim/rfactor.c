@@ -245,7 +245,7 @@ static bool check_nest(sch_rfactor *w) {
     return false;
   w->drives[ir_st(p, w->loop)->var] &= (uint8_t)~DROPPED;
   return sch_begins_at_init(s, w->block, 0) &&
-         sch_results_apart(s, w->block, w->loops.v[0], w->loops);
+         sch_results_disjoint(s, w->block, w->loops.v[0], w->loops);
 }
 
 /* Does loop number k go into an iter together with the factored one? */

@@ -92,7 +92,7 @@ typedef struct rolling_buffer_args args;
 
 typedef struct plan {
   sch_state *s;
-  ir_stmt block, scope, meet; /* meet: around all that access the buffer */
+  ir_stmt block, scope, common; /* common: around all that access the buffer */
   ir_buf buf;
   ir_region write;
   ir_stmt only;  /* the loop to roll over, 0: not given */
@@ -124,24 +124,25 @@ static bool check_serial(plan *f, ir_stmt loop) {
 
 /* The innermost statement around all that access the buffer is a loop in
  * which no value of it is carried on. */
-static bool find_meet(plan *f) {
+static bool find_common_loop(plan *f) {
   sch_state *s = f->s;
   ir_program *p = s->p;
   bool read = false;
-  f->meet = f->block;
+  f->common = f->block;
   for (ir_stmt q = f->scope; (q = sch_next_child(p, q, f->scope));)
     if (q != f->block && sch_reads_buf(p, q, f->buf)) {
-      f->meet = sch_common(p, f->meet, q);
+      f->common = sch_common(p, f->common, q);
       read = true;
     }
   if (!read)
     return sch_refuse(s, SCH_R_NO_READER, .s = {f->block}, .buf = f->buf);
-  if (!ir_is_loop(p, f->meet))
+  if (!ir_is_loop(p, f->common))
     return sch_refuse(s, SCH_R_ROLLING_LOOP, .s = {f->block}, .buf = f->buf);
-  if (!check_serial(f, f->meet)) return false;
-  ir_stmt home = ir_lifetime_scope(p, s->scratch, f->buf);
-  if (!home || !ir_is_ancestor(p, f->meet, home))
-    return sch_refuse(s, SCH_R_ROLLING_CARRIED, .s = {f->meet}, .buf = f->buf);
+  if (!check_serial(f, f->common)) return false;
+  ir_stmt lifetime = ir_lifetime_scope(p, s->scratch, f->buf);
+  if (!lifetime || !ir_is_ancestor(p, f->common, lifetime))
+    return sch_refuse(s, SCH_R_ROLLING_CARRIED, .s = {f->common},
+                      .buf = f->buf);
   return true;
 }
 
@@ -157,8 +158,8 @@ static bool is_steady(plan *f, ir_stmt reader, uint32_t depth) {
     ir_buf buf = p->region.v[i].buf;
     for (ir_stmt w = loop; (w = sch_next_child(p, w, loop));) {
       if (w == reader || !sch_writes_buf(p, w, buf)) continue;
-      ir_stmt home = ir_lifetime_scope(p, s->scratch, buf);
-      if (!depth || !home || !ir_is_ancestor(p, loop, home) ||
+      ir_stmt lifetime = ir_lifetime_scope(p, s->scratch, buf);
+      if (!depth || !lifetime || !ir_is_ancestor(p, loop, lifetime) ||
           !sch_comes_before(p, w, reader) || !sch_check_movable(s, f->scope, w))
         return sch_refuse(s, SCH_R_ROLLING_INPUT, .s = {reader, loop},
                           .buf = buf);
@@ -177,10 +178,10 @@ static bool find_inner(plan *f) {
   sch_state *s = f->s;
   const ir_program *p = s->p;
   uint32_t n = 0;
-  for (ir_stmt l = f->meet; l != f->roll.loop; l = ir_st(p, l)->parent) n++;
+  for (ir_stmt l = f->common; l != f->roll.loop; l = ir_st(p, l)->parent) n++;
   f->inner = arena_array(s->scratch, sch_slide, n + 1);
   f->ninner = 0;
-  for (ir_stmt l = f->meet; l != f->roll.loop; l = ir_st(p, l)->parent) {
+  for (ir_stmt l = f->common; l != f->roll.loop; l = ir_st(p, l)->parent) {
     sch_slide *is = &f->inner[f->ninner];
     if (!check_serial(f, l)) return false;
     if (sch_find_slide(s, f->block, f->write, l, is) && is->size > is->step)
@@ -217,7 +218,7 @@ static bool find_loop(plan *f) {
       if (suits(f, loops.v[i])) return true;
       if (why.reason == SCH_R_ROLLING_PATTERN) why = s->refusal;
     }
-    if (loops.v[i] == f->meet) break;
+    if (loops.v[i] == f->common) break;
   }
   s->refusal = why;
   return false;
@@ -227,13 +228,13 @@ static bool rolling_check(plan *f) {
   const ir_program *p = f->s->p;
   if (!sch_check_alone(f->s, f->scope, f->block) ||
       !sch_check_movable(f->s, f->scope, f->block) ||
-      !rolling_check_buffer(f) || !find_meet(f))
+      !rolling_check_buffer(f) || !find_common_loop(f))
     return false;
   ir_span w = ir_blk(p, f->block)->writes;
   f->write = p->region.v[w.at];
   return w.n == 1 ? find_loop(f)
                   : sch_refuse(f->s, SCH_R_ROLLING_PATTERN,
-                               .s = {f->block, f->meet}, .buf = f->buf);
+                               .s = {f->block, f->common}, .buf = f->buf);
 }
 
 /* ---- inputs that were rolled before ------------------------------------- */
@@ -270,7 +271,7 @@ static bool could_roll(const plan *by, const sch_rolled *r) {
       return false; /* perhaps that one is rolled, too */
     }
   }
-  return sch_refuse(by->s, SCH_R_ROLLING_PATTERN, .s = {r->writer, by->meet},
+  return sch_refuse(by->s, SCH_R_ROLLING_PATTERN, .s = {r->writer, by->common},
                     .buf = r->buf);
 }
 

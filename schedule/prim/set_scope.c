@@ -44,13 +44,13 @@ static bool set_scope_is_own(ir_scope scope, const ir_stmt_rec *loop) {
  * though each would have its own; 0: none. */
 static ir_stmt shared_by(sch_state *s, ir_buf buf) {
   const ir_program *p = s->p;
-  ir_stmt home = ir_lifetime_scope(s->p, s->scratch, buf);
+  ir_stmt lifetime = ir_lifetime_scope(s->p, s->scratch, buf);
   ir_scope scope = (ir_scope)p->buf.v[buf].scope;
-  for (ir_stmt q = home; q; q = ir_next(p, q, home)) {
-    if (!ir_is_block(p, q) || q == home ||
+  for (ir_stmt q = lifetime; q; q = ir_next(p, q, lifetime)) {
+    if (!ir_is_block(p, q) || q == lifetime ||
         !(sch_reads_buf(p, q, buf) || sch_writes_buf(p, q, buf)))
       continue;
-    for (ir_stmt a = ir_st(p, q)->parent; a && a != home;
+    for (ir_stmt a = ir_st(p, q)->parent; a && a != lifetime;
          a = ir_st(p, a)->parent)
       if (set_scope_is_own(scope, ir_st(p, a))) return a;
   }

@@ -274,14 +274,14 @@ static bool is_prepared(const ir_program *p, ir_buf buf) {
 }
 
 /* A block that runs where there is a hole. */
-static void make_padding(sch_state *s, const plan *f, ir_stmt home) {
+static void make_padding(sch_state *s, const plan *f, ir_stmt lifetime) {
   ir_program *p = s->p;
   ir_str name = ir_name_cat(p, p->buf.v[f->to].name, "_pad");
   bool note = is_prepared(p, f->to);
   ir_stmt block, top = make_nest(s, name, f->l.nout, f->l.shape, f->pad_at,
                                  f->hole, &block);
   make_store(s, f, block, f->pad_at, f->pad, note);
-  ir_prepend(p, home, top);
+  ir_prepend(p, lifetime, top);
 }
 
 /* A block that reads the parameter for all others. */
@@ -378,12 +378,13 @@ static void change_accesses(sch_state *s, const plan *f) {
 static ir_stmt padding_place(sch_state *s, const plan *f) {
   const ir_program *p = s->p;
   if (f->prepares) return f->owner;
-  ir_stmt home = ir_lifetime_scope(s->p, s->scratch, f->buf);
-  if (!home || (home != f->owner && ir_scope_of(p, home) != f->owner))
+  ir_stmt lifetime = ir_lifetime_scope(s->p, s->scratch, f->buf);
+  if (!lifetime ||
+      (lifetime != f->owner && ir_scope_of(p, lifetime) != f->owner))
     return f->owner;
-  while (home != f->owner && !ir_is_loop(p, home))
-    home = ir_st(p, home)->parent;
-  return home;
+  while (lifetime != f->owner && !ir_is_loop(p, lifetime))
+    lifetime = ir_st(p, lifetime)->parent;
+  return lifetime;
 }
 
 static bool relayout_commit(sch_state *s, plan *f) {
@@ -399,12 +400,12 @@ static bool relayout_commit(sch_state *s, plan *f) {
                        a->assume_injective_transform, &f->l) ||
       !plan_padding(s, f) || !plan_regions(s, f))
     return false;
-  ir_stmt home = f->hole ? padding_place(s, f) : 0;
+  ir_stmt lifetime = f->hole ? padding_place(s, f) : 0;
   make_target(s, f);
   change_accesses(s, f);
   widen_around(s, f);
   if (f->prepares) make_copy(s, f);
-  if (home) make_padding(s, f, home);
+  if (lifetime) make_padding(s, f, lifetime);
   s->p->edits++;
   return true;
 }

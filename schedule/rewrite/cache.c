@@ -118,8 +118,8 @@ void sch_stage_place(sch_state *s, sch_stage *st, ir_stmt writer,
   st->above = st->scope;
   st->before = 0;
   for (uint32_t i = 0; i < readers.n; i++) {
-    ir_stmt meet = sch_common(p, writer, readers.v[i]);
-    if (ir_is_ancestor(p, st->above, meet)) st->above = meet;
+    ir_stmt common = sch_common(p, writer, readers.v[i]);
+    if (ir_is_ancestor(p, st->above, common)) st->above = common;
   }
   if (!readers.n) return;
   ir_stmt after = sch_step_down(p, st->above, writer);

@@ -61,8 +61,8 @@ static bool check_bounds(const work *w) {
   return sch_holds_at_start(s, w->block, w->inner, w->drives, DROPPED);
 }
 
-bool sch_meets_early(sch_state *s, ir_stmt block, ir_stmt at, sch_list inner,
-                     ir_stmt other, ir_region write, ir_region r) {
+bool sch_init_conflicts(sch_state *s, ir_stmt block, ir_stmt at, sch_list inner,
+                        ir_stmt other, ir_region write, ir_region r) {
   const ir_program *p = s->p;
   ir_stmt common = sch_common(p, block, other);
   uint32_t n = 0;
@@ -99,7 +99,7 @@ static bool check_use(const work *w, ir_stmt other) {
       ir_region wr = p->region.v[i], rd = p->region.v[k];
       if (wr.buf == rd.buf &&
           !(other == w->block && sch_same_region(p, wr, rd)) &&
-          sch_meets_early(s, w->block, w->at, w->inner, other, wr, rd))
+          sch_init_conflicts(s, w->block, w->at, w->inner, other, wr, rd))
         return sch_refuse(s, SCH_R_INIT_USED, .s = {w->block, other},
                           .buf = wr.buf);
     }
@@ -157,7 +157,7 @@ static bool init_check(work *w) {
   if (!check_hidden(w) || !check_effects(w) || !init_check_loops(w) ||
       !check_bounds(w) || !check_points(w) ||
       !sch_begins_at_init(s, w->block, within) ||
-      !sch_results_apart(s, w->block, w->at, w->inner))
+      !sch_results_disjoint(s, w->block, w->at, w->inner))
     return false;
   if (w->at == w->block) return check_use(w, w->block);
   other = sch_other_between(p, w->at, w->block);

@@ -24,10 +24,11 @@ bool sch_init_check(sch_state *s, ir_stmt block, ir_stmt at, bool each,
  * check, since when loops further out may have given way to others. */
 ir_stmt sch_init_take(const sch_init *w, ir_stmt *init);
 /* Would an access `r` of `other`, in an earlier iteration of the loops `inner`
- * (from `at` down to the block) or before the block in the same one, meet what
+ * (from `at` down to the block), or before the block in the same one, access
+ * what
  * the block, which writes `write`, writes later?  It would then see what was
  * put there before `at` instead of what was there. */
-bool sch_meets_early(sch_state *s, ir_stmt block, ir_stmt at, sch_list inner,
+bool sch_init_conflicts(sch_state *s, ir_stmt block, ir_stmt at, sch_list inner,
                      ir_stmt other, ir_region write, ir_region r);
 /* What the check can refuse for. */
 #define SCH_INIT_REASONS                                                       \

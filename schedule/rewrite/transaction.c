@@ -50,8 +50,9 @@ static sch_list racing_loops(sch_state *s) {
   return (sch_list){n, v};
 }
 
-/* Where iterations were found to meet; the buffer may go with the change. */
-static const char *meeting_place(const sch_state *s) {
+/* Where iterations were found to conflict; the buffer may go with the change.
+ */
+static const char *collision_point(const sch_state *s) {
   const ir_program *p = s->p;
   ir_buf b = s->refusal.buf;
   if (!b) return "iters that are not spatial";
@@ -62,18 +63,18 @@ static const char *meeting_place(const sch_state *s) {
 }
 
 /* A loop whose iterations may conflict, and where. */
-typedef struct meeting {
+typedef struct collision {
   ir_stmt loop;
   const char *where;
-} meeting;
+} collision;
 
-static uint32_t find_meetings(sch_state *s, meeting **out) {
+static uint32_t find_collisions(sch_state *s, collision **out) {
   sch_list loops = racing_loops(s);
   uint32_t n = 0;
-  *out = arena_array(s->scratch, meeting, loops.n);
+  *out = arena_array(s->scratch, collision, loops.n);
   for (uint32_t i = 0; i < loops.n; i++)
     if (!is_free(s, loops.v[i]))
-      (*out)[n++] = (meeting){loops.v[i], meeting_place(s)};
+      (*out)[n++] = (collision){loops.v[i], collision_point(s)};
   return n;
 }
 
@@ -119,9 +120,9 @@ static bool attempt(sch_state *s, bool (*change)(sch_state *s, void *ud),
                     void *ud, sch_list loops, ir_stmt at, sch_reason why,
                     bool keep) {
   const ir_checkpoint *before = take_checkpoint(s, IR_CHECKPOINT_UNDO);
-  meeting *met = NULL;
+  collision *met = NULL;
   bool ok = transaction_apply(s, change, ud, at);
-  uint32_t n = ok ? find_meetings(s, &met) : 0;
+  uint32_t n = ok ? find_collisions(s, &met) : 0;
   const ir_checkpoint *after =
       n && keep ? take_checkpoint(s, IR_CHECKPOINT_FULL) : NULL;
   if (!ok || n || !keep) ir_checkpoint_restore(before, s->p);

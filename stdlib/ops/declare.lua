@@ -103,7 +103,7 @@ local function list_refusal(o, x)
   for i, v in ipairs(x) do
     if math.type(v) ~= "integer" or v < o.list.least then
       return ("entry %d of '%s' is %s, not an integer from %d on"):format(
-             i, o.name, options.told(v), o.list.least)
+             i, o.name, options.text_of(v), o.list.least)
     end
   end
 end

@@ -154,8 +154,8 @@ declare.operator {
   says = [=[
 Y[i] = sum over p from R[i] to R[i + 1] - 1 of V[p] * X[C[p]]
 V[nnz]: the elements that are not 0, row by row; C: int32[nnz], their columns;
-R: int32[m + 1], where rows begin; X[n] -> Y[m].  R has to ascend from 0 to nnz,
-columns that are outside of X are the nearest inside.]=],
+R: int32[m + 1], where rows begin, ascending from 0 to nnz; X[n] -> Y[m].  Rows
+and columns that lie outside count as the nearest inside.]=],
   options = {
     count("m", "rows"), count("n", "columns"),
     count("nnz", "elements that are not 0"), declare.dtype("number"),
@@ -168,12 +168,16 @@ columns that are outside of X are the nearest inside.]=],
     local R = b:input("R", { o.m + 1 }, "int32")
     local X = b:input("X", { o.n }, o.dtype)
     local Y = b:output("Y", { o.m }, o.dtype)
+    -- Where a row begins; within V, whatever R says.
+    local function begin(i)
+      return ts.clamp(ts.cast(R(i), "int64"), 0, o.nnz)
+    end
     b:loop("i", 0, o.m, function(i)
       b:block("zero", { any("vi", o.m, i) }, function(vi)
         b:store(Y, { vi }, 0)
       end)
-      local from = ts.cast(R(i), "int64")
-      b:loop("p", from, ts.cast(R(i + 1), "int64") - from, function(p)
+      local from, to = begin(i), begin(i + 1)
+      b:loop("p", from, to - from, function(p)
         b:block("add", { any("vi", o.m, i),
                          { "vp", "reduce", extent = o.nnz, bind = p } },
                 { where = ts.all(ts.ge(p, 0), ts.lt(p, o.nnz)) },

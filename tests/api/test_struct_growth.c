@@ -43,7 +43,8 @@ GROWS(tess_progress, text);
 GROWS(tess_tune_options, model);
 GROWS(tess_result_info, quality);
 GROWS(tess_features, value);
-GROWS(tess_record, sample);
+GROWS(tess_record, shapes);
+GROWS(tess_record_filter, policy);
 
 /* ---- objects to ask ----------------------------------------------------- */
 

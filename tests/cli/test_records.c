@@ -278,6 +278,30 @@ static void says(const char *args, const char *text) {
   if (!strstr(c.out, text)) fail_msg("%s: %s", args, c.out);
 }
 
+/* Programs of one name are told apart, and lists say what they leave out. */
+static void lists_of_several_programs(void **state) {
+  (void)state;
+  remove_database();
+  console_write(&c, "e.lua",
+                "local ops = require 'tessera.ops'\n"
+                "return { program = ops.matmul { m = 8, n = 16, k = 16 },\n"
+                "  target = 'llvm', seed = 1, min_time = 0.001,\n"
+                "  threads = 1, kernel_threads = 1 }\n");
+  run("tune d.lua --trials 3 --db a.db");
+  run("tune e.lua --trials 2 --db a.db");
+  says("db a.db", ": A: float32[16, 16], B: float32[16, 16], C: out float32");
+  says("db a.db", ": A: float32[8, 16], B: float32[16, 16], C: out float32");
+  assert_null(strstr(c.out, "lists all"));
+  says("db a.db --limit 1",
+       "\n-- 1 of 5 records; `tessera db a.db --limit 5` lists all\n");
+  says("db a.db --program e.lua --limit 1", "\n-- 1 of 2 records; ");
+  assert_null(strstr(c.out, "float32[16, 16], B"));
+  says("db a.db --workload matmul --target llvm --limit 1", "-- 1 of 5 ");
+  run("db a.db --workload nobody");
+  assert_null(strstr(c.out, "matmul"));
+  says("show a.db:1", "\n-- workload matmul ");
+}
+
 /* Why a record failed, in all its lines; and what its time was made of. */
 static void what_measuring_gave(void **state) {
   (void)state;
@@ -328,6 +352,7 @@ static void cannot_be_opened(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(lists_of_several_programs),
       cmocka_unit_test(samples),
       cmocka_unit_test(another_program),
       cmocka_unit_test(refused_traces),

@@ -4,46 +4,8 @@
 -- still name.
 local ts = require "tessera"
 
--- A product with a function of it, a chain of two functions, a product with
--- something added, and sums over a padded window: blocks "C" and "D" in all.
-local function product()
-  local a, b = ts.placeholder("A", { 64, 16 }), ts.placeholder("B", { 16, 32 })
-  local k = ts.reduce_axis("k", 16)
-  local c = ts.compute("C", { 64, 32 }, function(i, j)
-    return ts.sum(a(i, k) * b(k, j), k)
-  end)
-  local d = ts.compute("D", { 64, 32 }, function(i, j)
-    return ts.max(c(i, j), 0)
-  end)
-  return ts.program("product", { a, b }, { d })
-end
-
-local function chain()
-  local a = ts.placeholder("A", { 64, 32 })
-  local c = ts.compute("C", { 64, 32 }, function(i, j) return a(i, j) + 1 end)
-  local d = ts.compute("D", { 64, 32 }, function(i, j) return c(i, j) * 2 end)
-  return ts.program("chain", { a }, { d })
-end
-
-local function biased()
-  local a, b = ts.placeholder("A", { 64, 16 }), ts.placeholder("b", { 64 })
-  local k = ts.reduce_axis("k", 16)
-  local c = ts.compute("C", { 64 }, function(i) return ts.sum(a(i, k), k) end)
-  local d = ts.compute("D", { 64 }, function(i) return c(i) + b(i) end)
-  return ts.program("biased", { a, b }, { d })
-end
-
-local function window()
-  local a = ts.placeholder("A", { 62 })
-  local r = ts.reduce_axis("r", 3)
-  local c = ts.compute("C", { 66 }, function(i)
-    return ts.select(ts.all(ts.le(2, i), ts.lt(i, 64)), a(i - 2), 0)
-  end)
-  local d = ts.compute("D", { 64 }, function(i) return ts.sum(c(i + r), r) end)
-  return ts.program("window", { a }, { d })
-end
-
-local programs = { product(), chain(), biased(), window() }
+local programs = dofile((arg[0]:gsub("[^/]*$",
+                                     "../support/example_programs.lua")))
 
 -- Runs a piece of Lua with `sch` and `ts` in sight.
 local function run(text, sch)

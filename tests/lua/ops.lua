@@ -74,6 +74,59 @@ for _, row in ipairs(op_rows.rows) do
   if not ok then error(op_rows.told(row) .. ": " .. tostring(program), 0) end
   check(row, program)
 end
+-- PolyBench at its smallest size.
+for _, name in ipairs { "3mm", "lu", "cholesky" } do
+  local program = ops.polybench(name, "MINI")
+  local row
+  for _, r in ipairs(op_rows.rows) do row = r.name == name and r or row end
+  check({ name = name, options = {}, fill = row and row.fill }, program)
+end
+
+-- The suite has its names, indices and shapes.
+local function refused(text, f, ...)
+  local ok, e = pcall(f, ...)
+  assert(not ok and e.code == "INVALID" and e.message:find(text, 1, true),
+         tostring(e))
+end
+for _, name in ipairs(ops.suite_names()) do
+  local n = name:find "WIN" and 1 or 4
+  for i = 1, n do assert(ops.suite(name, i):verify()) end
+  refused(("%s has no workload %d"):format(name, n + 1), ops.suite, name, n + 1)
+end
+assert(ops.suite("GMM", 4):flops() == 2 * 1024 ^ 3)
+assert(ops.suite("T2D", 4):params()[3].shape[2] == 64)
+assert(ops.polybench("3mm", "LARGE"):params()[5].shape[2] == 1100)
+assert(ops.polybench("lu", "EXTRALARGE"):params()[1].shape[1] == 4000)
+refused('there is no workload "GEMM"; there are C1D', ops.suite, "GEMM", 1)
+refused('there is no kernel "2mm"', ops.polybench, "2mm", "MINI")
+refused('there is no size "HUGE"', ops.polybench, "lu", "HUGE")
+
+-- Options that do not fit, each with one line.
+for _, c in ipairs {
+  { "softmax", { shape = { 2 }, axis = 1 },
+    "ops.softmax: 'axis' is 1, and there are 1 dimensions" },
+  { "softmax", { shape = { 2, 0 } },
+    "entry 2 of 'shape' is the number 0, not an integer from 1 on" },
+  { "softmax", { shape = 3 }, "'shape' is the number 3, not a list" },
+  { "reduce", { shape = { 2 }, axes = { 0, -1 } }, "'axes' has -1 twice" },
+  { "reduce", { shape = { 2 }, op = "mean", dtype = "int8" },
+    "mean is of floats, not of int8" },
+  { "transpose", { shape = { 2, 3 }, perm = { 0, 0 } }, "is not an order" },
+  { "reshape", { shape = { 2, 3 }, to = { 4 } }, "6 elements" },
+  { "add", { shape = { 2 }, z_shape = { 3 } }, "extents 2 and 3" },
+  { "conv2d_nhwc", { n = 1, h = 4, w = 4, ci = 1, co = 1, k = { 3 } },
+    "'k' has 1 entries, and there are 2 dimensions" },
+  { "matmul", { m = 1, n = 1, k = 1, act = "elu" }, '\'act\' is "elu"' },
+  { "matmul", { m = 1, n = 1, k = 1, dtype = "int8", act = "gelu" },
+    "gelu is of floats, not of int8" },
+  { "fft", { n = 6 }, "'n' is 6, not a power of two" },
+  { "slice", { shape = { 4 }, begin = { 3 }, stop = { 2 } }, "nothing of" },
+  { "attention", { b = 1, h = 1, m = 3, n = 2, d = 1, causal = true },
+    "of 3 causal queries" },
+} do
+  refused(c[3], ops[c[1]], c[2])
+end
+
 for _, row in ipairs(declare.list) do
   assert(seen[row.name], row.name .. " is not tested")
 end

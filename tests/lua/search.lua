@@ -188,7 +188,27 @@ do
   for _, s in ipairs(r.samples) do assert(s > 0 and s < 10) end
   local t = db:trace(r.id)
   assert(ts.equivalent(t:replay(), p))       -- it is bound to its program
-  assert(#db:records(2) == 2)
+  assert(#db:records(2) == 2 and db:records(2).total == #rows)
+  -- Another program of that name, in the same file.
+  local q = ts.program("matmul_bias_relu", {}, {
+    ts.compute("T", { 4 }, function(i) return ts.cast(i, "float32") end) })
+  ts.tune(q, { database = path, trials = 1, min_time = 0.001 })
+  local one = db:records { program = q }
+  assert(one.total == 1 and one[1].hash == q:hash() and
+         one[1].workload == r.workload and r.hash == p:hash())
+  assert(one[1].shapes == "T: out float32[4]", one[1].shapes)
+  assert(db:records { program = p, checked = true, limit = 1 }[1].id == r.id)
+  assert(db:records { workload = r.workload, target = r.target }.total ==
+         #rows + 1)
+  assert(db:records { policy = "none" }.total == 0)
+  local best, trace = db:best(p, r.target)
+  assert(best.id == r.id and trace == t)
+  assert(ts.equivalent(select(2, db:best(q)):replay(q), q))
+  local none, why = db:best(p, "llvm -num-cores=77")
+  assert(none == nil and why:find("-num-cores=77", 1, true) and
+         why:find(p:hash(), 1, true))
+  fails("INVALID", "unknown option 'programm'", db.records, db,
+        { programm = p })
   fails(nil, "no record", db.trace, db, 1000000)
   db:close()
 

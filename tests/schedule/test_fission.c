@@ -253,7 +253,7 @@ static void test_trailing_loops(void **state) {
     DO(&f.t, parallel, AT(loop, f.scale_i));
     REFUSED(&f.t, ITER_NOT_SPATIAL, parallel, AT(loop, f.k));
     REFUSED(&f.t, FISSION_DEPENDS, fission, AT(loop, f.k));
-    assert_int_equal(f.t.s.refusal.clash.n[0], cholesky ? 3 : 3);
+    assert_int_equal(f.t.s.refusal.conflict.n[0], cholesky ? 3 : 3);
     DO(&f.t, parallel, AT(loop, f.j));
     assert_true(scheduled_same(&f.t));
     scheduled_end(&f.t);

@@ -161,7 +161,7 @@ static bool may(const run *all, uint32_t n, const uint32_t *next) {
 /* ---- comparing ---------------------------------------------------------- */
 
 static const run *named(const world *w, const run *all, uint32_t n, int side) {
-  const sch_clash *c = &w->t.s.refusal.clash;
+  const sch_conflict *c = &w->t.s.refusal.conflict;
   for (uint32_t i = 0; i < n; i++) {
     bool is = c->n[side] > 0;
     for (uint32_t d = 0; d < c->n[side]; d++)

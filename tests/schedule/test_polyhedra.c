@@ -293,16 +293,16 @@ typedef struct tally {
   uint32_t legal, illegal, clashes;
 } tally;
 
-static int64_t value_in(const sch_clash *c, int k, ir_var v) {
+static int64_t value_in(const sch_conflict *c, int k, ir_var v) {
   for (uint32_t i = 0; i < c->n[k]; i++)
     if (c->var[k][i] == v) return c->at[k][i];
-  fail_msg("a loop is missing in a clash");
+  fail_msg("a loop is missing in a conflict");
   return 0;
 }
 
 /* The two iterations that a refusal names do meet. */
 static void check_clash(const world *w, const tracer *x) {
-  const sch_clash *c = &w->t.s.refusal.clash;
+  const sch_conflict *c = &w->t.s.refusal.conflict;
   for (uint32_t i = 0; i < x->n; i++)
     for (uint32_t j = 0; j < x->n; j++) {
       bool same = meet(&x->run[i], &x->run[j]);
@@ -327,7 +327,7 @@ static void expect(world *w, const tracer *x, tally *n, bool legal, bool ok,
   }
   n->legal += legal;
   n->illegal += !legal;
-  if (!ok && w->t.s.refusal.clash.n[0]) {
+  if (!ok && w->t.s.refusal.conflict.n[0]) {
     n->clashes++;
     check_clash(w, x);
   }

@@ -302,6 +302,94 @@ static void test_messages_and_samples(void **state) {
   tess_database_free(d);
 }
 
+static uint64_t count_rows(database *d, const tess_record_filter *filter) {
+  uint64_t n, walked = 0;
+  tess_record row = TESS_INIT(tess_record);
+  assert_int_equal(tess_database_filter(d, filter), TESS_OK);
+  assert_int_equal(tess_database_count(d, &n), TESS_OK);
+  while (tess_database_row(d, walked, &row) == TESS_OK) walked++;
+  assert_int_equal(n, walked);
+  return n;
+}
+
+/* Two workloads of one name and two targets; record 5 has no possible time, and
+ * 6 was not compared. */
+static void store_several(database *d) {
+  database_record r = {.message = "", .seconds = 2, .trace = no_instructions};
+  database_key k = {.workload = 1, .target = "a", .policy = "p"};
+  assert_int_equal(database_put(d, &k, 1, &r, 0, 1), TESS_OK);
+  r.status = TESS_TIMEOUT;
+  assert_int_equal(database_put(d, &k, 1, &r, 0, 2), TESS_OK);
+  k.workload = 2, r.status = TESS_OK;
+  assert_int_equal(database_put(d, &k, 1, &r, 0, 1), TESS_OK);
+  k.target = "b", k.policy = "q";
+  assert_int_equal(database_put(d, &k, 1, &r, 0, 1), TESS_OK);
+  r.seconds = 1e-30;
+  assert_int_equal(database_put(d, &k, 1, &r, 0, 2), TESS_OK);
+  r.seconds = 1;
+  assert_int_equal(database_put(d, &k, 1, &r, 0, 3), TESS_OK);
+  run_sql("INSERT INTO workload VALUES (1, 'p', x''), (2, 'p', x'')");
+  run_sql("UPDATE record SET checked = 1 WHERE id IN (1, 3, 4)");
+}
+
+static void test_filters(void **state) {
+  (void)state;
+  database *d;
+  tess_record row = TESS_INIT(tess_record);
+  tess_record_filter filter = TESS_INIT(tess_record_filter);
+  assert_int_equal(database_open(f.c, f.path, &d), TESS_OK);
+  store_several(d);
+  assert_int_equal(count_rows(d, NULL), 5);
+  assert_int_equal(count_rows(d, &filter), 5);
+  filter.checked = 1;
+  assert_int_equal(count_rows(d, &filter), 3);
+  filter.target = "b";
+  assert_int_equal(count_rows(d, &filter), 1);
+  assert_int_equal(tess_database_row(d, 0, &row), TESS_OK);
+  assert_int_equal(row.id, 4);
+  assert_int_equal(row.workload, 2);
+  assert_string_equal(row.shapes, "");
+  filter.checked = 0;
+  assert_int_equal(count_rows(d, &filter), 2);
+  filter.policy = "p";
+  assert_int_equal(count_rows(d, &filter), 0);
+  assert_int_equal(tess_database_row(d, 0, &row), TESS_NOT_FOUND);
+  assert_non_null(strstr(tess_error(f.c)->message, "that the filter lets by"));
+  filter = (tess_record_filter)TESS_INIT(tess_record_filter);
+  filter.workload_name = "p";
+  assert_int_equal(count_rows(d, &filter), 5);
+  filter.workload_name = "q";
+  assert_int_equal(count_rows(d, &filter), 0);
+  filter.struct_size = 3;
+  assert_int_equal(tess_database_filter(d, &filter), TESS_INVALID);
+  assert_int_equal(count_rows(d, NULL), 5);
+  tess_database_free(d);
+}
+
+/* A file of an engine that had no column `checked`, also where it may not be
+ * written: those that were better than all before had been compared. */
+static void test_of_earlier_engine(void **state) {
+  (void)state;
+  database *d;
+  tess_record_filter filter = {.struct_size = sizeof filter, .checked = 1};
+  assert_int_equal(database_open(f.c, f.path, &d), TESS_OK);
+  store_several(d);
+  tess_database_free(d);
+  run_sql("ALTER TABLE record DROP COLUMN checked;"
+          "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE");
+  assert_int_equal(chmod(f.path, 0444), 0);
+  if (open_unprivileged(f.path, &d)) fail_msg("%s", tess_error(f.c)->message);
+  assert_int_equal(count_rows(d, &filter), 3);
+  assert_int_equal(count_rows(d, NULL), 5);
+  tess_database_free(d);
+  assert_int_equal(chmod(f.path, 0644), 0);
+  for (int again = 0; again < 2; again++) {
+    assert_int_equal(database_open(f.c, f.path, &d), TESS_OK);
+    assert_int_equal(count_rows(d, &filter), 3);
+    tess_database_free(d);
+  }
+}
+
 /* What failed has no time. */
 static void test_time_of_failures(void **state) {
   (void)state;
@@ -378,6 +466,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_of_another_program, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_of_another_version, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_filters, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_of_earlier_engine, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_no_database, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_made_at_once, set_up, tear_down),

@@ -64,7 +64,7 @@ bool vm_tvm_expand_map(const vm_trace *t, vm_value v, strbuf *out,
 bool vm_tvm_read_map(const json_t *graph, strbuf *out, vm_value *number,
                      tvm_given *given, err_state *err);
 /* Converts a map (a text), or where `map` is NULL the map of nin indices to a
- * number, to a node graph; false: too large, or a name clash with the map's
+ * number, to a node graph; false: too large, or a name conflict with the map's
  * indices. */
 bool vm_tvm_write_map(mem_heap *heap, const char *map, uint32_t nin,
                       vm_value number, const tvm_given *given, strbuf *out);

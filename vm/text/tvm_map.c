@@ -407,8 +407,8 @@ static tess_status work(void *ud) {
   return TESS_OK;
 }
 
-/* Frees its work in any case.  false: a name clash with the map's own, or too
- * large. */
+/* Frees its work in any case.  false: a name conflict with the map's own, or
+ * too large. */
 static bool write_graph_of(scribe *s, mem_heap *heap) {
   s->nodes = s->first = 1;
   arena_init(&s->scratch, heap);

@@ -1,0 +1,100 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Binds the spatial loops of blocks that are not bound yet to blocks of
+-- threads and threads (MetaSchedule's AutoBind, for GPUs).  They are fused,
+-- and cut in two where `max_threadblocks` blocks suffice, how long a piece
+-- is being sampled; else in three, of which the first is a loop in each
+-- thread.
+--
+-- `thread_extents`: how many threads a block may have, one of which is
+-- sampled.  `max_threads`: the most that it has.
+local ts = require "tessera"
+local options = require "tessera.options"
+
+-- The loops around the block, and whether they are bound to blocks of threads
+-- and to threads.
+local function bindings(sch, block)
+  local loops, bound = { sch:get_loops(block) }, {}
+  for _, loop in ipairs(loops) do
+    local thread = sch:loop_info(loop).thread or ""
+    bound[thread:match "^%a+" or ""] = true
+  end
+  return loops, bound
+end
+
+-- The outermost loops that spatial iters alone drive, down to the first that
+-- is bound.
+local function outer_spatial(sch, loops)
+  local n = 0
+  for _, loop in ipairs(loops) do
+    local info = sch:loop_info(loop)
+    if info.kind ~= "serial" or info.iter_type ~= "spatial" then break end
+    n = n + 1
+  end
+  return { table.unpack(loops, 1, n) }
+end
+
+-- As many of the loops as can be, as one; without any, one of one iteration.
+local function fused(sch, block, outer)
+  while #outer > 1 and not sch:can("fuse", table.unpack(outer)) do
+    table.remove(outer)
+  end
+  if #outer > 1 then return sch:fuse(table.unpack(outer)) end
+  if outer[1] then return outer[1] end
+  return sch:add_unit_loop((sch:get_loops(block)) or block)
+end
+
+-- How many threads share a loop of this extent.
+local function threads_of(sch, extent, p)
+  local most, list, even = math.min(extent, p.max_threads), {}, {}
+  for _, n in ipairs(p.thread_extents) do
+    if n <= most then list[#list + 1] = n end
+  end
+  if #list < 2 then return list[1] or most end
+  for i = 1, #list do even[i] = 1 / #list end
+  return sch:sample_categorical(list, even)
+end
+
+local function bind(sch, loop, p)
+  local extent = sch:extent(loop) or math.huge
+  if extent <= p.max_threadblocks * p.max_threads then
+    local blocks, threads = sch:split(loop, { ts.auto,
+                                              threads_of(sch, extent, p) })
+    sch:bind(blocks, "blockIdx.x")
+    sch:bind(threads, "threadIdx.x")
+    return
+  end
+  local rest, blocks, threads = sch:split(loop, {
+    ts.auto, p.max_threadblocks, p.max_threads })
+  sch:reorder(blocks, threads, rest)
+  sch:bind(blocks, "blockIdx.x")
+  sch:bind(threads, "threadIdx.x")
+end
+
+return ts.module {
+  name = "auto_bind",
+  defaults = { max_threadblocks = 256, max_threads = 1024,
+               thread_extents = { 32, 64, 128, 256, 512, 1024 } },
+  check = function(p)
+    return options.not_positive("max_threadblocks", p.max_threadblocks) or
+           options.not_positive("max_threads", p.max_threads) or
+           options.not_extents("thread_extents", p.thread_extents)
+  end,
+  apply = function(sch, block, p)
+    if #{ sch:get_child_blocks(block) } > 0 then
+      return nil, "it holds other blocks"
+    end
+    if sch:annotation(block, "tiling_structure") then
+      return nil, "it is tiled"
+    end
+    local loops, bound = bindings(sch, block)
+    if bound.blockIdx and bound.threadIdx then
+      return nil, "it is bound"
+    elseif bound.blockIdx then
+      return nil, "it is bound to blocks of threads, but to no threads"
+    end
+    local loop = fused(sch, block, outer_spatial(sch, loops))
+    if bound.threadIdx then sch:bind(loop, "blockIdx.x")
+    else bind(sch, loop, p) end
+    return sch
+  end,
+}

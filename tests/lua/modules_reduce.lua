@@ -1,0 +1,197 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The modules for reductions with few spatial iterations, for constants, for
+-- rules of blocks' own, and for threads: what they make computes the same.
+local ts = require "tessera"
+local ops = require "tessera.ops"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+local searching = dofile((arg[0]:gsub("[^/]*$", "../support/searching.lua")))
+local steps, fails = searching.steps, checks.fails
+
+local function use(name, params) return require("modules." .. name)(params) end
+
+-- The sketches of modules, each drawn a few times, compute the program; what
+-- is drawn may be refused, but not all of it.
+local function sketches(p, modules)
+  local list = ts.space.sketches(modules, p, "llvm -num-cores=4")
+  for _, t in ipairs(list) do
+    local drawn = 0
+    for seed = 1, 2 do
+      local ok, s = pcall(t.replay, t, p, { resample = true, seed = seed })
+      if ok then checks.same(s, p) else assert(s.code == "REFUSED", s) end
+      drawn = drawn + (ok and 1 or 0)
+    end
+    assert(drawn > 0, t)
+  end
+  return list
+end
+
+local function why(p, modules)
+  return ts.space.explain(modules, p, "llvm -num-cores=4")
+end
+
+local function row_sums(rows, n, after)
+  local A = ts.placeholder("A", { rows, n })
+  local k = ts.reduce_axis("k", n)
+  local S = ts.compute("S", { rows }, function(i) return ts.sum(A(i, k), k) end)
+  local out = S
+  if after then
+    out = ts.compute("root_of", { rows }, function(i)
+      return ts.sqrt(ts.abs(S(i)))
+    end)
+  end
+  return ts.program("row_sums", { A }, { out })
+end
+
+local function softmax(rows, n)
+  local A = ts.placeholder("A", { rows, n })
+  local k, k2 = ts.reduce_axis("k", n), ts.reduce_axis("k2", n)
+  local m = ts.compute("most", { rows }, function(i)
+    return ts.reduce_max(A(i, k), k)
+  end)
+  local e = ts.compute("e", { rows, n }, function(i, j)
+    return ts.exp(A(i, j) - m(i))
+  end)
+  local s = ts.compute("total", { rows }, function(i)
+    return ts.sum(e(i, k2), k2)
+  end)
+  local y = ts.compute("norm", { rows, n }, function(i, j)
+    return e(i, j) / s(i)
+  end)
+  return ts.program("softmax", { A }, { y })
+end
+
+-- What is asked: the bounds of needs_rfactor, and footprints.
+do
+  local function needs(p, ...)
+    local sch = ts.schedule(p)
+    return sch:needs_rfactor(sch:get_block("C"), ...)
+  end
+  local few = ops.matmul { m = 4, n = 4, k = 256 }
+  assert(needs(few, 16) and not needs(few, 15))
+  assert(not needs(ops.matmul { m = 16, n = 16, k = 256 }, 1 << 20))
+  local sch = ts.schedule(row_sums(8, 32, true))
+  local S = sch:get_block("S")
+  assert(sch:needs_rfactor(S, 0) and sch:needs_rfactor(S, 0, 31))
+  assert(not sch:needs_rfactor(S, 0, 32))
+  assert(not sch:needs_rfactor(sch:get_block("root_of"), 1 << 20))
+  assert(not sch:needs_rfactor(sch:get_block("root"), 1 << 20))
+  local i, k = sch:get_loops(S)
+  assert(sch:footprint(S, "read", 0) == 256)
+  assert(sch:footprint(S, "read", 0, i) == 32)
+  assert(sch:footprint(S, "read", 0, k) == 1)
+  assert(sch:footprint(S, "write", 0, i) == 1)
+  fails(nil, "no number 3", sch.footprint, sch, S, "read", 3)
+  local other = sch:get_loops(sch:get_block("root_of"))
+  fails("INVALID", "is not in that loop", sch.footprint, sch, S, "read", 0,
+        other)
+  -- What a loop's factor was.
+  local v = sch:sample_categorical({ 2, 4 }, { 0.5, 0.5 })
+  local outer, inner = sch:split(k, { ts.auto, v })
+  assert(sch:factor(inner) == v and not sch:factor(outer) and
+         not sch:factor(i))
+  -- Asking leaves no trace.
+  local before = sch:program():hash()
+  sch:footprint(S, "read", 0, outer)
+  assert(sch:program():hash() == before)
+end
+
+-- add_rfactor: both parts, and the program as it was.
+do
+  local p = row_sums(4, 24)
+  local list = sketches(p, { use "add_rfactor" })
+  assert(#list == 3, #list)
+  assert(steps(list[1], "rfactor") == 1 and steps(list[2], "rfactor") == 1)
+  assert(#list[3] == 0)
+  assert(#sketches(ops.matmul { m = 2, n = 3, k = 64 },
+                   { use "add_rfactor" }) == 3)
+  assert(why(ops.matmul { m = 64, n = 64, k = 64 }, { use "add_rfactor" })
+         :find("C: not applicable: it is no reduction, or has", 1, true))
+  fails("INVALID", "'max_jobs_per_core' is '0': it is an integer from 1 on",
+        require "modules.add_rfactor", { max_jobs_per_core = 0 })
+end
+
+-- random_compute_location: the partial results follow.
+do
+  local p = row_sums(4, 24, true)
+  local list = sketches(p, { use "add_rfactor", use "random_compute_location" })
+  assert(#list == 3, #list)
+  assert(steps(list[1], "sample_compute_location") >= 2)
+  assert(steps(list[3], "sample_compute_location") == 1)
+  local text = why(p, { use "random_compute_location" })
+  assert(text:find("root_of: not applicable: nothing reads it", 1, true), text)
+  -- Places that are not open, before modules that look at loops.
+  local fixed = use("random_compute_location", { open = false })
+  list = sketches(p, { use "add_rfactor", fixed })
+  assert(#list == 2 * 2 * 2 + 2, #list)
+  sketches(softmax(2, 12), { use "add_rfactor", fixed,
+                             use "parallel_vectorize_unroll" })
+end
+
+-- inline_constant_scalars
+do
+  local A = ts.placeholder("A", { 8 })
+  local c = ts.compute("c", {}, function() return ts.const(3, "float32") end)
+  local B = ts.compute("B", { 8 }, function(i) return A(i) * c() end)
+  local p = ts.program("scaled", { A }, { B })
+  local list = sketches(p, { use "inline_constant_scalars" })
+  assert(#list == 1 and steps(list[1], "compute_inline") == 1)
+  assert(why(p, { use "inline_constant_scalars" })
+         :find("B: not applicable: it is not the value", 1, true))
+end
+
+-- apply_custom_rule: others are kept away from the block, unless there is no
+-- such rule.
+do
+  local sch = ts.schedule(ops.matmul { m = 8, n = 8, k = 8, relu = true })
+  sch:annotate(sch:get_block("C"), "schedule_rule", "mine")
+  local p = sch:program()
+  local seen
+  local rules = { mine = function(s, block)
+    seen = s:block_info(block).name
+    s:parallel((s:get_loops(block)))
+    return s
+  end }
+  local tiling = use "multi_level_tiling"
+  local list = sketches(p, { use("apply_custom_rule", { rules = rules }),
+                             tiling })
+  assert(#list == 1 and seen == "C" and steps(list[1], "parallel") == 1)
+  local text = why(p, { use "apply_custom_rule", tiling })
+  assert(text:find("there is no rule 'mine', other modules schedule it", 1,
+                   true), text)
+  assert(text:find("multi_level_tiling at C: applied", 1, true), text)
+  text = why(p, { tiling })
+  assert(text:find("C: not applicable: a rule of its own", 1, true), text)
+  fails("INVALID", "rules are functions with names",
+        require "modules.apply_custom_rule", { rules = { mine = 1 } })
+end
+
+-- Threads: cross_thread_reduction and auto_bind.
+do
+  local modules = { use "cross_thread_reduction", use "auto_bind" }
+  local p = row_sums(4, 24)
+  local list = sketches(p, modules)
+  assert(#list == 2 and steps(list[1], "bind") == 2, #list)
+  p = row_sums(4, 24, true)
+  list = sketches(p, modules)
+  assert(#list == 2, #list)
+  assert(list[1]:lua():find('set_scope', 1, true), list[1])
+  list = sketches(softmax(2, 16), modules)
+  assert(#list >= 2, #list)
+  -- More than there are threads at once.
+  local A = ts.placeholder("A", { 20, 20 })
+  local B = ts.compute("B", { 20, 20 }, function(i, j) return A(j, i) + 1 end)
+  p = ts.program("transposed", { A }, { B })
+  list = sketches(p, { use("auto_bind", { max_threadblocks = 2,
+                                          max_threads = 32 }) })
+  assert(#list == 1 and steps(list[1], "bind") == 2)
+  assert(why(p, { use "auto_bind", use "auto_bind" })
+         :find("auto_bind at B: not applicable: it is bound", 1, true))
+  -- One element.
+  local x = ts.placeholder("x", { 4 })
+  local k = ts.reduce_axis("k", 4)
+  p = ts.program("one", { x }, { ts.compute("one", {}, function()
+    return ts.sum(x(k), k)
+  end) })
+  sketches(p, { use "auto_bind" })
+  sketches(p, modules)
+end
