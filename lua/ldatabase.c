@@ -64,7 +64,7 @@ static void push_record(lua_State *L, const tess_record *r) {
   lua_setfield(L, -2, "damaged");
 }
 
-/* ---- which records ------------------------------------------------------- */
+/* ---- which records ------------------------------------------------------ */
 
 /* The field k of the table at t, at the top of the stack; 0: it is absent, and
  * nothing is pushed. */

@@ -217,7 +217,9 @@ local function declare(core, buffer, name, options)
   end
   for _, option in ipairs { "sorted", "unique" } do
     local v = options[option]
-    if v ~= nil and type(v) ~= "boolean" then refuse(option .. " is true or false") end
+    if v ~= nil and type(v) ~= "boolean" then
+      refuse(option .. " is true or false")
+    end
   end
   if not range and not options.sorted and not options.unique then return end
   core.holds(buffer, range and range[1], range and range[2], options.sorted,

@@ -60,7 +60,7 @@ static arith_range range_union(arith_range a, arith_range b) {
   return a;
 }
 
-/* ---- values -------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------- */
 
 static arith_range range_of(ranging *u, ir_expr e);
 
@@ -176,7 +176,7 @@ static arith_range range_of(ranging *u, ir_expr e) {
   return r;
 }
 
-/* ---- uses ---------------------------------------------------------------- */
+/* ---- uses --------------------------------------------------------------- */
 
 static void add_use(ranging *u, ir_expr e, int64_t lo, int64_t count,
                     bool trips) {
@@ -272,7 +272,7 @@ static void find_stores(ranging *u, ir_stmt root) {
   }
 }
 
-/* ---- inputs -------------------------------------------------------------- */
+/* ---- inputs ------------------------------------------------------------- */
 
 static arith_range range_contents(const ir_const *c, tess_dtype t) {
   size_t each = ir_dtype_bytes(t);
@@ -305,7 +305,7 @@ static void start_inputs(ranging *u) {
   }
 }
 
-/* ---- the search ---------------------------------------------------------- */
+/* ---- the search --------------------------------------------------------- */
 
 static bool use_ok(ranging *u, const index_use *x) {
   arith_range r = range_of(u, x->e);

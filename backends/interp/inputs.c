@@ -202,7 +202,7 @@ static void draw_elements(const interp_inputs *from, rng *r, tess_dtype t,
                         : draw_any(r, t, i, from);
 }
 
-/* ---- declared contents --------------------------------------------------- */
+/* ---- declared contents -------------------------------------------------- */
 
 static int compare_ints(const void *a, const void *b) {
   const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;

@@ -72,6 +72,7 @@ static void clip_to_condition(ir_program *p, const ir_view *v, ir_expr cond,
   ir_expr last = ir_add(p, n.b, rest);
   if (n.op == IR_LT) last = ir_sub(p, last, ir_index(p, 1));
   if (!uses_inner(p, v, n.a) || uses_inner(p, v, last)) return;
+  if (ir_at(p, rest)->op == IR_INT) return; /* it is the domain's end */
   if (ir_at(p, last)->lo >= most || arith_prove_le(p, *max, last)) return;
   *max = ir_binary(p, IR_MIN, *max, last);
 }

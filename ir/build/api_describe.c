@@ -166,7 +166,8 @@ tess_status tess_buffer_holds(tess_builder *b, tess_buffer buf,
   tess_status s = ctx_take(b->c, tess_contents, contents, &c);
   if (s != TESS_OK) return s;
   if (c.offsets && (!c.has_range || c.least))
-    return ctx_fail(b->c, TESS_INVALID, "offsets need a range that begins at 0");
+    return ctx_fail(b->c, TESS_INVALID,
+                    "offsets need a range that begins at 0");
   uint32_t holds = (c.has_range ? IR_HOLDS_RANGE : 0) |
                    (c.sorted || c.offsets ? IR_HOLDS_SORTED : 0) |
                    (c.unique ? IR_HOLDS_UNIQUE : 0) |

@@ -66,7 +66,7 @@ void fill_elements(void *data, tess_dtype t, uint64_t n, fill_how how,
   }
 }
 
-/* ---- declared contents --------------------------------------------------- */
+/* ---- declared contents -------------------------------------------------- */
 
 /* The start of stratum i of n of `all` values. */
 static uint64_t stratum(uint64_t all, uint64_t n, uint64_t i) {
