@@ -50,7 +50,7 @@ tess_status backend_find_source(const backend *b, const char *name,
   char known[BACKEND_NFORMS * 16] = "";
   size_t at = 0;
   for (uint32_t f = 0; f < BACKEND_NFORMS; f++) {
-    if (f == BACKEND_CODE || !has_form(b, f)) continue;
+    if (f == BACKEND_CODE || f == BACKEND_OBJECT || !has_form(b, f)) continue;
     *out = (backend_form)f;
     if (!strcmp(form_names[f], name)) return TESS_OK;
     at += (size_t)snprintf(known + at, sizeof known - at, "%s\"%s\"",

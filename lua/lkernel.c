@@ -117,6 +117,15 @@ static int kernel_source(lua_State *L) {
   return 1;
 }
 
+/* kernel:save(path [, header]) */
+static int kernel_save(lua_State *L) {
+  const char *header =
+      lua_isnoneornil(L, 3) ? NULL : lt_string(L, 3, "the path of a header");
+  lt_check(L, tess_kernel_save(lt_get(L, 1, LT_KERNEL),
+                               lt_string(L, 2, "a path"), header));
+  return 0;
+}
+
 static int kernel_tostring(lua_State *L) {
   lua_pushfstring(L, "kernel %s", tess_kernel_name(lt_get(L, 1, LT_KERNEL)));
   return 1;
@@ -178,8 +187,10 @@ void lt_open_kernel(lua_State *L) {
       {"get", target_get}, {"has", target_has}, {NULL, NULL}};
   static const luaL_Reg kernel_meta[] = {
       {"__call", kernel_call}, {"__tostring", kernel_tostring}, {NULL, NULL}};
-  static const luaL_Reg kernel_methods[] = {
-      {"time", kernel_time}, {"source", kernel_source}, {NULL, NULL}};
+  static const luaL_Reg kernel_methods[] = {{"time", kernel_time},
+                                            {"source", kernel_source},
+                                            {"save", kernel_save},
+                                            {NULL, NULL}};
   static const luaL_Reg functions[] = {
       {"target", new_target},           {"build", lkernel_build},
       {"interpret", lkernel_interpret}, {"equivalent", equivalent},

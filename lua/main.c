@@ -29,6 +29,9 @@ static const char usage[] =
     "       tessera lower FILE [--after PASS] [--print-after-all] "
     "[--target T]\n"
     "               [--program FILE.lua]\n"
+    "       tessera build FILE -o NAME.so [--header FILE.h] [--db F] "
+    "[--target T]\n"
+    "               [--program FILE.lua]\n"
     "       tessera doc [NAME]\n"
     "--verbose with any of them: errors with the program and the place "
     "marked;\n"
@@ -224,8 +227,8 @@ static int run_command(lua_State *L, int argc, char **argv, int i) {
 }
 
 static int is_command(const char *word) {
-  static const char *const words[] = {"tune", "step",  "show",
-                                      "db",   "lower", "doc"};
+  static const char *const words[] = {"tune",  "step",  "show", "db",
+                                      "lower", "build", "doc"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (!strcmp(words[i], word)) return 1;
   return 0;

@@ -64,6 +64,10 @@ local function parse(args, known)
     local a = args[i]
     local name, value = a:match("^%-%-([^=]+)=(.*)$")
     name = name or a:match("^%-%-(.+)$")
+    local dashes = "--"
+    if not name and a:find("^%-%a$") and known[a:sub(2)] then
+      name, dashes = a:sub(2), "-"
+    end
     if not name then
       if a:sub(1, 1) == "-" and #a > 1 then usage("unknown option %s", a) end
       rest[#rest + 1] = a
@@ -75,7 +79,7 @@ local function parse(args, known)
       else
         if not value then
           i = i + 1
-          value = args[i] or usage("option --%s needs a value", name)
+          value = args[i] or usage("option %s%s needs a value", dashes, name)
         end
         options[name] = value_of(name, kind, value)
       end
@@ -503,7 +507,9 @@ local function show_file(name, o)
     error(name .. ": neither a trace, a saved program, a database nor a " ..
           "script", 0)
   end
-  return run_description(name).program
+  local d = run_description(name)
+  o.described = d.target
+  return d.program
 end
 
 function command.show(args, host)
@@ -591,6 +597,46 @@ function command.lower(args)
   else
     print(ts.lower(program, { after = passes[last].name, target = o.target }))
   end
+  return 0
+end
+
+-- ---- build -----------------------------------------------------------------
+
+-- The fastest schedule of a program for a target that a database has.
+local function best_schedule(path, program, target)
+  if not is_database(path) then error(path .. ": not a database", 0) end
+  local record, trace = ts.database(path):best(program, target)
+  if not record then error(path .. ": " .. tostring(trace), 0) end
+  return trace:replay(program), record
+end
+
+function command.build(args)
+  local o, rest = parse(args, { o = "string", header = "string",
+                                db = "string", target = "string",
+                                program = "string" })
+  if #rest ~= 1 then
+    usage("build takes one FILE.lua, trace, saved program or DB:RECORD")
+  end
+  if not o.o then usage("build needs -o NAME.so or -o NAME.o") end
+  if not o.o:find "%.s?o$" then
+    usage("option -o: '%s' is neither NAME.so nor NAME.o", o.o)
+  end
+  local ok, target = pcall(ts.target, o.target or "llvm")
+  if not ok then usage("option --target: %s", target.message) end
+  local found, record = load_lowered(rest[1], o), nil
+  if not o.target and o.described then target = ts.target(o.described) end
+  if o.db then
+    if options.is(found, "schedule") then
+      usage("option --db: %s is scheduled already", rest[1])
+    end
+    found, record = best_schedule(o.db, found, target)
+  end
+  ts.build(found, target):save(o.o, o.header)
+  print(("%s: %s"):format(o.o, record and
+        ("record %d of %s, %.4g ms"):format(record.id, o.db,
+                                            record.seconds * 1e3) or
+        options.is(found, "schedule") and "as it is scheduled" or
+        "without a schedule; --db takes the best one of a database"))
   return 0
 end
 

@@ -260,6 +260,9 @@ local rows = {
     "Run it some times: median, min, mean, stddev in seconds.", "tutorial" },
   { "kernel:source([kind])", "string", "The code that was made.",
     "describing" },
+  { "kernel:save(path [, header])", "",
+    "Save it as an object, NAME.o, or by the system's `cc` as a shared " ..
+    "library, NAME.so, with a C header.", "embedding" },
   { "kernel:close()", "", "Free it before the collector does.", "tutorial" },
   { "ts.interpret(program, tensors)", "",
     "Run a program or schedule slowly and exactly.", "tutorial" },

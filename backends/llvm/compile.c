@@ -99,6 +99,7 @@ static tess_status run_stages(compile *c) {
   tess_status s = mem_protect(c->m.p->heap, emit_all, c);
   double t1 = seconds();
   c->times.emit = t1 - t0;
+  if (!s && c->form == BACKEND_OBJECT) s = llvm_deploy(&c->m);
   if (!s) s = verify_module(c);
   double t2 = seconds();
   c->times.verify = t2 - t1;

@@ -178,5 +178,8 @@ void emit_open(emit *m, LLVMContextRef ctx, const char *triple,
 /* Emits it; unwinds when memory runs out. */
 void emit_kernel(emit *m);
 void emit_close(emit *m);
+/* After emit_kernel: makes the module one that is linked without Tessera
+ * (deploy.c). */
+tess_status llvm_deploy(emit *m);
 
 #endif

@@ -138,7 +138,8 @@ static void llvm_on_fatal(void (*fn)(const char *message)) {
 
 const backend llvm_backend = {
     .name = "llvm",
-    .forms = 1u << BACKEND_CODE | 1u << BACKEND_IR | 1u << BACKEND_ASM,
+    .forms = 1u << BACKEND_CODE | 1u << BACKEND_OBJECT | 1u << BACKEND_IR |
+             1u << BACKEND_ASM,
     .complete = llvm_complete_target,
     .runs_here = llvm_runs_here,
     .compile = llvm_compile_entry,

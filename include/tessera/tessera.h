@@ -807,9 +807,22 @@ TESS_API tess_status tess_kernel_time(tess_kernel *k, uint32_t n,
  * lists those that it has. */
 TESS_API tess_status tess_kernel_source(tess_kernel *k, const char *what,
                                         TESS_GIVE char **out);
+/* Saves the kernel as a file that needs neither Tessera nor LLVM: path ends
+ * with .o, an object, or .so, a shared library, which the system's `cc` links;
+ * and a C header, at `header` or, where that is NULL, beside it with the same
+ * name.  They have the program's name as a C function of its tensors' data, and
+ * NAME_kernel, which also takes a runtime of the host's.  Of a layout-free
+ * parameter they take the layout that was described, and convert it in each
+ * call.  INVALID for another ending; UNSUPPORTED for a .so without `cc` or in a
+ * context with in_process; BUILD_ERROR with what `cc` said; IO; as tess_build
+ * where compiling fails. */
+TESS_API tess_status tess_kernel_save(tess_kernel *k, const char *path,
+                                      const char *header);
 /* The raw function, for hosts: int32 (*)(void **args, const int64_t *sizes,
  * const tess_runtime *rt); lives as long as the kernel.  NULL when this
  * machine cannot run it. */
+#ifndef TESS_RUNTIME  /* the header of a saved kernel has it, too */
+#define TESS_RUNTIME
 typedef struct tess_runtime {
   uint32_t struct_size;         /* sizeof(tess_runtime) */
   void *ud;
@@ -820,6 +833,7 @@ typedef struct tess_runtime {
   void *(*alloc)(void *ud, uint64_t bytes, uint64_t align);
   void (*free)(void *ud, void *ptr);
 } tess_runtime;
+#endif
 typedef int32_t (*tess_kernel_fn)(void **args, const int64_t *sizes,
                                   const tess_runtime *rt);
 TESS_API tess_kernel_fn tess_kernel_function(tess_kernel *k);

@@ -72,7 +72,9 @@ tess_status job_compile(job_state *j, ir_program *p, backend_form form,
   lower_options o = {.vector_bytes = (uint32_t)j->target.vector_bytes};
   double start = clock_now();
   lower_prepared what;
-  bool converts = lower_split_prepare(p, &j->scratch, &j->convert, &what);
+  /* What is deployed is one function, which converts parameters itself. */
+  bool converts = form != BACKEND_OBJECT &&
+                  lower_split_prepare(p, &j->scratch, &j->convert, &what);
   tess_status s = lower_program(p, &j->scratch, &o, &j->err);
   double lowered = clock_now();
   *lower = lowered - start;

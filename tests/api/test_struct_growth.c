@@ -105,8 +105,18 @@ static void schedule_copy(asked *a) {
   ok(a, tess_stepper_goto(a->step, 3));
 }
 
+static char path[64];
+
+static void remove_database(void) {
+  static const char *const ends[] = {"", "-wal", "-shm"};
+  char file[80];
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    snprintf(file, sizeof file, "%s%s", path, ends[i]);
+    unlink(file);
+  }
+}
+
 static void tune_copy(asked *a) {
-  char path[64];
   snprintf(path, sizeof path, "/tmp/tess-growth-%d.db", (int)getpid());
   const tess_tune_options o = {
       .struct_size = sizeof o, .trials = 1, .database = path};
@@ -115,7 +125,6 @@ static void tune_copy(asked *a) {
   ok(a, tess_tune(a->p, NULL, space, &o, &a->r));
   ok(a, tess_database_open(a->c, path, &a->d));
   tess_space_free(space);
-  unlink(path);
 }
 
 static void start(asked *a) {
@@ -133,6 +142,7 @@ static void start(asked *a) {
 
 static void end(asked *a) {
   tess_database_free(a->d);
+  remove_database();
   tess_result_free(a->r);
   for (int i = 0; i < 2; i++) tess_tensor_free(a->arg[i]);
   tess_kernel_free(a->k);

@@ -51,8 +51,8 @@ static void wrong_calls(void **state) {
   expect("tune d.lua --strategy luck", 2, "there is no strategy 'luck'");
   expect("tune d.lua --cost-model luck", 2, "there is no cost model 'luck'");
   expect("tune d.lua --target abacus", 2, "abacus");
-  static const char *const commands[] = {"tune", "step",  "show",
-                                         "db",   "lower", "doc"};
+  static const char *const commands[] = {"tune",  "step",  "show", "db",
+                                         "lower", "build", "doc"};
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
     static const char *const options[] = {"--frob", "-f", "--frob=3", "--"};
     for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
@@ -71,6 +71,12 @@ static void wrong_calls(void **state) {
   expect("lower d.lua --after tidy", 2, "no lowering pass 'tidy'; there are ");
   expect("lower d.lua --target abacus", 2, "abacus");
   expect("lower t.lua", 2, "add --program FILE.lua");
+  expect("build", 2, "build takes one FILE");
+  expect("build d.lua", 2, "build needs -o NAME.so or -o NAME.o");
+  expect("build d.lua -o", 2, "option -o needs a value");
+  expect("build d.lua -o k.dll", 2, "is neither NAME.so nor NAME.o");
+  expect("build d.lua -o k.o --target abacus", 2, "abacus");
+  expect("build t.lua -o k.o", 2, "a trace alone does not say");
   expect("doc split fuse", 2, "doc takes one NAME");
   expect("doc --stubs extra", 2, "doc takes one NAME");
 }

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Every operator computes what plain loops do (tests/naive), interpreted and
--- compiled, at small, odd and unit shapes.
+-- compiled, at small, odd and unit shapes; products, factorisations and
+-- triangular systems of floats also what OpenBLAS does.
 local ts = require "tessera"
 local ops = require "tessera.ops"
 local declare = require "tessera.ops.declare"
@@ -51,7 +52,7 @@ local function winograd(row, args)
   return W
 end
 
-local seen = {}
+local seen, peers = {}, 0
 local function check(row, program)
   local args = op_rows.arguments(row, program)
   local all = copies(args)
@@ -66,6 +67,11 @@ local function check(row, program)
   compare(row, want, interpreted, "interpreted")
   ts.build(program, "llvm")(table.unpack(compiled))
   compare(row, want, compiled, "compiled")
+  if declare.is(args[1]:dtype(), "float") then
+    local by_peer = naive.peer(row.name, row.options, all)
+    if by_peer then compare(row, by_peer, compiled, "against OpenBLAS") end
+    peers = by_peer and peers + 1 or peers
+  end
   seen[row.name] = true
 end
 
@@ -130,4 +136,6 @@ end
 for _, row in ipairs(declare.list) do
   assert(seen[row.name], row.name .. " is not tested")
 end
-print(#op_rows.rows .. " calls of " .. #declare.list .. " operators")
+print(("%d calls of %d operators, %d also against OpenBLAS"):format(
+      #op_rows.rows, #declare.list, peers))
+assert(peers > 20)

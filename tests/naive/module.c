@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The Lua module that runs plain loops: naive.run(operator, options, tensors)
- * gives what each tensor should be, naive.differ(want, tensor, tolerance) where
+ * gives what each tensor should be, naive.peer what OpenBLAS makes them,
+ * naive.differ(want, tensor, tolerance) where
  * one is something else. */
 #include "naive/naive.h"
 #include <lauxlib.h>
@@ -142,21 +143,38 @@ static const naive_op *find(const char *name) {
   return NULL;
 }
 
+/* The tensors at index 3 in x, and a list of them pushed. */
+static void push_call(lua_State *L, naive *x) {
+  luaL_checktype(L, OPTIONS, LUA_TTABLE);
+  x->n = (uint32_t)luaL_len(L, 3);
+  lua_createtable(L, (int)x->n, 0);
+  for (uint32_t i = 0; i < x->n; i++) {
+    lua_geti(L, 3, i + 1);
+    x->t[i] = push_tensor(L, tensor_at(L, -1));
+    lua_seti(L, 4, i + 1);
+    lua_pop(L, 1);
+  }
+}
+
 /* run(operator, options, tensors) -> a list of what they should be */
 static int run(lua_State *L) {
   naive x = {.lua = L};
   const naive_op *o = find(luaL_checkstring(L, 1));
-  luaL_checktype(L, OPTIONS, LUA_TTABLE);
   if (!o) return luaL_error(L, "there are no loops for %s", lua_tostring(L, 1));
-  x.n = (uint32_t)luaL_len(L, 3);
-  lua_createtable(L, (int)x.n, 0);
-  for (uint32_t i = 0; i < x.n; i++) {
-    lua_geti(L, 3, i + 1);
-    x.t[i] = push_tensor(L, tensor_at(L, -1));
-    lua_seti(L, 4, i + 1);
-    lua_pop(L, 1);
-  }
+  push_call(L, &x);
   o->run(&x);
+  return 1;
+}
+
+/* peer(operator, options, tensors) -> the same by OpenBLAS, or nil where that
+ * has no such operator */
+static int peer(lua_State *L) {
+  naive x = {.lua = L};
+  bool ok;
+  const char *name = luaL_checkstring(L, 1);
+  push_call(L, &x);
+  if (!naive_peer(name, &x, &ok)) return 0;
+  if (!ok) return luaL_error(L, "OpenBLAS cannot do %s", name);
   return 1;
 }
 
@@ -184,7 +202,7 @@ static int differ(lua_State *L) {
 
 int luaopen_naive(lua_State *L) {
   static const luaL_Reg functions[] = {
-      {"run", run}, {"differ", differ}, {NULL, NULL}};
+      {"run", run}, {"peer", peer}, {"differ", differ}, {NULL, NULL}};
   luaL_newlib(L, functions);
   return 1;
 }

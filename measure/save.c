@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Kernels as files to deploy: an object by LLVM, a shared library by the
+ * system's linker driver, and the C header of either. */
+#include "base/file.h"
+#include "ir/query.h"
+#include "measure/context.h"
+#include "measure/kernel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct saving {
+  tess_kernel *k;
+  const char *path, *header; /* header NULL: beside path */
+  bool shared;
+  measure_build b;
+  strbuf text, name;
+} saving;
+
+/* ---- the header --------------------------------------------------------- */
+
+static const char *c_type_of(tess_dtype t) {
+  static const char *const ints[] = {"int8_t", "int16_t", "int32_t", "int64_t"};
+  static const char *const uints[] = {"uint8_t", "uint16_t", "uint32_t",
+                                      "uint64_t"};
+  int log = t.bits == 8 ? 0 : t.bits == 16 ? 1 : t.bits == 32 ? 2 : 3;
+  if (t.code == TESS_DTYPE_INT) return ints[log];
+  if (t.code == TESS_DTYPE_FLOAT && t.bits == 32) return "float";
+  if (t.code == TESS_DTYPE_FLOAT && t.bits == 64) return "double";
+  return uints[log]; /* bool; the bits of float16 and bfloat16 */
+}
+
+static bool is_output(const ir_program *p, ir_buf b) {
+  return p->buf.v[b].role == IR_ROLE_OUTPUT;
+}
+
+/* A parameter's name where it is one in C; else a numbered one. */
+static void put_param_name(const ir_program *p, ir_buf b, uint32_t i,
+                           strbuf *out) {
+  const char *name = ir_text(p, p->buf.v[b].name);
+  char symbol[BACKEND_SYMBOL];
+  backend_symbol(name, symbol);
+  if (strcmp(name, symbol))
+    str_printf(out, "arg%u", i);
+  else
+    str_puts(out, name);
+}
+
+static void put_shapes(const ir_program *p, const ir_func *f, strbuf *out) {
+  for (uint32_t i = 0; i < f->params.n; i++) {
+    ir_buf b = p->arg.v[f->params.at + i];
+    char type[32];
+    tess_dtype_text(p->buf.v[b].dtype, type);
+    str_puts(out, " *   ");
+    put_param_name(p, b, i, out);
+    str_printf(out, ": %s, %s [", is_output(p, b) ? "output" : "input", type);
+    for (uint32_t d = 0; d < ir_ndim(p, b); d++) {
+      int64_t n;
+      if (d) str_puts(out, ", ");
+      if (ir_const_int(p, ir_dim(p, b, d), &n))
+        str_printf(out, "%lld", (long long)n);
+      else
+        ir_print_expr(p, ir_dim(p, b, d), out);
+    }
+    str_puts(out, "]\n");
+  }
+}
+
+static void put_params(const ir_program *p, const ir_func *f, strbuf *out) {
+  const char *before = "";
+  for (uint32_t i = 0; i < f->params.n; i++, before = ", ") {
+    ir_buf b = p->arg.v[f->params.at + i];
+    str_printf(out, "%s%s%s *", before, is_output(p, b) ? "" : "const ",
+               c_type_of(p->buf.v[b].dtype));
+    put_param_name(p, b, i, out);
+  }
+  for (uint32_t i = 0; i < f->sizes.n; i++, before = ", ") {
+    ir_var v = p->arg.v[f->sizes.at + i];
+    str_printf(out, "%sint64_t ", before);
+    ir_var_name(p, v, out);
+  }
+  if (!f->params.n && !f->sizes.n) str_puts(out, "void");
+}
+
+static void put_header(saving *w) {
+  const ir_program *p = &w->k->program->p;
+  const ir_func *f = ir_entry(p);
+  strbuf *out = &w->text;
+  char name[BACKEND_SYMBOL];
+  backend_symbol(ir_text(p, f->name), name);
+  str_printf(out,
+             "/* %s, made by Tessera %s for\n * %s.\n *\n"
+             " * Tensors are row-major and at multiples of their elements' "
+             "size; what is\n * written must not overlap anything else.  "
+             "Functions\n * return 0, or another number where memory ran out."
+             "\n *\n",
+             ir_text(p, f->name), tess_version(), w->k->target_text);
+  put_shapes(p, f, out);
+  str_printf(
+      out,
+      " */\n#ifndef TESS_SAVED_%s\n#define TESS_SAVED_%s\n\n"
+      "#include <stdint.h>\n\n#ifndef TESS_RUNTIME\n"
+      "#define TESS_RUNTIME\n"
+      "/* What kernels ask of their host: parallel_for calls fn(closure, "
+      "begin, end)\n * over pieces of 0 .. n-1. */\n"
+      "typedef struct tess_runtime {\n"
+      "  uint32_t struct_size;\n  void *ud;\n"
+      "  int32_t (*parallel_for)(void *ud, int64_t n,\n"
+      "      int32_t (*fn)(void *closure, int64_t begin, int64_t end),\n"
+      "      void *closure);\n"
+      "  void *(*alloc)(void *ud, uint64_t bytes, uint64_t align);\n"
+      "  void (*free)(void *ud, void *ptr);\n"
+      "} tess_runtime;\n#endif\n\n"
+      "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
+      "/* On a small runtime of its own: libgomp's threads where the "
+      "program links\n * libgomp (-lgomp, -fopenmp), else the caller's. "
+      "*/\nint32_t %s(",
+      name, name, name);
+  put_params(p, f, out);
+  str_printf(
+      out,
+      ");\n\n/* The same on a runtime of the host's; NULL: its own.  The "
+      "parameters, and the\n * sizes that are known only now, in the "
+      "order above. */\n"
+      "int32_t %s_kernel(void **args, const int64_t *sizes,\n"
+      "    const tess_runtime *rt);\n\n"
+      "#ifdef __cplusplus\n}\n#endif\n#endif\n",
+      name);
+}
+
+static tess_status write_header(saving *w) {
+  tess_context *c = w->k->c;
+  str_init(&w->name, &c->heap);
+  if (w->header)
+    str_puts(&w->name, w->header);
+  else
+    str_printf(&w->name, "%.*s.h", (int)strlen(w->path) - (w->shared ? 3 : 2),
+               w->path);
+  put_header(w);
+  tess_status s = str_status(&w->text);
+  if (!s) s = str_status(&w->name);
+  return s ? s : file_write(str_get(&w->name), w->text.v, w->text.n, &c->err);
+}
+
+/* ---- linking ------------------------------------------------------------ */
+
+/* The first line of what the linker said. */
+static void first_line(int fd, char *out, size_t n) {
+  ssize_t got = pread(fd, out, n - 1, 0);
+  out[got > 0 ? got : 0] = '\0';
+  out[strcspn(out, "\r\n")] = '\0';
+}
+
+/* Runs a command with its words on stderr in `said`: its exit status, or -1
+ * where there is none such. */
+static int run_command(const char *const *words, int said) {
+  char *const *argv = (char *const *)(uintptr_t)words; /* not written to */
+  posix_spawn_file_actions_t a;
+  pid_t pid;
+  int status;
+  if (posix_spawn_file_actions_init(&a)) return -1;
+  posix_spawn_file_actions_addopen(&a, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&a, said, 1);
+  posix_spawn_file_actions_adddup2(&a, said, 2);
+  int bad = posix_spawnp(&pid, argv[0], &a, NULL, argv, environ);
+  posix_spawn_file_actions_destroy(&a);
+  if (bad) return -1;
+  while (waitpid(pid, &status, 0) < 0)
+    if (errno != EINTR) return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+/* With libgomp where the system has it, for the threads of the kernel's
+ * runtime, and else without. */
+static tess_status link_object(saving *w, const char *object, int said) {
+  const char *with[] = {"cc",     "-shared", "-o",
+                        w->path,  object,    "-Wl,--no-as-needed",
+                        "-lgomp", "-lm",     NULL};
+  const char *without[] = {"cc", "-shared", "-o", w->path, object, "-lm", NULL};
+  char why[400];
+  int status = run_command(with, said);
+  if (status > 0 && !ftruncate(said, 0)) {
+    lseek(said, 0, SEEK_SET);
+    status = run_command(without, said);
+  }
+  if (status == 0) return TESS_OK;
+  if (status == -1 || status == 127)
+    return ctx_fail(w->k->c, TESS_UNSUPPORTED,
+                    "'%s' needs the system's C compiler 'cc' to link it, and "
+                    "there is none: save a .o instead",
+                    w->path);
+  first_line(said, why, sizeof why);
+  return ctx_fail(w->k->c, TESS_BUILD_ERROR, "cc could not link '%s': %s",
+                  w->path, why);
+}
+
+static tess_status save_shared(saving *w) {
+  tess_context *c = w->k->c;
+  char object[] = "/tmp/tessera-save-XXXXXX.o";
+  int fd = mkstemps(object, 2);
+  if (fd < 0) return ctx_fail(c, TESS_IO, "%s: %s", object, strerror(errno));
+  close(fd);
+  int said = memfd_create("tessera-cc", MFD_CLOEXEC);
+  tess_status s = file_write(object, w->b.code.v, w->b.code.n, &c->err);
+  if (!s && said < 0) s = ctx_fail(c, TESS_IO, "memfd: %s", strerror(errno));
+  if (!s) s = link_object(w, object, said);
+  if (said >= 0) close(said);
+  unlink(object);
+  return s;
+}
+
+/* ---- saving ------------------------------------------------------------- */
+
+static tess_status do_save(void *ud) {
+  saving *w = ud;
+  tess_kernel *k = w->k;
+  tess_status s =
+      kernel_build(k->c, k->program, k->target_text, BACKEND_OBJECT, &w->b);
+  if (!s && w->shared) s = save_shared(w);
+  if (!s && !w->shared)
+    s = file_write(w->path, w->b.code.v, w->b.code.n, &k->c->err);
+  return s ? s : write_header(w);
+}
+
+static bool ends_with(const char *path, const char *end) {
+  size_t n = strlen(path), m = strlen(end);
+  return n > m && !strcmp(path + n - m, end);
+}
+
+tess_status tess_kernel_save(tess_kernel *k, const char *path,
+                             const char *header) {
+  tess_context *c = k->c;
+  saving w = {.k = k, .path = path, .header = header};
+  w.shared = ends_with(path, ".so");
+  if (!w.shared && !ends_with(path, ".o"))
+    return ctx_fail(c, TESS_INVALID,
+                    "'%s': a kernel is saved as an object, NAME.o, or a shared "
+                    "library, NAME.so",
+                    path);
+  if (w.shared && c->in_process)
+    return ctx_fail(c, TESS_UNSUPPORTED,
+                    "'%s' needs the system's C compiler to link it, and with "
+                    "the option in_process no process is started: save a .o",
+                    path);
+  str_init(&w.text, &c->heap);
+  str_init(&w.name, &c->heap);
+  ctx_begin_work(c);
+  tess_status s = ctx_run(c, do_save, &w);
+  ctx_end_work(c);
+  measure_build_free(&w.b);
+  str_free(&w.text);
+  str_free(&w.name);
+  return s;
+}
