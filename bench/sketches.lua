@@ -44,8 +44,8 @@ assert(make or n, "there is no workload " .. workload)
 local program = make and make() or square(n)
 local spaces = {
   tiling = ts.space.compose {
-    require "modules.multi_level_tiling" {},
-    require "modules.parallel_vectorize_unroll" {},
+    require "tessera.modules.multi_level_tiling" {},
+    require "tessera.modules.parallel_vectorize_unroll" {},
   },
   default = ts.space.default "llvm",
 }

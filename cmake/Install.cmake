@@ -37,6 +37,8 @@ foreach(pair stdlib/:tessera modules/:modules)
             FILES_MATCHING PATTERN "*.lua")
   endif()
 endforeach()
+# "tessera.modules.NAME" is the name of what is also "modules.NAME".
+install(CODE "file(CREATE_LINK ../modules \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${lua_script_dir}/tessera/modules\" SYMBOLIC)")
 install(FILES LICENSE NOTICE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 if(TARGET tessera_command)

@@ -90,15 +90,17 @@ endmacro()
 
 # Lua: what stdlib/ and modules/ may require, besides "tessera".
 set(lua_layers stdlib modules)
-set(lua_stdlib "^(tessera(\\..*)?|modules\\.spaces)$")
-set(lua_modules "^(tessera(\\..*)?|modules\\..*)$")
+set(lua_stdlib "^tessera(\\..*)?$")
+set(lua_modules "^tessera(\\..*)?$")
 
 macro(check_requires layer file)
   file(STRINGS "${ROOT}/${file}" lines REGEX "^[^-]*require *\\(?[\"'][^\"']*[\"']")
   foreach(text IN LISTS lines)
     string(REGEX MATCH "require *\\(?[\"']([^\"']*)[\"']" found "${text}")
     set(name "${CMAKE_MATCH_1}")
-    if(NOT name MATCHES "${lua_${layer}}")
+    if(NOT name MATCHES "${lua_${layer}}" OR
+       ("${layer}" STREQUAL "stdlib" AND name MATCHES "^tessera\\.modules\\."
+        AND NOT name STREQUAL "tessera.modules.spaces"))
       number_of(line ${file} "${text}")
       complain(${file} ${line} "${layer}/ may not require \"${name}\"")
     endif()

@@ -181,3 +181,6 @@ for seed = 1, 20 do
 end
 assert(mutants > 0)
 print("so do its mutants, " .. mutants .. " of 20")
+
+-- For `tessera step TRACE --program examples/bert_dense.lua`, and for scripts.
+return large, trace

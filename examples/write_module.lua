@@ -22,7 +22,7 @@ local split_outer = ts.module {
 
 local program = ops.matmul { m = 64, n = 64, k = 64, bias = true, relu = true }
 local space = ts.space.compose {
-  require "modules.multi_level_tiling" { write_levels = {} },
+  require "tessera.modules.multi_level_tiling" { write_levels = {} },
   split_outer { factor = 16 },
 }
 print(ts.space.explain(space, program, "llvm"))

@@ -198,6 +198,11 @@ static int read_line(lua_State *L) {
   return 1;
 }
 
+static int complete_commands(lua_State *L) { /* (words) */
+  main_complete_commands(luaL_checkstring(L, 1));
+  return 0;
+}
+
 /* command.lua gives a table of functions (args, host) -> exit status. */
 static int run_command(lua_State *L, int argc, char **argv, int i) {
   lua_Debug ar;
@@ -215,6 +220,8 @@ static int run_command(lua_State *L, int argc, char **argv, int i) {
   lua_createtable(L, 0, 3);
   lua_pushcfunction(L, read_line);
   lua_setfield(L, -2, "read_line");
+  lua_pushcfunction(L, complete_commands);
+  lua_setfield(L, -2, "complete");
   lua_pushboolean(L, isatty(0));
   lua_setfield(L, -2, "terminal");
   lua_pushboolean(L, main_options.verbose);

@@ -7,7 +7,9 @@
 #include <lua.h>
 #include <tessera/lua.h>
 
-typedef struct main_option_set { int verbose; } main_option_set;
+typedef struct main_option_set {
+  int verbose;
+} main_option_set;
 extern main_option_set main_options;
 
 /* Interrupts stop what runs in L and its coroutines, and in c; to be called
@@ -29,6 +31,9 @@ void main_push_error_text(lua_State *L, int i);
  * typed on the terminal instead of the line's end: *abandoned.  Ctrl-C is on
  * hold before and after (main_prompt.c). */
 char *main_read_line(const char *prompt, int *abandoned);
+/* Tab completes the first word of such lines to one of these words, which
+ * blanks separate. */
+void main_complete_commands(const char *words);
 /* Reads, runs and prints until the end of input; the exit status. */
 int main_prompt(lua_State *L);
 

@@ -204,6 +204,37 @@ static char **complete(const char *text, int start, int end) {
   return rl_completion_matches(text, next_match);
 }
 
+/* Of `tessera step`: its commands, each with a blank behind it. */
+static char commands[512];
+
+/* The k-th command that begins so. */
+static char *next_command(const char *text, int state) {
+  static const char *at;
+  size_t n = strlen(text);
+  if (!state) at = commands;
+  while (*at) {
+    const char *word = at;
+    size_t len = strcspn(word, " ");
+    at += len + (word[len] == ' ');
+    if (len >= n && !strncmp(word, text, n)) return strndup(word, len);
+  }
+  return NULL;
+}
+
+/* The first word is a command; what is behind it libedit completes to the name
+ * of a file. */
+static char **complete_command(const char *text, int start, int end) {
+  (void)end;
+  return start ? NULL : rl_completion_matches(text, next_command);
+}
+
+void main_complete_commands(const char *words) {
+  snprintf(commands, sizeof commands, "%s ", words);
+  if (!isatty(0) || !can_edit()) return;
+  rl_getc_function = next_key;
+  rl_attempted_completion_function = complete_command;
+}
+
 /* ---- reading and running ------------------------------------------------ */
 
 static int is_incomplete(lua_State *L, int status) {

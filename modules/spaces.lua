@@ -11,24 +11,27 @@ spaces.modules = {
   "parallel_vectorize_unroll", "random_compute_location",
 }
 
--- The module of this name, and its file; nil where there is none.
+-- The module of this name, and its file: of those here, else one in a folder
+-- modules/ of the user's; nil where there is none.
 function spaces.find(name)
-  local path = package.searchpath("modules." .. name, package.path)
-  local m = path and require("modules." .. name)
-  if type(m) == "table" and m ~= spaces then return m, path end
+  for _, prefix in ipairs { "tessera.modules.", "modules." } do
+    local path = package.searchpath(prefix .. name, package.path)
+    local m = path and require(prefix .. name)
+    if type(m) == "table" and m ~= spaces then return m, path end
+  end
 end
 
 -- nil where there is none.
 function spaces.default(target)
   if tostring(target):match("^%S+") ~= "llvm" then return nil end
   return ts.space.compose {
-    require "modules.apply_custom_rule" {},
-    require "modules.inline_constant_scalars" {},
-    require "modules.auto_inline" {},
-    require "modules.add_rfactor" {},
-    require "modules.multi_level_tiling" { pack = true },
-    require "modules.random_compute_location" { open = false },
-    require "modules.parallel_vectorize_unroll" {},
+    require "tessera.modules.apply_custom_rule" {},
+    require "tessera.modules.inline_constant_scalars" {},
+    require "tessera.modules.auto_inline" {},
+    require "tessera.modules.add_rfactor" {},
+    require "tessera.modules.multi_level_tiling" { pack = true },
+    require "tessera.modules.random_compute_location" { open = false },
+    require "tessera.modules.parallel_vectorize_unroll" {},
   }
 end
 

@@ -308,7 +308,7 @@ end
 local function check_names(o, e)
   local names = { strategy = "strategy", ["cost-model"] = "cost model" }
   for flag, what in pairs(names) do
-    local unknown = ("there is no %s '%s'"):format(what, o[flag])
+    local unknown = ("there is no %s '"):format(what)
     if o[flag] and type(e) == "table" and
        e.message:sub(1, #unknown) == unknown then
       usage("option --%s: %s", flag, e.message)

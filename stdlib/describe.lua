@@ -499,5 +499,6 @@ return function(ts)
   add_tensors(ts, core)
   add_builder(ts, core)
   require "tessera.searching"(ts, core)
+  require "tessera.names"()
   return ts
 end

@@ -8,7 +8,7 @@ local plugins = require "tessera.plugins"
 local functions = require "tessera.functions"
 local objects = require "tessera.objects"
 local chapters = require "tessera.chapters"
-local spaces = require "modules.spaces"
+local spaces = require "tessera.modules.spaces"
 
 local reference = {}
 
@@ -164,7 +164,7 @@ local function everything(wanted)
   local all = {}
   local sections = {
     { "primitives (sch:NAME):", primitives() },
-    { "modules (require \"modules.NAME\"):", modules(wanted) },
+    { "modules (require \"tessera.modules.NAME\"):", modules(wanted) },
     { "lowering passes, in order (ts.lower, tessera lower --after):",
       passes() },
     { "options of ts.tune and tessera tune:", option_entries() },
@@ -266,7 +266,7 @@ end
 -- class that is named; a dot may also stand for the colon of a method.
 local function elsewhere(entries, name, word, mark)
   local lines = mark == ":" and rows_of(entries, name:match "^(.*):", word) or
-                rows(entries, word)
+                is_of_lua(name) and {} or rows(entries, word)
   if #lines > 0 then return chapter_page(name, lines) end
   if mark == "." and not is_of_lua(name) then
     local pages = named(entries, coloned(name), word, ":")

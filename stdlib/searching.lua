@@ -171,7 +171,7 @@ local function add_spaces(ts)
   -- The space for a target: a list of modules that suit it.
   function space.default(target)
     target = ts.target(target)
-    local made = require("modules.spaces").default(target)
+    local made = require("tessera.modules.spaces").default(target)
     if not made then
       core.invalid(("there is no default space for target '%s'")
                    :format(tostring(target):match("^%S*")))

@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The prompt of `tessera step`: moves through a trace, shows the program with
 -- the last change marked, the decision and its alternatives.
+local ts = require "tessera"
+local points = require "tessera.stepping_points"
 
 -- The commands, in one list for `help` and for the reference.
 local commands = {
@@ -14,6 +16,10 @@ local commands = {
     "what the decision here could be, with its probability" },
   { "c, choose D...",
     "change the decision: its numbers, or #K for the K-th alternative" },
+  { "time", "build the program as it stands, and time it" },
+  { "ir", "LLVM's IR of it" },
+  { "asm", "its assembly" },
+  { "e, equivalent", "does it still compute what was described?" },
   { "t, trace", "the trace as Lua" },
   { "w, write FILE", "save it; as JSON when FILE ends in .json" },
   { "h, help, ?", "these commands" },
@@ -21,6 +27,9 @@ local commands = {
 }
 
 local stepping = {}
+
+-- The program before the first instruction.
+local described
 
 -- A command that failed; obey says what that means.
 local function fail(text, ...)
@@ -120,12 +129,24 @@ function stepping.choose(s, words)
     fail "the instruction here takes no decision"
   end
   local d = read_decision(s, words)
+  local at = s:position()
   local ok, invalid, why = s:decide(d)
   show_stop(s)
+  print("-- " .. points.dependents(s:trace(), at))
   if not ok then
     print(("-- from instruction %d on the trace no longer applies: %s")
           :format(invalid, why))
+    print("-- not performed: " .. points.names(s:trace(), invalid))
   end
+end
+
+-- Each raises where the program as it stands cannot be built for this machine
+-- or is too large.
+function stepping.time(s) print("-- " .. points.time(s:program())) end
+function stepping.ir(s) print(ts.build(s:program()):source "ir") end
+function stepping.asm(s) print(ts.build(s:program()):source "asm") end
+function stepping.equivalent(s)
+  print("-- " .. points.equivalent(s:program(), described))
 end
 
 -- Spaces in the name, whatever their number, are the name's.
@@ -148,6 +169,7 @@ end
 local short = { n = "next", b = "back", g = "goto", p = "program",
                 d = "diff", a = "alternatives", c = "choose", t = "trace",
                 w = "write", h = "help", l = "list", q = "quit",
+                e = "equivalent",
                 jump = "goto", decide = "choose", ["?"] = "help" }
 
 -- How many words may stand behind a command; none where it is not here.
@@ -204,6 +226,14 @@ local function words_of(line)
   return words
 end
 
+-- What Tab completes a line's first word to.
+local function words_to_complete()
+  local list = { "quit" }
+  for name in pairs(stepping) do list[#list + 1] = name end
+  table.sort(list)
+  return table.concat(list, " ")
+end
+
 -- Reads commands until `quit`, the end of the input or, through a pipe, the
 -- first that fails, which is an error then.  When a decision was changed, the
 -- program that the whole trace now makes is shown at the end; a trace that does
@@ -211,6 +241,8 @@ end
 local function step(s, host, name)
   local start, wrong = s:trace(), finish(s)
   s:goto_(0)
+  described = s:program()
+  if host.complete then host.complete(words_to_complete()) end
   if wrong then print("-- this trace does not apply as a whole: " .. wrong) end
   show_stop(s)
   while true do

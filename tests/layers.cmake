@@ -84,6 +84,8 @@ foreach(line "#/**/include ${from}" "/* x */ #include ${from}"
 endforeach()
 refuses_line(stdlib/a.lua "local m = require \"modules.auto_inline\""
              "stdlib/ may not require \"modules.auto_inline\"")
+refuses_line(stdlib/a.lua "local m = require \"tessera.modules.auto_inline\""
+             "stdlib/ may not require \"tessera.modules.auto_inline\"")
 refuses_line(stdlib/a.lua "require('modules.' .. name)"
              "stdlib/ may not require \"modules.\"")
 refuses_line(modules/a.lua "local x = require(\"socket\")"

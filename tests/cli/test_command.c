@@ -50,6 +50,8 @@ static void wrong_calls(void **state) {
   expect("tune d.lua --json=1", 2, "--json takes no value");
   expect("tune d.lua --strategy luck", 2, "there is no strategy 'luck'");
   expect("tune d.lua --cost-model luck", 2, "there is no cost model 'luck'");
+  expect("tune d.lua --cost-model forest+luck", 2,
+         "there is no cost model 'luck'");
   expect("tune d.lua --target abacus", 2, "abacus");
   static const char *const commands[] = {"tune",  "step",  "show", "db",
                                          "lower", "build", "doc"};

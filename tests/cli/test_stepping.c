@@ -50,6 +50,24 @@ static void stepping_in_a_terminal(void **state) {
   expect("show new.lua", 0, "decision = {4, 4}");
 }
 
+/* Tab completes commands, and names of files behind them. */
+static void completed_in_a_terminal(void **state) {
+  (void)state;
+  console_open(&c, "step t.lua --program d.lua");
+  console_expect(&c, "/5> ");
+  console_await_keys(&c);
+  console_type(&c, "go\t 3\n");
+  console_expect(&c, "-- 3 of 5: ");
+  console_expect(&c, "/5> ");
+  console_await_keys(&c);
+  console_type(&c, "equ\t\n");
+  console_expect(&c, "-- equivalent to what was described");
+  console_expect(&c, "/5> ");
+  console_await_keys(&c);
+  console_type(&c, "quit\n");
+  assert_int_equal(console_close(&c), 0);
+}
+
 /* A file's name keeps what is not ASCII. */
 static void named_in_a_terminal(void **state) {
   (void)state;
@@ -152,6 +170,7 @@ static void failing_in_a_pipe(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(stepping_in_a_terminal),
                                      cmocka_unit_test(named_in_a_terminal),
+                                     cmocka_unit_test(completed_in_a_terminal),
                                      cmocka_unit_test(interrupted_at_a_line),
                                      cmocka_unit_test(stepping_through_a_pipe),
                                      cmocka_unit_test(failing_in_a_pipe)};

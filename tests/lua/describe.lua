@@ -387,11 +387,12 @@ do
          require "tessera.ops".matmul, { [x] = 1 })
     told("there is no field " .. what, ts.module,
          { name = "n", apply = body, [x] = 1 })
-    local tiling = require "modules.multi_level_tiling"
+    local tiling = require "tessera.modules.multi_level_tiling"
     told("has no parameter " .. what, tiling, { [x] = 1 })
     told("parameter 'structure' is " .. what .. ": ", tiling, { structure = x })
     told("parameter 'serial_below' is " .. what .. ": ",
-         require "modules.parallel_vectorize_unroll", { serial_below = x })
+         require "tessera.modules.parallel_vectorize_unroll",
+         { serial_below = x })
     local tensor = require "tessera.tensor"
     told("there is no intrinsic " .. what, tensor.wmma, x)
     told("the tensor intrinsic " .. what, tensor.mapping, ts.schedule(p),

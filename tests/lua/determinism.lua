@@ -96,19 +96,20 @@ end
 
 -- What comes with Tessera gives the same sketches in a fresh state.
 do
-  local spaces = require "modules.spaces"
+  local spaces = require "tessera.modules.spaces"
   local listed = {}
   for _, name in ipairs(spaces.modules) do
     listed[name] = true
     local why
     local ok, e = pcall(function()
-      why = ts.space.check({ require("modules." .. name) {} }, p, "llvm")
+      local m = require("tessera.modules." .. name)
+      why = ts.space.check({ m {} }, p, "llvm")
     end)
     assert(ok and why == true, name .. ": " .. tostring(e))
   end
   assert(ts.space.check(ts.space.default "llvm", p, "llvm"))
   -- Every file of modules/ is listed.
-  local folder = package.searchpath("modules.auto_inline", package.path)
+  local folder = package.searchpath("tessera.modules.auto_inline", package.path)
                         :match("^(.*)/")
   local f = assert(io.popen("ls '" .. folder .. "'"))
   for file in f:lines() do

@@ -215,7 +215,7 @@ end
 
 -- A parameter that makes no sense is named, with what would.
 do
-  local tiling = require "modules.multi_level_tiling"
+  local tiling = require "tessera.modules.multi_level_tiling"
   local letters = "parameter 'structure' is '%s': its letters are S"
   for _, case in ipairs {
     { { structure = "XYZ" }, letters:format "XYZ" },

@@ -107,7 +107,7 @@ do
   assert(why(ops.matmul { m = 64, n = 64, k = 64 }, { use "add_rfactor" })
          :find("C: not applicable: it is no reduction, or has", 1, true))
   fails("INVALID", "'max_jobs_per_core' is '0': it is an integer from 1 on",
-        require "modules.add_rfactor", { max_jobs_per_core = 0 })
+        require "tessera.modules.add_rfactor", { max_jobs_per_core = 0 })
 end
 
 -- random_compute_location: the partial results follow.
@@ -162,7 +162,7 @@ do
   text = why(p, { tiling })
   assert(text:find("C: not applicable: a rule of its own", 1, true), text)
   fails("INVALID", "rules are functions with names",
-        require "modules.apply_custom_rule", { rules = { mine = 1 } })
+        require "tessera.modules.apply_custom_rule", { rules = { mine = 1 } })
 end
 
 -- Threads: cross_thread_reduction and auto_bind.

@@ -35,7 +35,7 @@ for _, e in ipairs { "", "-wal", "-shm" } do os.remove(path .. e) end
 assert(tostring(ts.builder "b") == "builder b")
 assert(tostring(ts.strategy { propose = nothing }) == "strategy")
 assert(tostring(ts.cost_model { predict = nothing }) == "cost model")
-local tiling = require "modules.multi_level_tiling"
+local tiling = require "tessera.modules.multi_level_tiling"
 assert(tostring(tiling {}) == "schedule module multi_level_tiling")
 ts.tune(program, { trials = 1, min_time = 1e-4, strategy = ts.strategy {
   propose = function(_, session, n)

@@ -125,7 +125,7 @@ end
 
 -- The bounds are parameters.
 do
-  local unrolling = require "modules.parallel_vectorize_unroll"
+  local unrolling = require "tessera.modules.parallel_vectorize_unroll"
   local p = triangle(24)
   assert(count(p, { unrolling { parallel_from = 0, serial_below = 0 } })[1]
          == 1)

@@ -26,7 +26,7 @@ for loop, p in pairs { i = product(n, 64, 64), j = product(64, n, 64),
 end
 
 -- A loop that is not cut may be of any extent.
-local tiling = require "modules.multi_level_tiling"
+local tiling = require "tessera.modules.multi_level_tiling"
 local once = ts.space.compose { tiling { structure = "SSR" } }
 assert(once:explain(product(64, 64, n)):find("at C: applied", 1, true))
 assert(once:explain(product(64, n, 64)):find("loop j is not", 1, true))

@@ -7,9 +7,9 @@ local steps = searching.steps
 
 -- The default space, but that small nests are parallel, too.
 local space = ts.space.compose {
-  require "modules.auto_inline" {},
-  require "modules.multi_level_tiling" { pack = true },
-  require "modules.parallel_vectorize_unroll" { serial_below = 0,
+  require "tessera.modules.auto_inline" {},
+  require "tessera.modules.multi_level_tiling" { pack = true },
+  require "tessera.modules.parallel_vectorize_unroll" { serial_below = 0,
                                                 parallel_from = 0 },
 }
 local function drawn(p, count) return searching.drawn(p, count, space) end

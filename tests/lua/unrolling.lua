@@ -5,7 +5,7 @@ local ts = require "tessera"
 local ops = require "tessera.ops"
 local searching = dofile((arg[0]:gsub("[^/]*$", "../support/searching.lua")))
 local steps, drawn = searching.steps, searching.drawn
-local unrolling = require "modules.parallel_vectorize_unroll"
+local unrolling = require "tessera.modules.parallel_vectorize_unroll"
 
 local warned = {}
 ts.on_warning(function(text) warned[#warned + 1] = text end)

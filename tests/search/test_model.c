@@ -345,6 +345,46 @@ static void test_damaged_files(void **state) {
   end(&f);
 }
 
+/* ---- memory ------------------------------------------------------------- */
+
+/* Many allocations fail in their turn: the run goes on, or ends with NOMEM;
+ * nothing leaks, and what is kept can be used. */
+static void test_memory_runs_out(void **state) {
+  (void)state;
+  static const char *const some[] = {"forest", "xgb+gp"};
+  fault_alloc fault;
+  fault_init(&fault);
+  const tess_allocator memory = fault_allocator(&fault);
+  const tess_options o = {.struct_size = sizeof o, .allocator = &memory};
+  for (int k = 0; k < 2; k++) {
+    recorded_run f;
+    recorded_start_with(&f, &o);
+    f.o.trials = 24;
+    f.o.batch = 12;
+    f.o.cost_model = some[k];
+    uint64_t met = 1;
+    for (uint64_t n = 1; met; n += 1 + n / 6) {
+      tess_result *r = NULL;
+      fault_arm(&fault, n);
+      tess_status s = recorded_tune(&f, &r);
+      met = fault.failed;
+      fault.fail_at = 0;
+      if (s != TESS_OK) {
+        assert_int_equal(s, TESS_NOMEM);
+        assert_null(r);
+        continue;
+      }
+      tess_result_info info = TESS_INIT(tess_result_info);
+      assert_int_equal(tess_result_get(r, &info), TESS_OK);
+      assert_true(info.status == TESS_OK || info.status == TESS_NOMEM);
+      tess_result_free(r);
+    }
+    recorded_end(&f);
+  }
+  assert_int_equal(fault.live_blocks, 0);
+  assert_int_equal(fault.broken, 0);
+}
+
 /* ---- names -------------------------------------------------------------- */
 
 static void test_names(void **state) {
@@ -398,6 +438,7 @@ int main(void) {
       cmocka_unit_test(test_spread),
       cmocka_unit_test(test_saving),
       cmocka_unit_test(test_damaged_files),
+      cmocka_unit_test(test_memory_runs_out),
       cmocka_unit_test(test_names),
       cmocka_unit_test(test_quality),
   };
