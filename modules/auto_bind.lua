@@ -9,6 +9,7 @@
 -- sampled.  `max_threads`: the most that it has.
 local ts = require "tessera"
 local options = require "tessera.options"
+local tiling = require "tessera.tiling"
 
 -- The loops around the block, and whether they are bound to blocks of threads
 -- and to threads.
@@ -82,6 +83,9 @@ return ts.module {
   apply = function(sch, block, p)
     if #{ sch:get_child_blocks(block) } > 0 then
       return nil, "it holds other blocks"
+    end
+    if tiling.is_nested(sch, block) then
+      return nil, "it is in another block"
     end
     if sch:annotation(block, "tiling_structure") then
       return nil, "it is tiled"

@@ -121,7 +121,10 @@ end
 local function vectorize(sch, block, p, cut)
   local loops = { sch:get_loops(block) }
   local inner = loops[#loops]
-  if not inner or sch:annotation(block, "innermost_reduces") then return end
+  if not inner or sch:annotation(block, "innermost_reduces") or
+     sch:annotation(block, "auto_tensorize") then
+    return
+  end
   local info = sch:loop_info(inner)
   if info.kind ~= "serial" or info.iter_type ~= "spatial" or
      has_vectors_below(sch, inner) then
@@ -145,7 +148,10 @@ local function leaves(sch, root)
   local list = {}
   local function visit(block)
     local children = { sch:get_child_blocks(block) }
-    if #children == 0 then list[#list + 1] = block end
+    if #children == 0 or sch:annotation(block, "auto_tensorize") then
+      list[#list + 1] = block
+      return
+    end
     for _, child in ipairs(children) do visit(child) end
   end
   visit(root)

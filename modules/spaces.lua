@@ -7,8 +7,10 @@ local spaces = {}
 -- The schedule modules that come with Tessera.
 spaces.modules = {
   "add_rfactor", "apply_custom_rule", "auto_bind", "auto_inline",
-  "cross_thread_reduction", "inline_constant_scalars", "multi_level_tiling",
-  "parallel_vectorize_unroll", "random_compute_location",
+  "cross_thread_reduction", "fuse_epilogue", "inline_constant_scalars",
+  "multi_level_tiling", "multi_level_tiling_wide_vector",
+  "multi_level_tiling_with_intrin", "pack", "parallel_vectorize_unroll",
+  "random_compute_location", "register_tile", "use_tensor_core",
 }
 
 -- The module of this name, and its file: of those here, else one in a folder
@@ -21,18 +23,63 @@ function spaces.find(name)
   end
 end
 
+local function use(name, parameters)
+  return require("tessera.modules." .. name)(parameters)
+end
+
+-- Processors with vectors.
+local function cpu()
+  return {
+    use "apply_custom_rule", use "inline_constant_scalars", use "auto_inline",
+    use "add_rfactor", use("multi_level_tiling", { pack = true }),
+    use("random_compute_location", { open = false }),
+    use "parallel_vectorize_unroll",
+  }
+end
+
+-- GPUs: results in registers, operands in shared memory.
+local function gpu()
+  return {
+    use "apply_custom_rule", use "inline_constant_scalars", use "auto_inline",
+    use("multi_level_tiling", {
+      structure = "SSSRRSRS",
+      tile_binds = { "blockIdx.x", "vthread.x", "threadIdx.x" },
+      write_levels = { 3 }, write_scope = "local", write_must = true,
+      read_levels = { 4 }, read_scope = "shared",
+      vector_load_lens = { 1, 2, 3, 4, 8, 16 },
+    }),
+    use("auto_inline", { into_producer = true }),
+    use "cross_thread_reduction", use "auto_bind",
+  }
+end
+
+-- GPUs with tensor cores, which do what they can; the rest is as on others.
+local function tensor_cores()
+  local list = gpu()
+  table.insert(list, 1, use("use_tensor_core", { tensorize = true }))
+  return list
+end
+
+-- The compute capability that a text as "cuda -mcpu=sm_80" gives.
+local function capability(text)
+  return tonumber(text:match "%-mcpu=sm_(%d+)") or 0
+end
+
+-- The modules for a target, given as text or as such: a list of instances;
+-- nil where there is no default space.
+function spaces.modules_for(target)
+  local text = tostring(target)
+  local kind = text:match "^%S+"
+  if kind == "llvm" then return cpu() end
+  if kind == "cuda" then
+    return capability(text) >= 75 and tensor_cores() or gpu()
+  end
+end
+
 -- nil where there is none.
 function spaces.default(target)
-  if tostring(target):match("^%S+") ~= "llvm" then return nil end
-  return ts.space.compose {
-    require "tessera.modules.apply_custom_rule" {},
-    require "tessera.modules.inline_constant_scalars" {},
-    require "tessera.modules.auto_inline" {},
-    require "tessera.modules.add_rfactor" {},
-    require "tessera.modules.multi_level_tiling" { pack = true },
-    require "tessera.modules.random_compute_location" { open = false },
-    require "tessera.modules.parallel_vectorize_unroll" {},
-  }
+  local list = spaces.modules_for(target)
+  return list and ts.space.compose(list)
 end
 
 return spaces

@@ -15,6 +15,10 @@ typedef struct schedules {
   tess_context *c;
   tess_program *program; /* that they schedule */
   VEC(tess_schedule *) s;
+  VEC(uint32_t)
+  done;                /* of each, the last module that was applied: its place
+                        * in the sketches' list of applied ones, 0: none */
+  uint32_t now;        /* the same of those that are added */
   tess_schedule *lent; /* to the running module, which may emit it itself */
   tess_status failed;  /* why one could not be added: memory ran out */
   const char *refused; /* why an emitted one is invalid; NULL: none is */
@@ -24,6 +28,7 @@ typedef struct schedules {
 static void drop_all(schedules *l) {
   for (uint32_t i = 0; i < l->s.n; i++) tess_schedule_free(l->s.v[i]);
   vec_free(&l->c->heap, &l->s);
+  vec_free(&l->c->heap, &l->done);
 }
 
 typedef struct push_work {
@@ -32,7 +37,9 @@ typedef struct push_work {
 } push_work;
 static tess_status push_schedule(void *ud) {
   push_work *w = ud;
+  vec_reserve(&w->l->c->heap, &w->l->done, 1);
   vec_push(&w->l->c->heap, &w->l->s, w->s);
+  vec_push(&w->l->c->heap, &w->l->done, w->l->now);
   return TESS_OK;
 }
 
@@ -118,6 +125,7 @@ typedef struct writer {
   tess_space *space;
   space_sketches *k;
   const tess_module *m;
+  tess_target *target;
   bool too_many; /* it made more sketches than there may be */
 } writer;
 
@@ -143,6 +151,87 @@ static void log_outcome(writer *w, const char *block, const char *what,
            why);
 }
 
+/* Whether memory ran out in the module, even if it reported something else: the
+ * heap has refused more often than the `capped` times before. */
+static tess_status ran_out(const schedules *to, tess_status st,
+                           uint64_t capped) {
+  bool module_failed =
+      st != TESS_OK && st != TESS_NOT_FOUND && st != TESS_CANCELLED;
+  if (to->failed || st == TESS_NOMEM) return to->failed ? to->failed : st;
+  return module_failed && to->c->heap.capped > capped ? TESS_LIMIT : TESS_OK;
+}
+
+/* ---- who shadows whom ---------------------------------------------------- */
+
+typedef struct note_work {
+  space_sketches *k;
+  space_applied applied;
+} note_work;
+static tess_status note_applied(void *ud) {
+  note_work *w = ud;
+  vec_push(&w->k->c->heap, &w->k->applied, w->applied);
+  return TESS_OK;
+}
+
+/* Remembers that the module made the last schedules of `to`, from number
+ * `from` on, of one that others were applied to before. */
+static tess_status remember(writer *w, const char *block, schedules *to,
+                            uint32_t from) {
+  note_work n = {w->k, {to->now, w->m->name, hash_bytes(block, strlen(block))}};
+  tess_status st = mem_protect(&w->k->c->heap, note_applied, &n);
+  if (st != TESS_OK) return st;
+  for (uint32_t i = from; i < to->s.n; i++) to->done.v[i] = w->k->applied.n;
+  return TESS_OK;
+}
+
+/* The last module that was applied at the block on the way to the schedule of
+ * `done`; NULL: none was. */
+static const char *last_applied(const space_sketches *k, uint32_t done,
+                                const char *block) {
+  uint64_t name = hash_bytes(block, strlen(block));
+  while (done && k->applied.v[done - 1].block != name)
+    done = k->applied.v[done - 1].before;
+  return done ? k->applied.v[done - 1].module : NULL;
+}
+
+/* Would the module be applicable at the block in the program as given?  It may
+ * fail there, but for memory and Ctrl-C. */
+static tess_status applies_alone(writer *w, const char *block, tess_program *p,
+                                 bool *applies) {
+  schedules made = {.c = w->k->c, .program = p};
+  tess_schedule *sch;
+  tess_rv rv;
+  const char *why = NULL;
+  uint64_t capped = w->k->c->heap.capped;
+  tess_status st = tess_schedule_new(p, w->target, 0, &sch);
+  if (st != TESS_OK) return st;
+  st = find_block(sch, block, &rv);
+  if (st == TESS_OK)
+    st = call_module(w->m, sch, rv, &made, &why);
+  else
+    tess_schedule_free(sch);
+  *applies = st == TESS_OK && made.s.n > 0;
+  tess_status out = st == TESS_CANCELLED ? st : ran_out(&made, st, capped);
+  drop_all(&made);
+  return out;
+}
+
+/* Logs that the module is not applicable: shadowed by the one that was applied
+ * at the block before, where it would be without that. */
+static tess_status log_refusal(writer *w, const char *block, uint32_t done,
+                               tess_program *p, const char *why) {
+  const char *by = w->k->explain ? last_applied(w->k, done, block) : NULL;
+  char text[128], reason[512];
+  bool applies = false;
+  snprintf(reason, sizeof reason, "%s", why); /* a module's text may not last */
+  tess_status st = by ? applies_alone(w, block, p, &applies) : TESS_OK;
+  if (st != TESS_OK) return st;
+  snprintf(text, sizeof text, applies ? "shadowed by %s" : "not applicable",
+           by);
+  log_outcome(w, block, text, reason);
+  return st;
+}
+
 /* Warns once per reason, since a module may fail at every block of every
  * sketch; an error where errors are strict. */
 static tess_status module_failed(writer *w, tess_status st, const char *block,
@@ -156,16 +245,6 @@ static tess_status module_failed(writer *w, tess_status st, const char *block,
            "module %s failed at block %s and is not used there: %s", w->m->name,
            block, why);
   return TESS_OK;
-}
-
-/* Whether memory ran out in the module, even if it reported something else: the
- * heap has refused more often than the `capped` times before. */
-static tess_status ran_out(const schedules *to, tess_status st,
-                           uint64_t capped) {
-  bool module_failed =
-      st != TESS_OK && st != TESS_NOT_FOUND && st != TESS_CANCELLED;
-  if (to->failed || st == TESS_NOMEM) return to->failed ? to->failed : st;
-  return module_failed && to->c->heap.capped > capped ? TESS_LIMIT : TESS_OK;
 }
 
 /* Applies the module to one block of s; the results go to `to`. */
@@ -201,15 +280,18 @@ static tess_status apply_module(writer *w, tess_schedule *s, const char *block,
   char text[64];
   snprintf(text, sizeof text, "applied, %u schedule%s", to->s.n - had,
            to->s.n - had == 1 ? "" : "s");
-  if (st == TESS_OK && to->s.n > had)
+  if (st == TESS_OK && to->s.n > had) {
     log_outcome(w, block, text, why ? why : "");
-  else if (st == TESS_OK || st == TESS_NOT_FOUND)
-    log_outcome(w, block, "not applicable", why ? why : "");
-  else {
+    st = remember(w, block, to, had);
+    if (st != TESS_OK) return st;
+  } else if (st == TESS_OK || st == TESS_NOT_FOUND) {
+    st = log_refusal(w, block, to->now, to->program, why ? why : "");
+    if (st != TESS_OK) return st;
+  } else {
     if (!why || !*why) why = no_reason;
     log_outcome(w, block, "failed", why);
     st = module_failed(w, st, block, why);
-    while (to->s.n > had) tess_schedule_free(vec_pop(&to->s));
+    for (; to->s.n > had; to->done.n--) tess_schedule_free(vec_pop(&to->s));
     if (st != TESS_OK) return st;
   }
   return to->s.n > had ? TESS_OK : add_copy(to, s);
@@ -217,20 +299,23 @@ static tess_status apply_module(writer *w, tess_schedule *s, const char *block,
 
 /* Applies one module to all blocks of one schedule, depth first; results in
  * `to`, up to the limit. */
-static tess_status run_module(writer *w, tess_schedule *s, const strbuf *names,
-                              uint32_t left, schedules *to) {
-  schedules made = {.c = w->k->c, .program = to->program};
+static tess_status run_module(writer *w, tess_schedule *s, uint32_t done,
+                              const strbuf *names, uint32_t left,
+                              schedules *to) {
+  schedules made = {.c = w->k->c, .program = to->program, .now = done};
+  to->now = done;
   if (left == 0) return add_copy(to, s);
   if (w->k->stop && thread_flag_is_raised(w->k->stop)) return TESS_CANCELLED;
   tess_status st = apply_module(w, s, name_at(names, left - 1), &made);
   for (uint32_t i = 0; st == TESS_OK && !w->too_many && i < made.s.n; i++)
-    st = run_module(w, made.s.v[i], names, left - 1, to);
+    st = run_module(w, made.s.v[i], made.done.v[i], names, left - 1, to);
   w->too_many = to->s.n > TESS_MAX_SKETCHES;
   drop_all(&made);
   return st;
 }
 
-static tess_status run_on_schedule(writer *w, tess_schedule *s, schedules *to) {
+static tess_status run_on_schedule(writer *w, tess_schedule *s, uint32_t done,
+                                   schedules *to) {
   strbuf names;
   uint32_t n = 0;
   tess_program *p;
@@ -239,7 +324,7 @@ static tess_status run_on_schedule(writer *w, tess_schedule *s, schedules *to) {
   str_init(&names, &w->k->c->heap);
   list_blocks(&p->p, ir_entry(&p->p)->root, &names, &n);
   tess_program_free(p);
-  st = names.bad ? str_status(&names) : run_module(w, s, &names, n, to);
+  st = names.bad ? str_status(&names) : run_module(w, s, done, &names, n, to);
   str_free(&names);
   return st;
 }
@@ -302,7 +387,7 @@ static tess_status run_on_all(writer *w, const schedules *now,
                               schedules *next) {
   tess_status st = TESS_OK;
   for (uint32_t i = 0; st == TESS_OK && !w->too_many && i < now->s.n; i++)
-    st = run_on_schedule(w, now->s.v[i], next);
+    st = run_on_schedule(w, now->s.v[i], now->done.v[i], next);
   return st;
 }
 
@@ -316,7 +401,7 @@ static tess_status write_modules(tess_space *s, tess_program *p, tess_target *t,
   add_schedule(&now, first);
   st = now.failed;
   for (uint32_t m = 0; st == TESS_OK && m < s->n; m++) {
-    writer w = {.space = s, .k = k, .m = &s->module[m]};
+    writer w = {.space = s, .k = k, .m = &s->module[m], .target = t};
     st = run_on_all(&w, &now, &next);
     if (st == TESS_OK && w.too_many) st = drop_module(&w);
     drop_all(w.too_many ? &next : &now);
@@ -388,5 +473,6 @@ void space_sketches_init(space_sketches *k, tess_context *c) {
 void space_sketches_free(space_sketches *k) {
   for (uint32_t i = 0; i < k->trace.n; i++) tess_trace_free(k->trace.v[i]);
   vec_free(&k->c->heap, &k->trace);
+  vec_free(&k->c->heap, &k->applied);
   str_free(&k->log);
 }

@@ -6,9 +6,10 @@
 #include "vm/object.h"
 
 typedef enum space_kind {
-  SPACE_MODULES,       /* module by module over the blocks */
-  SPACE_FUNCTION,      /* one call for the whole program */
-  SPACE_UNION, SPACE_TRACES
+  SPACE_MODULES,  /* module by module over the blocks */
+  SPACE_FUNCTION, /* one call for the whole program */
+  SPACE_UNION,
+  SPACE_TRACES
 } space_kind;
 
 struct tess_space {
@@ -26,12 +27,20 @@ struct tess_space {
 
 /* The sketches of a space: traces without decisions, bound to the program, each
  * once. */
+typedef struct space_applied { /* a module at a block of one sketch */
+  uint32_t before;             /* the one applied before, from 1; 0: none */
+  const char *module;          /* the space's */
+  uint64_t block;              /* hash of the block's name */
+} space_applied;
+
 typedef struct space_sketches {
   tess_context *c;
+  VEC(space_applied) applied;
   VEC(tess_trace *) trace;
-  strbuf log;                /* which module did what, where and why not */
-  const thread_flag *stop;   /* raised: TESS_CANCELLED; NULL: none */
-  bool strict;               /* a module that fails ends the generation */
+  strbuf log;              /* which module did what, where and why not */
+  const thread_flag *stop; /* raised: TESS_CANCELLED; NULL: none */
+  bool explain;            /* the log says who shadows whom */
+  bool strict;             /* a module that fails ends the generation */
 } space_sketches;
 
 void space_sketches_init(space_sketches *k, tess_context *c);

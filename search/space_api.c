@@ -195,6 +195,7 @@ tess_status tess_space_explain(tess_space *s, tess_program *p, tess_target *t,
   space_sketches k;
   *out = NULL;
   space_sketches_init(&k, s->c);
+  k.explain = true;
   tess_status st = space_write(s, p, t, &k);
   if (st == TESS_OK) st = ctx_run(s->c, give_log, &(text_work){&k, out});
   space_sketches_free(&k);

@@ -400,10 +400,11 @@ local function map_text(from, to, extent)
                                  table.concat(results, ", "))
 end
 
--- Where a buffer is not indexed so it becomes a copy that is.
+-- Where a buffer is not indexed so, or `m.copy_all` is set, it becomes a copy
+-- that is.
 local function lay_out(sch, block, m, where, access, dims, extent)
   local to = layout(m, access, dims)
-  if is_same(access.dims, to) then return nil end
+  if is_same(access.dims, to) and not m.copy_all then return nil end
   local copy = sch:reindex(block, where)
   local from = sch:access_info(block, where[1], where[2]).dims
   if not is_same(from, to) then
@@ -449,16 +450,17 @@ local function pad(sch, block, sizes)
   return true
 end
 
--- tensor.fit(sch, block, name [, desc]): makes the block one that the
--- intrinsic can do: buffers indexed as it indexes them (copies, where they
--- are not), extents that are multiples of its own (padded, where they are
--- not) and tiles of its extents inside.  Gives the outermost loop of the
--- tiles, what tensorize takes; nil and
--- the reason where that is not possible, and the schedule may have been changed
--- then: work on a copy.
-function tensor.fit(sch, block, name, desc)
+-- tensor.fit(sch, block, name [, desc [, copy_all]]): makes the block one that
+-- the intrinsic can do: buffers indexed as it indexes them (copies, where they
+-- are not, or of all with copy_all), extents that are multiples of its own
+-- (padded, where they are not) and tiles of its extents inside.  Gives the
+-- outermost loop of the tiles, what tensorize takes; nil and the reason where
+-- that is not possible, and the schedule may have been changed then: work on a
+-- copy.
+function tensor.fit(sch, block, name, desc, copy_all)
   local m, why = tensor.mapping(sch, block, name, description(name, desc))
   if not m then return nil, why end
+  m.copy_all = copy_all
   local ok, e = pcall(function()
     local back, copies = transform(sch, block, m)
     if not pad(sch, block, m.sizes) then return end

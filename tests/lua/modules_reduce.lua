@@ -7,7 +7,9 @@ local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local searching = dofile((arg[0]:gsub("[^/]*$", "../support/searching.lua")))
 local steps, fails = searching.steps, checks.fails
 
-local function use(name, params) return require("modules." .. name)(params) end
+local function use(name, params)
+  return require("tessera.modules." .. name)(params)
+end
 
 -- The sketches of modules, each drawn a few times, compute the program; what
 -- is drawn may be refused, but not all of it.
@@ -185,7 +187,7 @@ do
                                           max_threads = 32 }) })
   assert(#list == 1 and steps(list[1], "bind") == 2)
   assert(why(p, { use "auto_bind", use "auto_bind" })
-         :find("auto_bind at B: not applicable: it is bound", 1, true))
+         :find("auto_bind at B: shadowed by auto_bind: it is bound", 1, true))
   -- One element.
   local x = ts.placeholder("x", { 4 })
   local k = ts.reduce_axis("k", 4)

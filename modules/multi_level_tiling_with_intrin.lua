@@ -1,0 +1,79 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Multi-level tiling around tiles that a tensor intrinsic does (MetaSchedule's
+-- MultiLevelTilingWithIntrin).  A block that the intrinsic can do part by part
+-- is put into tiles of its size, these are cut further as a multi-level tiling
+-- of them says, and the innermost is left to the intrinsic.
+--
+-- `intrin`: the intrinsic's name, or a function of the target that gives it,
+-- as tensor.dot_16x4 does; `desc`: its description, where it is none of
+-- tessera.tensor's.  Extents that are no multiples of its size are padded
+-- with `pad_extents`, and such a block is left alone without.
+--
+-- The other parameters are those of multi_level_tiling.
+local ts = require "tessera"
+local options = require "tessera.options"
+local tensor = require "tessera.tensor"
+local tiling = require "tessera.tiling"
+local parameters = require "tessera.tiling_parameters"
+
+-- Why the intrinsic cannot do the block; nil: it can.
+local function refusal(sch, block, name, p)
+  local m, why = tensor.mapping(sch, block, name, p.desc or nil)
+  if not m then return why end
+  local loops = { sch:get_loops(block) }
+  for g, group in ipairs(m.groups) do
+    local extent = 1
+    for _, i in ipairs(group) do extent = extent * sch:extent(loops[i]) end
+    if extent % m.sizes[g] ~= 0 and not p.pad_extents then
+      return ("%d iterations are no multiple of %d"):format(extent, m.sizes[g])
+    end
+  end
+end
+
+-- The innermost tiles are left to the intrinsic.
+local function finish(sch, tile, start, name)
+  if start then sch:decompose_reduction(tile, start) end
+  sch:tensorize(tile, name)
+  sch:annotate(tile, "auto_tensorize", name)
+end
+
+return ts.module {
+  name = "multi_level_tiling_with_intrin",
+  defaults = {
+    intrin = tensor.dot_16x4, desc = false, pad_extents = false,
+    structure = "SSRSRS", max_innermost_factor = 64,
+    tile_binds = {}, max_threads = 1024,
+    write_levels = { 1, 2 }, write_scope = "global", write_must = false,
+    read_levels = {}, read_scope = "shared", vector_load_lens = {},
+    pack = false,
+  },
+  check = function(p, given)
+    if type(p.intrin) ~= "string" and type(p.intrin) ~= "function" then
+      return options.unusable("intrin", p.intrin,
+                              "it is a name, or a function that gives it")
+    end
+    return parameters.check(p, given)
+  end,
+  apply = function(sch, block, p)
+    if not sch:needs_multi_level_tiling(block) then
+      return nil, "it has no reduction that could reuse what it reads"
+    end
+    local open = tiling.uncuttable(sch:copy(), block, p.structure)
+    if open then
+      return nil, ("the extent of loop %s is not a constant"):format(open)
+    end
+    local name = p.intrin
+    if type(name) == "function" then name = name(sch:target()) end
+    local why = refusal(sch, block, name, p)
+    if why then return nil, why end
+    local first, unfit = tensor.fit(sch, block, name, p.desc or nil)
+    if not first then return nil, unfit end
+    local tile = sch:blockize(first)
+    local list, out, levels = tiling.sketches(sch, tile, p)
+    local start = levels[p.structure:find("R", 1, true) or 0]
+    for _, one in ipairs(list) do
+      finish(one, tile, start and start[1], name)
+    end
+    return list, out
+  end,
+}

@@ -1,0 +1,107 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Lays the operands of a tiled block out in the order in which its innermost
+-- tiles walk them (the packing of K. Goto and R. van de Geijn, Anatomy of
+-- High-Performance Matrix Multiplication, 2008): panels as wide as the tile,
+-- each with consecutive memory, B[k, j] as B[j // w, k, j % w].  A constant or
+-- layout-free operand gets that layout itself, once, beforehand; another is
+-- copied, once for the whole block.
+--
+-- `operands`: "last", those that the last spatial iter indexes, or "all" that
+-- the block reads again.  Sketches: packed, and, unless `must` is set, as it
+-- was.
+local ts = require "tessera"
+local options = require "tessera.options"
+local tiling = require "tessera.tiling"
+
+-- For each spatial iter the size of its innermost tile: what the loop was cut
+-- by, of the last level of loops.
+local function widths(sch, block)
+  local loops, kinds = { sch:get_loops(block) }, sch:block_info(block).iters
+  local spatial, sizes = {}, {}
+  for i, kind in ipairs(kinds) do
+    if kind == "spatial" then spatial[#spatial + 1] = i end
+  end
+  for n, i in ipairs(spatial) do
+    local loop = loops[#loops - #spatial + n]
+    sizes[i] = sch:factor(loop) or sch:extent(loop)
+  end
+  return sizes, spatial[#spatial]
+end
+
+-- Read buffers that some spatial iter does not index and one with a tile does,
+-- alone in a dimension: { read =, dim =, width = } each.
+local function operands(sch, block, p)
+  local info, list = sch:block_info(block), {}
+  local sizes, last = widths(sch, block)
+  for r = 0, info.reads - 1 do
+    local dims, used = sch:access_info(block, "read", r).dims,
+                       sch:access(block, "read", r)
+    local again, at = false, nil
+    for i, kind in ipairs(info.iters) do
+      if kind == "spatial" then again = again or not used[i] end
+    end
+    for d, i in ipairs(dims) do
+      if i and sizes[i] and (i == last or p.operands == "all") then at = d end
+    end
+    if again and at then
+      list[#list + 1] = { read = r, dim = at, width = sizes[dims[at]] }
+    end
+  end
+  return list
+end
+
+-- The indices of a panel's element: the panel, the other indices, the place.
+local function panels(o, ndim)
+  return function(...)
+    local at = table.pack(...)
+    local x, list = at[o.dim], {}
+    list[1] = x // o.width
+    for d = 1, ndim do if d ~= o.dim then list[#list + 1] = at[d] end end
+    list[#list + 1] = x % o.width
+    return table.unpack(list)
+  end
+end
+
+-- Gives the operand its layout, or that of a copy.
+local function lay_out(sch, block, o)
+  local where, ndim = { "read", o.read },
+                      #sch:access_info(block, "read", o.read).dims
+  local names = {}
+  for d = 1, ndim do names[d] = "i" .. d end
+  -- The map's parameters have names: a function with any number has none.
+  local map = load(("local f = ... return function(%s) return f(%s) end")
+                   :format(table.concat(names, ", "),
+                           table.concat(names, ", ")))(panels(o, ndim))
+  if sch:can("transform_layout", block, where, map) then
+    sch:transform_layout(block, where, map)
+    return
+  end
+  local copy = sch:cache_read(block, o.read, "global",
+                              { consumer_blocks = { block } })
+  sch:transform_layout(block, where, map)
+  if o.dim == ndim then tiling.match_inner(sch, copy, o.width) end
+end
+
+return ts.module {
+  name = "pack",
+  defaults = { operands = "last", must = false },
+  check = function(p)
+    if p.operands ~= "last" and p.operands ~= "all" then
+      return options.unusable("operands", p.operands, "it is last or all")
+    elseif type(p.must) ~= "boolean" then
+      return options.unusable("must", p.must, "it is true or false")
+    end
+  end,
+  apply = function(sch, block, p)
+    if not sch:annotation(block, "tiling_structure") then
+      return nil, "it is not tiled"
+    end
+    local list, packed, why = operands(sch, block, p), nil, nil
+    for _, o in ipairs(list) do
+      local next, no = tiling.attempt(packed or sch, lay_out, block, o)
+      packed, why = next or packed, not next and no or why
+    end
+    if not packed then return nil, why or "it reads nothing again" end
+    return p.must and packed or { packed, sch }, why
+  end,
+}

@@ -1,0 +1,125 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Multi-level tiling whose innermost tiles fill the target's vector registers:
+-- as many rows by vectors of columns as there are registers for the sums, one
+-- row of vectors and one element of the other operand, as 6 x 16 float32 on
+-- AVX2 and 14 x 32 on AVX-512 (K. Goto and R. van de Geijn, Anatomy of
+-- High-Performance Matrix Multiplication, 2008).  Only the tiles around them
+-- are sampled.
+--
+-- `vectors`: how many vectors of columns; a list makes a sketch of each.
+-- `registers`: how many vector registers there are; 0: the target's.  Where
+-- the tile does not divide an extent, a smaller one down to half that does is
+-- taken, and where there is none the block is padded, if `pad_extents` is set.
+-- The other parameters are those of multi_level_tiling.
+local ts = require "tessera"
+local options = require "tessera.options"
+local tiling = require "tessera.tiling"
+local parameters = require "tessera.tiling_parameters"
+
+-- Lanes of a vector of what is computed, and how many vector registers there
+-- are.  AVX-512 and NEON have 32, SSE and AVX 16.
+local function facts_of(sch, block, p)
+  local target, registers = sch:target(), p.registers
+  local bytes = target and target:get "vector-bytes" or 32
+  local dtype = sch:access_info(block, "write", 0).dtype
+  if registers == 0 then
+    local arm = target and tostring(target):find "aarch64"
+    registers = (bytes >= 64 or arm) and 32 or 16
+  end
+  return math.max(1, bytes * 8 // (tonumber(dtype:match "%d+") or 8)), registers
+end
+
+-- The loops of columns, which are the last index of the result, and of rows:
+-- the innermost other spatial one of more than one iteration.
+local function tile_loops(sch, block)
+  local loops, dims = { sch:get_loops(block) },
+                      sch:access_info(block, "write", 0).dims
+  local kinds, column, row = sch:block_info(block).iters, dims[#dims], nil
+  for i = 1, #loops do
+    if kinds[i] == "spatial" and i ~= column and sch:extent(loops[i]) > 1 then
+      row = i
+    end
+  end
+  return loops, column, row
+end
+
+-- The size of tiles of at most that size: what divides the extent, else it
+-- itself, by which it is to be padded.
+local function size_of(extent, most, step)
+  if extent <= most and extent % step == 0 then return extent end
+  for size = most, math.max(step, most // 2), -step do
+    if extent % size == 0 then return size end
+  end
+  return most
+end
+
+-- The size of each loop's innermost tile, by position; nil: there are no rows.
+local function shape(sch, block, vectors, p)
+  local lanes, registers = facts_of(sch, block, p)
+  local loops, column, row = tile_loops(sch, block)
+  local rows = (registers - vectors - 1) // vectors
+  if not column or not row or rows < 1 then return nil end
+  return { [column] = size_of(sch:extent(loops[column]), vectors * lanes,
+                              lanes),
+           [row] = size_of(sch:extent(loops[row]), rows, 1) }
+end
+
+-- Pads the block where tiles do not divide its extents.
+local function pad(sch, block, sizes, p)
+  local by, needed = {}, false
+  for i, loop in ipairs { sch:get_loops(block) } do
+    by[i] = sizes[i] or 1
+    needed = needed or sch:extent(loop) % by[i] ~= 0
+  end
+  if needed and not p.pad_extents then
+    error({ code = "REFUSED", message = "tiles do not divide its extents" }, 0)
+  end
+  if needed then sch:pad_einsum(block, by) end
+end
+
+local function schedule(sch, block, vectors, p)
+  local sizes = shape(sch, block, vectors, p)
+  if not sizes then
+    error({ code = "REFUSED", message = "it has no rows and columns" }, 0)
+  end
+  pad(sch, block, sizes, p)
+  return { tiling.sketches(sch, block, p, function(_, loop, n, _, i)
+    return tiling.cut_around(sch, loop, n, p, sizes[i])
+  end) }
+end
+
+return ts.module {
+  name = "register_tile",
+  defaults = {
+    vectors = { 2 }, registers = 0, pad_extents = true,
+    structure = "SSRSRS", max_innermost_factor = 64,
+    tile_binds = {}, max_threads = 1024,
+    write_levels = { 1, 2 }, write_scope = "global", write_must = false,
+    read_levels = {}, read_scope = "shared", vector_load_lens = {},
+    pack = false,
+  },
+  check = function(p, given)
+    return options.not_extents("vectors", p.vectors) or
+           p.registers ~= 0 and options.not_positive("registers", p.registers)
+           or parameters.check(p, given)
+  end,
+  apply = function(sch, block, p)
+    if not sch:needs_multi_level_tiling(block) then
+      return nil, "it has no reduction that could reuse what it reads"
+    end
+    local open = tiling.uncuttable(sch:copy(), block, p.structure)
+    if open then
+      return nil, ("the extent of loop %s is not a constant"):format(open)
+    end
+    local all, whys = {}, {}
+    for _, vectors in ipairs(p.vectors) do
+      local made, list = tiling.attempt(sch, schedule, block, vectors, p)
+      if made then
+        table.move(list[1], 1, #list[1], #all + 1, all)
+        list = list[2]
+      end
+      whys[#whys + 1] = list
+    end
+    return all, table.concat(whys, "; ")
+  end,
+}

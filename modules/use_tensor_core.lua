@@ -1,0 +1,103 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Multi-level tiling of products for tensor cores (MetaSchedule's rule
+-- MultiLevelTilingTensorCore).  A block that one of the `groups` of intrinsics
+-- can do, also a convolution (im2col), is cut into pieces of an intrinsic's
+-- size, padded where they do not divide it; the pieces are tiled over blocks
+-- of threads and warps, operands staged through shared memory into fragments
+-- while the ones before are multiplied, and the result is copied out of its
+-- fragments, together with what is computed of it next.
+--
+-- `groups`: the types of A, B and the sum, as "f16f16f32", and "_trans" behind
+-- where B is indexed [j, k]: those of tensor.wmma.
+-- `vector_bytes`: how much a thread copies at a time, one of which is sampled.
+-- `pipeline`: whether copies overlap with products.  `tensorize`: whether the
+-- pieces are replaced by the intrinsics here, or only annotated by family.
+local ts = require "tessera"
+local tensor = require "tessera.tensor"
+local tiling = require "tessera.tiling"
+local parameters = require "tessera.tiling_parameters"
+
+local function sample_bytes(sch, copy, p)
+  local even = {}
+  for i = 1, #p.vector_bytes do even[i] = 1 / #p.vector_bytes end
+  sch:annotate(copy, "vector_bytes",
+               sch:sample_categorical(p.vector_bytes, even))
+end
+
+-- The pieces that one intrinsic computes, as a block of their own.
+local function cut(sch, block, name)
+  local first, why = tensor.fit(sch, block, name, nil, true)
+  if not first then error({ code = "REFUSED", message = why }, 0) end
+  local piece = sch:blockize(first)
+  sch:annotate(piece, "auto_tensorize", "wmma_sync")
+  sch:annotate(piece, "auto_tensorize_init", "wmma_fill")
+  sch:annotate(sch:get_block "root", "tensor_core_enabled", "1")
+  sch:annotate(piece, "warp_execution", 1)
+  return piece
+end
+
+-- Copies of the result out of fragments and of operands into them.
+local function stage(sch, piece, warp, outer, inner, p)
+  local copies = { sch:get_producers(piece) }
+  local back, stored = sch:get_consumers(piece),
+                       sch:write_at(warp, piece, 0, "wmma.accumulator")
+  sch:reverse_compute_inline(back)
+  sample_bytes(sch, stored, p)
+  for operand = 0, 1 do
+    local copy = sch:read_at(outer, piece, operand, "shared.dyn")
+    sample_bytes(sch, copy, p)
+    if p.pipeline then
+      sch:annotate(copy, "local_stage", 1)
+      sch:annotate(copy, "double_buffer_scope", 0)
+    end
+  end
+  sch:read_at(inner, piece, 0, "wmma.matrix_a")
+  sch:read_at(inner, piece, 1, "wmma.matrix_b")
+  for _, copy in ipairs(copies) do
+    if sch:can("compute_inline", copy) then sch:compute_inline(copy) end
+  end
+  if not p.pipeline then return end
+  sch:annotate(inner, "software_pipeline_stage", { 0, 0, 1 })
+  sch:annotate(inner, "software_pipeline_order", { 0, 1, 2 })
+  sch:annotate(outer, "software_pipeline_stage", { 0, 0, 0, 0, 0, 1, 1 })
+  sch:annotate(outer, "software_pipeline_order", { 0, 3, 1, 4, 5, 2, 6 })
+end
+
+local function schedule(sch, block, group, p)
+  sch:annotate(block, "tiling_structure", p.structure)
+  local name = "wmma_sync_16x16x16_" .. group
+  local piece = cut(sch, block, tensor.wmma(name))
+  local levels = tiling.tile(sch, piece, p)
+  tiling.bind(sch, levels, p.tile_binds)
+  sch:annotate(piece, "thread_extent_low_inclusive", 32)
+  sch:annotate(piece, "thread_extent_high_inclusive", p.max_threads)
+  stage(sch, piece, levels[3][1], levels[4][1], levels[5][1], p)
+  if not p.tensorize then return end
+  sch:tensorize(sch:decompose_reduction(piece, levels[4][1]), tensor.wmma(
+    "wmma_fill_16x16x16_" .. group:match "(%a%d+)[_trans]*$"))
+  sch:tensorize(piece, name)
+end
+
+return ts.module {
+  name = "use_tensor_core",
+  defaults = {
+    groups = { "f16f16f16", "f16f16f16_trans", "f16f16f32",
+               "f16f16f32_trans", "s8s8s32", "s8s8s32_trans" },
+    structure = "SSSRRSRS", max_innermost_factor = 4, max_threads = 1024,
+    tile_binds = { "blockIdx.x", "blockIdx.y", "threadIdx.y" },
+    vector_bytes = { 4, 8, 16 }, pipeline = true, tensorize = false,
+  },
+  check = parameters.check,
+  apply = function(sch, block, p)
+    if not sch:needs_multi_level_tiling(block) then
+      return nil, "it has no reduction that could reuse what it reads"
+    end
+    local list, whys = {}, {}
+    for _, group in ipairs(p.groups) do
+      local made, why = tiling.attempt(sch, schedule, block, group, p)
+      list[#list + 1] = made
+      if not made then whys[#whys + 1] = group .. ": " .. why end
+    end
+    return list, table.concat(whys, "; ")
+  end,
+}

@@ -1,0 +1,338 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Steps that schedule modules share: cutting a nest into levels of tiles,
+-- placing copies of what it writes and reads under them, binding them to
+-- threads.
+local ts = require "tessera"
+local tiling = {}
+
+-- ---- levels ----------------------------------------------------------------
+
+-- How many tiles the structure, as "SSRSRS", cuts loops of each kind into.
+function tiling.tiles_of(structure)
+  return { S = select(2, structure:gsub("S", "")),
+           R = select(2, structure:gsub("R", "")) }
+end
+
+-- "S" or "R" for each loop around the block: what its iter is, where each has
+-- one, and otherwise what the loop drives.
+function tiling.letters(sch, block, loops)
+  local kinds, letters = sch:block_info(block).iters, {}
+  for i, loop in ipairs(loops) do
+    local kind = #kinds == #loops and kinds[i] or sch:loop_info(loop).iter_type
+    letters[i] = kind == "reduce" and "R" or "S"
+  end
+  return letters
+end
+
+-- The name of a loop that would be cut and whose extent is no constant, so
+-- that there are no tile sizes to draw; nil: there is none.
+function tiling.uncuttable(sch, block, structure)
+  local loops, count = { sch:get_loops(block) }, tiling.tiles_of(structure)
+  local letters = tiling.letters(sch, block, loops)
+  for i, loop in ipairs(loops) do
+    local info = sch:loop_info(loop)
+    if count[letters[i]] > 1 and not info.extent then return info.name end
+  end
+end
+
+-- Cuts a loop into n tiles of sampled sizes; the sizes and the loops.
+local function sampled(sch, loop, n, p)
+  local sizes = { sch:sample_perfect_tile(loop, {
+    n = n, max_innermost_factor = p.max_innermost_factor }) }
+  return sizes, { sch:split(loop, sizes) }
+end
+
+-- Cuts a loop into n, the innermost of that size (nil: sampled, too), which
+-- need not divide its extent; the sizes and the loops.
+function tiling.cut_around(sch, loop, n, p, size)
+  if not size or n == 1 then return sampled(sch, loop, n, p) end
+  local outer, inner = sch:split(loop, { ts.auto, size })
+  if n == 2 then return { ts.auto, size }, { outer, inner } end
+  local sizes, loops = sampled(sch, outer, n - 1, p)
+  sizes[n], loops[n] = size, inner
+  return sizes, loops
+end
+
+-- Cuts the loops around the block as p.structure says, no tile of the innermost
+-- level longer than p.max_innermost_factor, and orders the tiles by level.
+-- `cut` (sch, loop, n, p, i) cuts loop i into n and gives the list of sizes and
+-- that of loops; nil: sizes are sampled.  Gives
+-- { [level] = { loops } } and a table with
+--   inner: the size of the innermost tile of the last spatial loop, and
+--   sizes: for each level those of its loops.
+function tiling.tile(sch, block, p, cut)
+  local loops, structure = { sch:get_loops(block) }, p.structure
+  local letters, count = tiling.letters(sch, block, loops),
+                         tiling.tiles_of(structure)
+  local levels, facts, last = {}, { sizes = {} }, nil
+  for level = 1, #structure do levels[level], facts.sizes[level] = {}, {} end
+  for i, letter in ipairs(letters) do if letter == "S" then last = i end end
+  for i, loop in ipairs(loops) do
+    local letter, sizes, pieces = letters[i], nil, { loop }
+    if count[letter] > 1 then
+      sizes, pieces = (cut or sampled)(sch, loop, count[letter], p, i)
+    end
+    if i == last then facts.inner = sizes and sizes[#sizes] end
+    local k = 0
+    for level = 1, #structure do
+      if structure:sub(level, level) == letter then
+        k = k + 1
+        table.insert(levels[level], pieces[k])
+        table.insert(facts.sizes[level],
+                     sizes and sizes[k] or sch:extent(loop))
+      end
+    end
+  end
+  local order = {}
+  for _, level in ipairs(levels) do
+    table.move(level, 1, #level, #order + 1, order)
+  end
+  sch:reorder(order)
+  return levels, facts
+end
+
+-- The last loop of a level.
+function tiling.last(levels, level) return levels[level][#levels[level]] end
+
+-- The product of sampled sizes and numbers.
+function tiling.product(sizes)
+  local n
+  for _, v in ipairs(sizes) do n = n and n * v or v end
+  return n or 1
+end
+
+-- Fuses the loops of the first levels and binds them to these axes.  Levels
+-- without loops are left out.
+function tiling.bind(sch, levels, axes)
+  for level, axis in ipairs(axes) do
+    local loops = levels[level]
+    if #loops > 0 then
+      local fused = #loops > 1 and sch:fuse(table.unpack(loops)) or loops[1]
+      sch:bind(fused, axis)
+      levels[level] = { fused }
+    end
+  end
+end
+
+-- Whether the block is in another one than the root.
+function tiling.is_nested(sch, block)
+  local name = sch:block_info(block).name
+  for _, child in ipairs { sch:get_child_blocks(sch:get_block "root") } do
+    if sch:block_info(child).name == name then return false end
+  end
+  return name ~= "root"
+end
+
+-- ---- copies ----------------------------------------------------------------
+
+-- A copy of the schedule on which f has been, and what it gave; or nil and why
+-- something that f does is refused.
+function tiling.attempt(sch, f, ...)
+  local copy = sch:copy()
+  local ok, e = pcall(f, copy, ...)
+  if ok then return copy, e end
+  if type(e) == "string" or e.code ~= "REFUSED" then error(e, 0) end
+  return nil, e.message
+end
+
+-- The innermost loop of a block that was put beside the tiles, cut to the
+-- size of the innermost tile, so that it can be vectorised like the tile.
+function tiling.match_inner(sch, block, inner)
+  if not inner then return end
+  local loops = { sch:get_loops(block) }
+  sch:split(loops[#loops], { ts.auto, inner })
+  sch:annotate(block, "tiled_like", 1)
+end
+
+-- Whether the block reads the buffer at one place, each index of which is an
+-- iter of its own, so that its tiles read what the buffer's tiles hold.
+function tiling.is_elementwise(sch, block, buffer)
+  if not sch:is_spatial(block) then return false end
+  for r = 0, sch:block_info(block).reads - 1 do
+    local read, seen = sch:access_info(block, "read", r), {}
+    if read.buffer == buffer then
+      for _, iter in ipairs(read.dims) do
+        if not iter or seen[iter] then return false end
+        seen[iter] = true
+      end
+    end
+  end
+  return true
+end
+
+-- The only consumer of the result, when it is elementwise.
+function tiling.consumer(sch, block)
+  local consumers = { sch:get_consumers(block) }
+  local only, result = consumers[1], sch:access_info(block, "write", 0).buffer
+  if #consumers == 1 and tiling.is_elementwise(sch, only, result) then
+    return only
+  end
+end
+
+-- The consumer takes the result to where it is wanted, under that loop, or,
+-- when there is none, or as is said, a copy does.
+local function write_under(sch, block, loop, inner, scope, copied)
+  local out = not copied and tiling.consumer(sch, block)
+  local moved = out
+  out = out or sch:cache_write(block, 0, scope)
+  sch:reverse_compute_at(out, loop, { preserve_unit_loops = true })
+  if moved and scope ~= "global" then sch:set_scope(block, 0, scope) end
+  tiling.match_inner(sch, out, inner)
+  return out
+end
+
+-- A copy of the schedule in which what the block computes is kept in a buffer
+-- of that scope, written back under the loop; and the block that does it.
+function tiling.write_back(sch, block, loop, inner, scope)
+  local written, out = tiling.attempt(sch, write_under, block, loop, inner,
+                                      scope, false)
+  if written then return written, out end
+  return tiling.attempt(sch, write_under, block, loop, inner, scope, true)
+end
+
+-- ---- what is read ----------------------------------------------------------
+
+-- Positions of the read buffers that the last spatial variable and some
+-- reduction variable index.
+function tiling.packable(sch, block)
+  local info, list = sch:block_info(block), {}
+  local last
+  for i, kind in ipairs(info.iters) do
+    if kind == "spatial" then last = i end
+  end
+  for r = 0, info.reads - 1 do
+    local used, reduced, missing = sch:access(block, "read", r), false, false
+    for i, kind in ipairs(info.iters) do
+      if kind == "reduce" then reduced = reduced or used[i]
+      else missing = missing or not used[i] end
+    end
+    if last and used[last] and reduced and missing then list[#list + 1] = r end
+  end
+  return list
+end
+
+-- Copies a read buffer under that loop, for the blocks that are listed, or
+-- for all that read it.
+local function pack_under(sch, block, r, loop, inner, readers)
+  local copy = sch:cache_read(block, r, "global",
+                              { consumer_blocks = readers })
+  sch:compute_at(copy, loop, { preserve_unit_loops = true })
+  tiling.match_inner(sch, copy, inner)
+end
+
+-- The schedule with those operands packed that can be; nil where that is none.
+-- left_out(what, why) is told of each that cannot be.
+function tiling.pack(sch, block, reads, loop, inner, left_out)
+  local packed
+  for _, r in ipairs(reads) do
+    local from = packed or sch
+    local next, why = tiling.attempt(from, pack_under, block, r, loop, inner)
+    if not next then
+      next, why = tiling.attempt(from, pack_under, block, r, loop, inner,
+                                 { block })
+    end
+    packed = next or packed
+    if not next then
+      left_out("packing of " .. sch:access_info(block, "read", r).buffer, why)
+    end
+  end
+  return packed
+end
+
+-- The loops of a copy inside `loop`, fused and cut, so that `threads` threads
+-- of that axis copy it together, some elements at a time each, of which one
+-- of `lengths` is sampled.
+function tiling.fetch_together(sch, copy, axis, threads, lengths)
+  local ndim, loops = #sch:access_info(copy, "write", 0).dims,
+                      { sch:get_loops(copy) }
+  local fused = table.move(loops, #loops - ndim + 1, #loops, 1, {})
+  fused = #fused > 1 and sch:fuse(table.unpack(fused)) or fused[1]
+  if #lengths == 0 then
+    local _, together = sch:split(fused, { ts.auto, threads })
+    sch:bind(together, axis)
+    return
+  end
+  local even = {}
+  for i = 1, #lengths do even[i] = 1 / #lengths end
+  local _, together, vector = sch:split(fused, {
+    ts.auto, threads, sch:sample_categorical(lengths, even) })
+  sch:bind(together, axis)
+  sch:vectorize(vector)
+end
+
+-- ---- sketches --------------------------------------------------------------
+
+-- The threads of each level that is bound to some, and their number.
+local function threads_of(p, facts)
+  for level, axis in ipairs(p.tile_binds) do
+    if axis:find "^threadIdx" then
+      return axis, tiling.product(facts.sizes[level])
+    end
+  end
+end
+
+local function annotate_threads(sch, block, p)
+  local spatial = 1
+  for _, loop in ipairs { sch:get_loops(block) } do
+    local info = sch:loop_info(loop)
+    if info.iter_type == "spatial" then
+      spatial = spatial * (info.extent or 1)
+    end
+  end
+  sch:annotate(block, "thread_extent_low_inclusive", spatial > 64 and 32 or 1)
+  sch:annotate(block, "thread_extent_high_inclusive", p.max_threads)
+end
+
+-- Copies all that the block reads and does not write, under that loop.
+local function copy_reads(sch, block, p, loop, facts)
+  local result = sch:access_info(block, "write", 0).buffer
+  local axis, threads = threads_of(p, facts)
+  for r = 0, sch:block_info(block).reads - 1 do
+    if sch:access_info(block, "read", r).buffer ~= result then
+      local copy = sch:cache_read(block, r, p.read_scope,
+                                  { consumer_blocks = { block } })
+      sch:compute_at(copy, loop, { preserve_unit_loops = true })
+      if axis then
+        tiling.fetch_together(sch, copy, axis, threads, p.vector_load_lens)
+      end
+    end
+  end
+end
+
+-- All sketches of multi-level tiling with the parameters of the module of that
+-- name, and a text of what is left out of them (nil: nothing is), and
+-- the loops of each level.
+function tiling.sketches(sch, block, p, cut)
+  if #p.tile_binds > 0 then annotate_threads(sch, block, p) end
+  local levels, facts = tiling.tile(sch, block, p, cut)
+  sch:annotate(block, "tiling_structure", p.structure)
+  tiling.bind(sch, levels, p.tile_binds)
+  local list, out = { sch }, {}
+  local function left_out(what, why)
+    out[#out + 1] = ("no %s: %s"):format(what, why)
+  end
+  for _, level in ipairs(p.write_levels) do
+    local written, why = tiling.write_back(
+      sch, block, tiling.last(levels, level), facts.inner, p.write_scope)
+    list[#list + 1] = written
+    if not written then left_out("write level " .. level, why) end
+  end
+  if p.write_must and #list > 1 then table.remove(list, 1) end
+  for n = 1, #list do
+    for _, level in ipairs(p.read_levels) do
+      local read, why = tiling.attempt(list[n], copy_reads, block, p,
+                                       tiling.last(levels, level), facts)
+      list[n] = read or list[n]
+      if not read then left_out("read level " .. level, why) end
+    end
+  end
+  if p.pack then
+    local under = tiling.last(levels, p.structure:find("R", 1, true))
+    local last = list[#list]
+    list[#list + 1] = tiling.pack(last, block, tiling.packable(last, block),
+                                  under, facts.inner, left_out)
+  end
+  return list, #out > 0 and table.concat(out, "; ") or nil, levels
+end
+
+return tiling

@@ -1,0 +1,164 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The modules that tile: levels bound to threads, copies of operands, vectors
+-- of a fixed length, tensor intrinsics.  What they make computes the same.
+local ts = require "tessera"
+local ops = require "tessera.ops"
+local tensor = require "tessera.tensor"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+local searching = dofile((arg[0]:gsub("[^/]*$", "../support/searching.lua")))
+local steps, fails = searching.steps, checks.fails
+
+local function use(name, params)
+  return require("tessera.modules." .. name)(params)
+end
+
+-- The sketches of modules, each drawn a few times, compute the program; what
+-- is drawn may be refused, but not all of it.
+local function sketches(p, modules, target)
+  local list = ts.space.sketches(modules, p, target)
+  for _, t in ipairs(list) do
+    local drawn = 0
+    for seed = 1, 3 do
+      local ok, s = pcall(t.replay, t, p, { resample = true, seed = seed })
+      if ok then checks.same(s, p) else assert(s.code == "REFUSED", s) end
+      drawn = drawn + (ok and 1 or 0)
+    end
+    assert(drawn > 0, t)
+  end
+  return list
+end
+
+-- For GPUs: three levels bound, results in registers, operands in shared
+-- memory that threads fill together.
+do
+  local gpu = {
+    structure = "SSSRRSRS",
+    tile_binds = { "blockIdx.x", "vthread.x", "threadIdx.x" },
+    write_levels = { 3 }, write_scope = "local", write_must = true,
+    read_levels = { 4 }, vector_load_lens = { 1, 2, 4 },
+  }
+  for _, relu in ipairs { false, true } do
+    local p = ops.matmul { m = 16, n = 16, k = 8, relu = relu }
+    local list = sketches(p, { use("multi_level_tiling", gpu) })
+    assert(#list == 1 and steps(list[1], "bind") == 5, list[1])
+    local text = tostring(list[1]:replay())
+    assert(text:find("alloc A_shared: float32[16, 8] in shared", 1, true) and
+           text:find(" in local", 1, true), text)
+  end
+  local tiling = require "tessera.modules.multi_level_tiling"
+  fails("INVALID", "'tile_binds[1]' is 'x': it is an axis", tiling,
+        { tile_binds = { "x" } })
+  fails("INVALID", "'tile_binds' has 3 axes: structure 'SSRSRS' starts with 2",
+        tiling, { tile_binds = gpu.tile_binds })
+  fails("INVALID", "'read_levels[1]' is '7': levels are 1 to 6", tiling,
+        { read_levels = { 7 } })
+  fails("INVALID", "'write_must' is '1': it is true or false", tiling,
+        { write_must = 1 })
+end
+
+-- Any structure, also with operands copied on a CPU.
+for _, structure in ipairs { "SR", "SRS", "SSRSRS", "SRSRS" } do
+  local p = ops.matmul { m = 12, n = 12, k = 12 }
+  sketches(p, { use("multi_level_tiling", {
+    structure = structure, read_levels = { 2 }, read_scope = "global" }) })
+end
+
+-- Vectors of a fixed length.
+do
+  local wide = use("multi_level_tiling_wide_vector", { vector_bits = 128 })
+  for _, n in ipairs { 32, 3, 10 } do
+    local p = ops.matmul { m = 8, n = n, k = 8 }
+    local list = sketches(p, { wide })
+    assert(#list == 1 or #list == 2, #list)
+    local text = tostring(list[1]:replay(p, { resample = true, seed = 5 }))
+    assert(text:find(("for j_?%%d* in range%%(%d%%)"):format(math.min(n, 4))) or
+           text:find("range(" .. math.min(n, 4) .. ")", 1, true), text)
+  end
+  sketches(ops.matmul { m = 8, n = 64, k = 4 },
+           { use("multi_level_tiling_wide_vector", { vector_bits = 0 }) },
+           "llvm")
+end
+
+-- A tensor intrinsic in the innermost tiles.
+do
+  local A = ts.placeholder("A", { 4, 16 }, "uint8")
+  local B = ts.placeholder("B", { 32, 16 }, "int8")
+  local k = ts.reduce_axis("k", 16)
+  local C = ts.compute("C", { 4, 32 }, function(i, j)
+    return ts.sum(ts.cast(A(i, k), "int32") * ts.cast(B(j, k), "int32"), k)
+  end)
+  local p = ts.program("bytes", { A, B }, { C })
+  local modules = { use "multi_level_tiling_with_intrin",
+                    use "multi_level_tiling",
+                    use "parallel_vectorize_unroll" }
+  local list = sketches(p, modules, "llvm")
+  assert(#list >= 1)
+  for _, t in ipairs(list) do assert(steps(t, "tensorize") == 1, t) end
+  local odd = ops.matmul { m = 8, n = 9, k = 8 }
+  local name = tensor.mma { n = 4, k = 4 }
+  local text = ts.space.explain({ use("multi_level_tiling_with_intrin",
+                                      { intrin = name }) }, odd, "llvm")
+  assert(text:find("C: not applicable: 9 iterations are no multiple of 4", 1,
+                   true), text)
+  list = sketches(odd, { use("multi_level_tiling_with_intrin",
+                             { intrin = name, pad_extents = true }) }, "llvm")
+  assert(#list >= 1)
+end
+
+-- Tiles that fill the registers, also where they do not divide the extents.
+do
+  local tile = require "tessera.modules.register_tile"
+  for _, n in ipairs { 48, 13 } do
+    local p = ops.matmul { m = n, n = n, k = 8 }
+    local list = sketches(p, { tile { registers = 16, vectors = { 1, 2 } } },
+                          "llvm -vector-bytes=32")
+    assert(#list == 2 * 3, #list)
+  end
+  local sch = ts.space.sketches({ tile {} }, ops.matmul {
+    m = 48, n = 48, k = 8 }, "llvm -vector-bytes=32")[1]:replay()
+  local loops = { sch:get_loops(sch:get_block "C") }
+  assert(sch:extent(loops[#loops]) == 16 and sch:extent(loops[#loops - 1]) == 6)
+  local text = ts.space.explain({ tile { pad_extents = false } },
+    ops.matmul { m = 13, n = 13, k = 8 }, "llvm -vector-bytes=32")
+  assert(text:find("C: not applicable: tiles do not divide", 1, true), text)
+  fails("INVALID", "'vectors' is 'x': it is a list", tile, { vectors = "x" })
+end
+
+-- Operands in the order of the tiles, and what follows computed by tiles.
+do
+  local tiling = use("multi_level_tiling", { write_levels = {} })
+  local p = ops.matmul { m = 12, n = 32, k = 8, bias = true, relu = true }
+  local list = sketches(p, { tiling, use("pack", { operands = "all" }) })
+  assert(#list == 2 and steps(list[1], "transform_layout") == 2, #list)
+  assert(#sketches(p, { tiling, use("pack", { must = true }),
+                        use "parallel_vectorize_unroll" }) >= 1)
+  list = sketches(p, { use "auto_inline", tiling, use "fuse_epilogue" })
+  assert(#list == 3 and steps(list[1], "reverse_compute_at") == 1, #list)
+  p = ops.matmul { m = 12, n = 32, k = 8, bias = true }
+  list = sketches(p, { tiling, use("fuse_epilogue", { must = true }) })
+  assert(#list == 3 and steps(list[3], "fuse_reduction_epilogue") == 1, #list)
+  local text = ts.space.explain({ use "fuse_epilogue" }, p)
+  assert(text:find("biased: not applicable: it reads nothing that is tiled",
+                   1, true), text)
+end
+
+-- The spaces of GPUs, and who shadows whom.
+do
+  local spaces = require "tessera.modules.spaces"
+  local p = ops.matmul { m = 8, n = 16, k = 8, bias = true, relu = true }
+  sketches(p, spaces.modules_for "cuda")
+  local text = ts.space.explain(spaces.modules_for "cuda", p)
+  assert(text:find("auto_bind at C: shadowed by multi_level_tiling: it is " ..
+                   "tiled", 1, true), text)
+  assert(not text:find("failed", 1, true), text)
+  p = ops.matmul { m = 32, n = 32, k = 32, dtype = "float16", relu = true }
+  local list = sketches(p, spaces.modules_for "cuda -mcpu=sm_80")
+  assert(steps(list[1], "tensorize") == 2, list[1])
+  -- Alone it would apply: twice the same module.
+  text = ts.space.explain({ use "multi_level_tiling",
+                            use "multi_level_tiling" }, p, "llvm")
+  local name = "multi_level_tiling"
+  assert(text:find(name .. " at C: shadowed by " .. name ..
+                   ": it has no reduction", 1, true), text)
+  assert(text:find(name .. " at root: not applicable", 1, true))
+end
