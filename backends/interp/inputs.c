@@ -197,9 +197,9 @@ static void draw_elements(const interp_inputs *from, rng *r, tess_dtype t,
   }
   uint32_t how = from->ends <= 2 ? from->ends : (uint32_t)rng_below(r, 3);
   for (uint64_t i = 0; i < n; i++)
-    out[i] = how        ? end_of(t, in, how == 2)
+    out[i] = how          ? end_of(t, in, how == 2)
              : in.bounded ? draw_within(r, in, i, from)
-                        : draw_any(r, t, i, from);
+                          : draw_any(r, t, i, from);
 }
 
 /* ---- declared contents -------------------------------------------------- */

@@ -167,9 +167,9 @@ static tess_status check_contents(ir_builder *b, ir_buf buf, uint8_t holds,
                    "placeholder '%s': offsets begin with 0 and end with %lld, "
                    "but there is one element",
                    name, (long long)below - 1);
-  uint64_t values = ranged ? (uint64_t)below - (uint64_t)least
-                           : (uint64_t)ir_int_max(r.dtype) -
-                                 (uint64_t)ir_int_min(r.dtype);
+  uint64_t values =
+      ranged ? (uint64_t)below - (uint64_t)least
+             : (uint64_t)ir_int_max(r.dtype) - (uint64_t)ir_int_min(r.dtype);
   if (holds & IR_HOLDS_UNIQUE && ((uint64_t)n > values || !n))
     return err_set(b->err, TESS_INVALID,
                    "placeholder '%s': %s elements cannot be unique among %llu "
