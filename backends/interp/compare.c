@@ -105,8 +105,7 @@ static tess_status make_param(interp_expect *x, const ir_program *p, uint32_t i,
   q->value = arena_array(&x->memory, uint64_t, q->size + 1);
   q->got = arena_array(&x->memory, uint64_t, q->size + 1);
   if (q->role != IR_ROLE_OUTPUT)
-    interp_draw(&x->inputs, q->dtype, x->seed, i, range[i], q->size,
-                q->start);
+    interp_draw(&x->inputs, q->dtype, x->seed, i, range[i], q->size, q->start);
   for (uint64_t at = 0; q->role == IR_ROLE_OUTPUT && at < q->size; at++)
     q->start[at] = UNWRITTEN;
   return TESS_OK;
