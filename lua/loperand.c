@@ -315,6 +315,16 @@ static void variadic(lua_State *L, int i, int top, place at,
   *next = i + n;
 }
 
+/* A variable alone is a list of variables of one element, as by position. */
+static void named_value(lua_State *L, int i, place at,
+                        const tess_prim_operand *o, tess_value *out) {
+  int next;
+  if (element_of(o) && luaL_testudata(L, i, LT_RV))
+    variadic(L, i, i, at, o, &next, out);
+  else
+    to_value(L, i, at, o->kind, out);
+}
+
 /* Named operands in the table at index t, after the `n` positional ones.  A
  * word that names none is left for the core to refuse. */
 static uint32_t named_operand(lua_State *L, int t, uint32_t prim,
@@ -327,7 +337,7 @@ static uint32_t named_operand(lua_State *L, int t, uint32_t prim,
     if (is_out(&o) || lua_getfield(L, t, o.name) == LUA_TNIL) continue;
     if (n == max) lt_error(L, TESS_LIMIT, "too many operands");
     out[n].name = o.name;
-    to_value(L, lua_gettop(L), at, o.kind, &out[n++].value);
+    named_value(L, lua_gettop(L), at, &o, &out[n++].value);
   }
   for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
     int known = 0;

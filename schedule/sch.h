@@ -37,6 +37,10 @@ void sch_replace_vars(sch_state *s, ir_stmt top, uint32_t n,
  * least what is now accessed in them: after a change below
  * (sch_transaction does it; rewrite/widen_regions.c). */
 void sch_widen_scope(sch_state *s, ir_stmt scope);
+/* The block `to`, which was derived from `from`, takes over its annotations,
+ * except those that describe its body and its regions
+ * (rewrite/annotations.c). */
+void sch_copy_annotations(ir_program *p, ir_stmt from, ir_stmt to);
 
 /* Do the bounds of a loop, the value of a let or the domain of an iter of a
  * block use v? */

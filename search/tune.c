@@ -105,6 +105,7 @@ static void tune_tear_down(tune *t) {
   uint32_t n = t->set->nsketch, batch = t->set->o->batch;
   const tess_tune_options *o = t->set->o;
   if (!o->custom_strategy && t->strategy.free) t->strategy.free(t->strategy.ud);
+  if (t->r && t->r->model) model_wait(t->r->model);
   for (int i = 0; i < TUNE_FINALISTS; i++) str_free(&t->best[i].code);
   for (int i = 0; i < TUNE_CLASSES; i++) tess_text_free(t->c, t->message[i]);
   tess_database_free(t->db);
@@ -392,6 +393,7 @@ static tess_status search(tune *t) {
   const err_state *broke = &t->r->broke;
   if (broke->code != TESS_OK && !session_best(&t->s, 1, &best))
     return ctx_fail(t->c, broke->code, "%s", broke->message);
+  if (t->r->model) model_wait(t->r->model);
   return tune_fill_result(t);
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * May-access regions of a statement: what it reads and writes, relaxed over its
- * loops, as seen from outside. */
+ * loops, as seen from outside, in the order of first appearance: a load before
+ * its indices, and a stored value before the indices that it is stored at. */
 #include "ir/analysis/analysis.h"
 #include "ir/arith/region.h"
 #include "ir/edit.h"
+#include "ir/memo.h"
 #include "ir/query.h"
 
 typedef struct accesses {
@@ -193,21 +195,34 @@ static void add_declared(accesses *f, ir_stmt s, ir_region r) {
 /* ---- statements --------------------------------------------------------- */
 
 typedef struct loads {
+  const ir_program *p;
+  arena *scratch;
+  ir_memo met;
   uint32_t n;
   ir_expr *e;
 } loads;
 
-static void collect_load(const ir_program *p, ir_expr e, void *ud) {
-  loads *l = ud;
-  if (ir_at(p, e)->op == IR_LOAD) l->e[l->n++] = e;
+/* A load stands before those in its indices. */
+static void collect_loads(loads *l, ir_expr e) {
+  const ir_node *x = ir_at(l->p, e);
+  if (!x->has_load) return;
+  uint32_t *met = ir_memo_of(&l->met, l->scratch, e), fixed[3];
+  const uint32_t *ops;
+  if (*met) return;
+  *met = 1;
+  if (x->op == IR_LOAD) l->e[l->n++] = e;
+  uint32_t k = ir_operands(l->p, e, &ops, fixed);
+  for (uint32_t i = 0; i < k; i++) collect_loads(l, ops[i]);
 }
 
 /* Collects the loads in e before it analyzes any, since that makes nodes. */
 static void add_loads(accesses *f, ir_stmt s, ir_expr e) {
   ir_program *p = f->p;
   if (f->writes || !e || !ir_at(p, e)->has_load) return;
-  loads l = {0, arena_array(f->scratch, ir_expr, (size_t)e + 1)};
-  ir_visit(p, f->scratch, e, collect_load, &l);
+  loads l = {.p = p,
+             .scratch = f->scratch,
+             .e = arena_array(f->scratch, ir_expr, (size_t)e + 1)};
+  collect_loads(&l, e);
   for (uint32_t i = 0; i < l.n; i++) {
     const ir_node n = *ir_at(p, l.e[i]);
     add_point(f, s, n.a, n.n, n.b);
@@ -235,9 +250,9 @@ static void add_statement(accesses *f, ir_stmt s) {
   case IR_BLOCK: add_block(f, s); break;
   case IR_STORE:
     if (f->writes) add_point(f, s, r.buf, r.idx.n, r.idx.at);
+    add_loads(f, s, r.value);
     for (uint32_t i = r.idx.at; i < r.idx.at + r.idx.n; i++)
       add_loads(f, s, f->p->arg.v[i]);
-    add_loads(f, s, r.value);
     add_loads(f, s, r.mask);
     break;
   case IR_IF: add_loads(f, s, r.cond); break;

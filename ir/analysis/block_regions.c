@@ -105,6 +105,25 @@ static void apply_annotations(found *f, ir_stmt b, ir_span old,
   f->n = n;
 }
 
+/* Where the buffers are those that the block accessed before, they keep their
+ * order, by which schedules number them. */
+static void keep_order(found *f, ir_span old) {
+  if (old.n != f->n) return;
+  for (uint32_t i = 0; i < old.n; i++) {
+    uint32_t k = 0;
+    while (k < f->n && f->v[k].buf != f->p->region.v[old.at + i].buf) k++;
+    if (k == f->n) return;
+  }
+  for (uint32_t i = 0; i < old.n; i++) {
+    uint32_t k = i;
+    while (k < f->n && f->v[k].buf != f->p->region.v[old.at + i].buf) k++;
+    if (k == f->n) return; /* one buffer twice */
+    ir_region r = f->v[k];
+    f->v[k] = f->v[i];
+    f->v[i] = r;
+  }
+}
+
 static void set_regions(ir_program *p, arena *scratch, ir_stmt b, bool given) {
   arena_mark m = arena_get_mark(scratch);
   found *reads = arena_new(scratch, found), *writes = arena_new(scratch, found);
@@ -117,6 +136,8 @@ static void set_regions(ir_program *p, arena *scratch, ir_stmt b, bool given) {
     apply_annotations(writes, b, ir_blk(p, b)->writes,
                       given ? IR_EXPLICIT_WRITES : NULL, IR_HIDDEN_WRITES);
   }
+  keep_order(reads, ir_blk(p, b)->reads);
+  keep_order(writes, ir_blk(p, b)->writes);
   ir_block_set_reads(p, b, reads->n, reads->v);
   ir_block_set_writes(p, b, writes->n, writes->v);
   arena_reset_to(scratch, m);

@@ -40,7 +40,10 @@ PRIM_DEFINE(
         "   races, in spite of guards and gaps between results.\n"
         "The init is in copies of the loops that drive spatial iters, of "
         "the\n"
-        "same kinds. The block keeps its handle and is named X_update.\n",
+        "same kinds, and has the annotations of the block, but for those "
+        "about\n"
+        "its regions and of tensorize. The block keeps its handle, is named\n"
+        "X_update, and reads first what it updates.\n",
     .refusals = SCH_REASONS(SCH_INIT_REASONS, SCH_R_INIT_HEIGHT,
                             SCH_R_LOOP_NOT_AROUND, SCH_R_WOULD_RACE),
     .example = "local c = sch:get_block(\"C\")\n"
@@ -56,6 +59,7 @@ static bool decompose_reduction_rewrite(sch_state *s, void *ud) {
   if (!sch_init_check(s, a->block, a->loop, false, &w)) return false;
   ir_stmt nest = sch_init_take(&w, &a->init);
   ir_insert_before(p, a->loop, nest);
+  sch_copy_annotations(p, a->block, a->init);
   ir_str name = ir_name_cat(p, ir_blk(p, a->block)->name, "_update");
   name = ir_fresh_block_name(p, name);
   ir_blk(p, a->block)->name = name;

@@ -16,7 +16,8 @@ PRIM_DEFINE(
                "S[i := i_j_fused // n, j := i_j_fused % n]",
     .details =
         "1. Each loop is the only child of the one before.\n"
-        "2. The loops are serial, without annotations, and start at 0.\n"
+        "2. The loops are bound to no thread axis, have no annotations and\n"
+        "   start at 0.\n"
         "3. No extent depends on another of the loops; those that are no\n"
         "   constants are provably at least 1, and what they read, but for "
         "that\n"
@@ -29,10 +30,12 @@ PRIM_DEFINE(
         "6. Loops around and below whose iterations run in parallel stay free "
         "of\n"
         "   races, in spite of guards.\n"
-        "One loop alone stays as it is.\n",
+        "The fused loop is serial, whatever kinds they had, as in TVM. One "
+        "loop\n"
+        "alone keeps its handle and becomes serial.\n",
     .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_EXTENT_LARGE,
                             SCH_R_INPUT_OVERWRITTEN, SCH_R_LOOP_ANNOTATED,
-                            SCH_R_LOOP_MAY_BE_EMPTY, SCH_R_LOOP_NOT_SERIAL,
+                            SCH_R_LOOP_MAY_BE_EMPTY, SCH_R_LOOP_BOUND,
                             SCH_R_LOOP_START_NOT_ZERO, SCH_R_LOOPS_EMPTY,
                             SCH_R_NOT_ONLY_CHILD, SCH_R_NOT_PARENT,
                             SCH_R_WOULD_RACE),
@@ -45,8 +48,8 @@ static bool check_loop(sch_state *s, const struct fuse_args *a, uint32_t k,
   ir_stmt loop = a->loops.v[k];
   int64_t extent;
   const ir_stmt_rec *r = ir_st(p, loop);
-  if (r->loop_kind != IR_SERIAL)
-    return sch_refuse(s, SCH_R_LOOP_NOT_SERIAL, .s = {loop});
+  if (r->loop_kind == IR_THREAD)
+    return sch_refuse(s, SCH_R_LOOP_BOUND, .s = {loop});
   if (r->anno) return sch_refuse(s, SCH_R_LOOP_ANNOTATED, .s = {loop});
   if (!ir_is_const(p, r->lo, 0))
     return sch_refuse(s, SCH_R_LOOP_START_NOT_ZERO, .s = {loop});
@@ -135,7 +138,10 @@ static bool fuse_rewrite(sch_state *s, void *ud) {
   for (uint32_t k = 0; k < n; k++)
     if (!check_loop(s, a, k, &product)) return false;
   a->fused_loop = a->loops.v[0];
-  if (n == 1) return true;
+  if (n == 1) {
+    sch_set_loop_kind(s, a->fused_loop, IR_SERIAL, 0);
+    return true;
+  }
 
   ir_var *var = arena_array(s->scratch, ir_var, n);
   ir_expr *to = arena_array(s->scratch, ir_expr, n);

@@ -60,6 +60,10 @@ PRIM_DEFINE(
         "iters. Where another block in the nest uses the result, the block\n"
         "adds up where it stood instead, and the partial results are made\n"
         "before the nest, under copies of the loops around both.\n"
+        "X_rf has the annotations of the block, but for those about its\n"
+        "regions. Where nothing is left to reduce it has no init, and stores\n"
+        "what the block combined, unless a predicate guards it or the update\n"
+        "is not written as its reducer is.\n"
         "ts.equivalent follows a reducer made of + - * / min max, comparisons "
         "and\n"
         "ts.select; of one with exp or another function in it, as an online\n"
@@ -68,12 +72,13 @@ PRIM_DEFINE(
     .refusals = SCH_REASONS(
         SCH_R_AXIS_OUTSIDE, SCH_R_BUFFER_HIDDEN, SCH_R_DEPENDENT_LOOP,
         SCH_R_INIT_LATE, SCH_R_INIT_LOCAL, SCH_R_INIT_READS, SCH_R_INIT_START,
-        SCH_R_INPUT_OVERWRITTEN, SCH_R_LOOP_DRIVES_OTHERS,
-        SCH_R_LOOP_MAY_BE_EMPTY, SCH_R_LOOP_NOT_SERIAL,
-        SCH_R_LOOP_START_NOT_ZERO, SCH_R_NOT_INJECTIVE, SCH_R_NOT_REDUCER,
-        SCH_R_NOT_SINGLE_BLOCK, SCH_R_NOT_STATIC, SCH_R_NO_INIT,
-        SCH_R_OTHER_STATEMENT, SCH_R_PLACE_REDUCED, SCH_R_REDUCER_ORDERED,
-        SCH_R_RESULT_SHARED, SCH_R_RESULT_USED, SCH_R_WOULD_RACE),
+        SCH_R_INPUT_OVERWRITTEN, SCH_R_LOOP_DRIVES_NONE,
+        SCH_R_LOOP_DRIVES_OTHERS, SCH_R_LOOP_MAY_BE_EMPTY,
+        SCH_R_LOOP_NOT_SERIAL, SCH_R_LOOP_START_NOT_ZERO, SCH_R_NOT_INJECTIVE,
+        SCH_R_NOT_REDUCER, SCH_R_NOT_SINGLE_BLOCK, SCH_R_NOT_STATIC,
+        SCH_R_NO_INIT, SCH_R_OTHER_STATEMENT, SCH_R_PLACE_REDUCED,
+        SCH_R_REDUCER_ORDERED, SCH_R_RESULT_SHARED, SCH_R_RESULT_USED,
+        SCH_R_WOULD_RACE),
     .example = "local i, j, k = sch:get_loops(sch:get_block(\"C\"))\n"
                "local rf = sch:rfactor(k, { factor_axis = 0 })\n");
 
@@ -154,6 +159,15 @@ static bool check_axis(sch_rfactor *w, int64_t axis) {
   return true;
 }
 
+/* Does an iter of the block follow the variable? */
+static bool is_bound(const sch_rfactor *w, ir_var v) {
+  const ir_program *p = w->s->p;
+  ir_span it = ir_blk(p, w->block)->iters;
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    if (ir_uses_var(p, p->iter.v[i].bind, v)) return true;
+  return false;
+}
+
 /* Reduce iters follow loops of reduce iters only: the sum of the partial
  * results is made under the other loops, once an iteration. */
 static bool check_iters(sch_rfactor *w) {
@@ -174,6 +188,8 @@ static bool check_iters(sch_rfactor *w) {
                           .s = {w->loops.v[k], w->block});
     }
   }
+  if (!(w->drives[v] & REDUCE) && !is_bound(w, v))
+    return sch_refuse(s, SCH_R_LOOP_DRIVES_NONE, .s = {w->loop, w->block});
   if (!(w->drives[v] & REDUCE) || (w->drives[v] & SPATIAL))
     return sch_refuse(s, SCH_R_LOOP_DRIVES_OTHERS, .s = {w->loop, w->block});
   return true;
@@ -248,16 +264,20 @@ static bool check_nest(sch_rfactor *w) {
          sch_results_disjoint(s, w->block, w->loops.v[0], w->loops);
 }
 
-/* Does loop number k go into an iter together with the factored one? */
+/* Does loop number k go into an iter together with the factored one?  One of
+ * one iteration that was split off from what reduces does as it would with
+ * more, though no binding mentions it. */
 static bool goes_along(const sch_rfactor *w, uint32_t k) {
   const ir_program *p = w->s->p;
   ir_span it = ir_blk(p, w->block)->iters;
   ir_var v = ir_st(p, w->loop)->var, u = ir_st(p, w->loops.v[k])->var;
-  bool with = false;
-  for (uint32_t i = it.at; i < it.at + it.n && u != v; i++)
-    with |= ir_uses_var(p, p->iter.v[i].bind, v) &&
-            ir_uses_var(p, p->iter.v[i].bind, u);
-  return with;
+  if (u == v) return false;
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    if (ir_uses_var(p, p->iter.v[i].bind, v) &&
+        ir_uses_var(p, p->iter.v[i].bind, u))
+      return true;
+  return !is_bound(w, u) && (w->drives[u] & REDUCE) &&
+         !(w->drives[u] & SPATIAL);
 }
 
 /* All that loop number k runs over in any iteration of those around it: the

@@ -22,14 +22,18 @@ PRIM_DEFINE(
         "Candidates, all equally likely: to inline the block, where\n"
         "compute_inline is possible; to let it stay; and of the loops around "
         "its\n"
-        "first consumer that are around all of them, from the outermost on, "
+        "first consumer that are around all of them those of more than one\n"
+        "iteration where compute_at is possible: from the outermost on "
         "those\n"
-        "of more than one iteration where compute_at is possible, as long as "
-        "they\n"
-        "drive spatial iters only, or as long as none does. Passing the mark "
-        "to\n"
-        "compute_at or reverse_compute_at inlines, or does nothing. A stale\n"
-        "decision becomes the next smaller candidate, or to stay.\n",
+        "that drive spatial iters only, then those that drive others as long "
+        "as\n"
+        "a loop of the first kind stands further in, or where there is none "
+        "at\n"
+        "all. Passing the mark to compute_at or reverse_compute_at inlines, "
+        "or\n"
+        "does nothing. A stale decision becomes the next smaller candidate, "
+        "or\n"
+        "to stay.\n",
     .refusals = SCH_REASONS(SCH_R_PLACE_NOT_POSSIBLE, SCH_R_BLOCK_IS_ROOT),
     .example = "local c = sch:get_block(\"C\")\n"
                "local l = sch:sample_compute_location(c)\n"
@@ -55,20 +59,34 @@ static uint32_t shared_loops(const sch_state *s, sch_list users,
   return n;
 }
 
+/* Which of the n loops, of more than one iteration, the block may go under: the
+ * outer ones that drive spatial iters only, then those that drive others as
+ * long as one of the first kind stands further in.  Where there is none of
+ * these, any. */
+static bool *worth_trying(sch_state *s, sch_list loops, uint32_t n) {
+  bool *worth = arena_zalloc(s->scratch, n + 1), mixed = false;
+  bool *spatial = arena_array(s->scratch, bool, n + 1);
+  uint32_t last = 0; /* behind the innermost spatial one */
+  for (uint32_t k = 0; k < n; k++) {
+    spatial[k] = sch_type_of_loop(s, loops.v[k]) == SCH_LOOP_S;
+    if (spatial[k]) last = k + 1;
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    if (ir_is_const(s->p, ir_st(s->p, loops.v[k])->extent, 1)) continue;
+    if (spatial[k] ? mixed : last && k >= last) break;
+    mixed = mixed || !spatial[k];
+    worth[k] = true;
+  }
+  return worth;
+}
+
 static void add_loops(sch_state *s, ir_stmt block, sch_list users,
                       places *out) {
-  const ir_program *p = s->p;
   uint32_t n = shared_loops(s, users, out->loops);
-  bool any = false, spatial = false;
-  for (uint32_t k = 0; k < n; k++) {
-    ir_stmt loop = out->loops.v[k];
-    if (ir_is_const(p, ir_st(p, loop)->extent, 1)) continue;
-    bool is_spatial = sch_type_of_loop(s, loop) == SCH_LOOP_S;
-    if (any && is_spatial != spatial) break;
-    any = true;
-    spatial = is_spatial;
-    if (sch_can_compute_at(s, block, loop, true)) out->v[out->n++] = k;
-  }
+  bool *worth = worth_trying(s, out->loops, n);
+  for (uint32_t k = 0; k < n; k++)
+    if (worth[k] && sch_can_compute_at(s, block, out->loops.v[k], true))
+      out->v[out->n++] = k;
 }
 
 static void find_places(sch_state *s, ir_stmt block, places *out) {
@@ -108,14 +126,26 @@ static void place_at(sch_state *s, const void *a, uint64_t i, int64_t *out) {
   *out = c.v[i];
 }
 
+/* Is it one of those that find_places() lists?  Replays ask for one only. */
+static bool is_place(sch_state *s, ir_stmt block, int64_t d) {
+  sch_list users, loops;
+  bool is = d == STAY;
+  if (d == INLINE) is = sch_can_inline(s, block);
+  if (d >= 0 && (users = sch_consumers(s, block)).n) {
+    loops = sch_loops_of(s, users.v[0]);
+    uint32_t n = shared_loops(s, users, loops);
+    is = d < n && worth_trying(s, loops, n)[d] &&
+         sch_can_compute_at(s, block, loops.v[d], true);
+  }
+  s->refusal.reason = SCH_R_NONE;
+  return is;
+}
+
 static bool place_admit(sch_state *s, const void *ud, uint32_t n,
                         const int64_t *d) {
   const args *a = ud;
-  places c;
-  find_places(s, a->block, &c);
-  for (uint32_t i = 0; n == 1 && i < c.n; i++)
-    if (c.v[i] == d[0]) return true;
-  return sch_refuse(s, SCH_R_PLACE_NOT_POSSIBLE, .s = {a->block},
+  return (n == 1 && is_place(s, a->block, d[0])) ||
+         sch_refuse(s, SCH_R_PLACE_NOT_POSSIBLE, .s = {a->block},
                     .n = {n ? d[0] : INT64_MIN});
 }
 

@@ -23,7 +23,7 @@ PRIM_DEFINE(
     .rewrite = "for i in e: S   ->   for i_0 in f0: for i_1 in f1: "
                "S[i := i_0 * f1 + i_1], guarded by i < e unless provable",
     .details =
-        "1. The loop is serial, without annotations.\n"
+        "1. The loop is bound to no thread axis and has no annotations.\n"
         "2. At most one factor is open (ts.auto, or -1 as samplers say it); "
         "it\n"
         "   becomes ceil(extent / the others).\n"
@@ -42,12 +42,13 @@ PRIM_DEFINE(
         "   and the new loops run further, nothing below changes that.\n"
         "7. Loops around and below whose iterations run in parallel stay free "
         "of\n"
-        "   races, in spite of guards.\n",
+        "   races, in spite of guards.\n"
+        "The new loops are serial, whatever kind the loop had, as in TVM.\n",
     .refusals = SCH_REASONS(
         SCH_R_DEPENDENT_LOOP, SCH_R_EXTENT_EMPTY, SCH_R_EXTENT_LARGE,
         SCH_R_FACTORS_EMPTY, SCH_R_FACTORS_MANY, SCH_R_FACTORS_SEVERAL_OPEN,
         SCH_R_FACTOR_NOT_POSITIVE, SCH_R_FACTOR_PRODUCT_SMALL,
-        SCH_R_INPUT_OVERWRITTEN, SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_NOT_SERIAL,
+        SCH_R_INPUT_OVERWRITTEN, SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_BOUND,
         SCH_R_NEEDS_PREDICATE, SCH_R_NOT_STATIC, SCH_R_WOULD_RACE),
     .example = "local i = sch:get_loops(sch:get_block(\"C\"))\n"
                "local i0, i1 = sch:split(i, { ts.auto, 8 })\n");
@@ -180,8 +181,8 @@ static bool split_rewrite(sch_state *s, void *ud) {
   const ir_stmt_rec loop = *ir_st(p, a->loop);
   int64_t extent = 1, f[MAX_FACTORS];
   uint32_t n = a->factors.n;
-  if (loop.loop_kind != IR_SERIAL)
-    return sch_refuse(s, SCH_R_LOOP_NOT_SERIAL, .s = {a->loop});
+  if (loop.loop_kind == IR_THREAD)
+    return sch_refuse(s, SCH_R_LOOP_BOUND, .s = {a->loop});
   if (loop.anno) return sch_refuse(s, SCH_R_LOOP_ANNOTATED, .s = {a->loop});
   bool fixed = ir_const_int(p, loop.extent, &extent);
   if (!fixed && (!n || !is_open(a->factors.v[0])))

@@ -266,12 +266,14 @@ static void set_regions(const work *w, ir_subst *m, ir_stmt init) {
   ir_block_set_writes(p, init, n, r);
   n = init_regions(w, m, reads, true, r);
   ir_block_set_reads(p, init, n, r);
-  for (n = 0; n < reads.n; n++) r[n] = p->region.v[reads.at + n];
+  n = 0; /* the update reads first what it updates */
   for (uint32_t i = 0; i < writes.n; i++) {
     ir_region wr = p->region.v[writes.at + i];
     if (!sch_reads_buf(p, w->block, wr.buf)) r[n++] = wr;
   }
-  if (n > reads.n) ir_block_set_reads(p, w->block, n, r);
+  if (!n) return;
+  for (uint32_t i = 0; i < reads.n; i++) r[n++] = p->region.v[reads.at + i];
+  ir_block_set_reads(p, w->block, n, r);
 }
 
 static ir_str init_name(ir_program *p, ir_stmt block) {

@@ -79,14 +79,38 @@ static bool reuse(nest_work *w, const nest_outer *x, uint32_t *i) {
   return false;
 }
 
+/* Does a loop outside carry the reduction of the iter, though it has one
+ * iteration?  The new block is then what it would be with more.  A loop that
+ * no binding mentions any more becomes that of this one. */
+static bool is_carried(const nest_work *w, uint32_t of, const nest_part *t,
+                       nest_outer *x) {
+  const ir_program *p = w->p;
+  ir_stmt block = w->m[of].block;
+  if (w->n > 1 || !sch_has_init(p, block)) return false;
+  if (nest_uses_loop(p, t->old.bind, w->outside)) return true;
+  uint8_t *drives = arena_zalloc(w->s->scratch, p->var.n);
+  sch_mark_drivers(w->s, block, drives);
+  for (uint32_t i = 0; i < w->no; i++)
+    sch_mark_vars(p, w->o[i].bind, 1u << IR_SPATIAL, drives);
+  for (uint32_t i = 0; i < w->outside.n; i++) {
+    const ir_stmt_rec *r = ir_st(p, w->outside.v[i]);
+    if (drives[r->var] != 1u << IR_REDUCE || r->lo != x->lo) continue;
+    if (!ir_is_const(p, r->extent, 1)) continue;
+    x->bind = ir_ref(w->p, r->var);
+    return true;
+  }
+  return false;
+}
+
 /* A part of an iter of block number `of` becomes an iter of the new block;
  * false: it has one value, and is left out. */
 static bool add_outer(nest_work *w, uint32_t of, nest_part *t, ir_expr lo,
                       ir_expr extent, ir_expr bind) {
   bool unit = ir_is_const(w->p, extent, 1);
-  if (unit && !w->units) return false;
   nest_outer x = {t->old.var, 0, t->old.kind, of + 1, lo, extent, bind};
-  if (unit && x.kind == IR_REDUCE) x.kind = IR_SPATIAL;
+  if (unit && x.kind == IR_REDUCE && !is_carried(w, of, t, &x))
+    x.kind = IR_SPATIAL;
+  if (unit && !w->units && x.kind != IR_REDUCE) return false;
   if (!reuse(w, &x, &t->outer)) {
     w->o[w->no++] = x;
     t->outer = w->no;
@@ -175,6 +199,17 @@ static bool divide_divide(nest_work *w, uint32_t of, uint32_t i) {
   return true;
 }
 
+/* All of the reduction is inside, where its init can stay. */
+static bool keeps_init(nest_work *w) {
+  for (uint32_t i = 0; i < w->no; i++)
+    if (w->o[i].kind == IR_REDUCE && !ir_is_const(w->p, w->o[i].extent, 1))
+      return false;
+  for (uint32_t i = 0; i < w->no; i++)
+    if (w->o[i].kind == IR_REDUCE) w->o[i].kind = IR_SPATIAL;
+  w->s->refusal.reason = SCH_R_NONE;
+  return true;
+}
+
 /* The new block starts a reduction where one of its iters reduces. */
 static bool find_reduction(nest_work *w, uint32_t of) {
   const nest_member *m = &w->m[of];
@@ -184,10 +219,12 @@ static bool find_reduction(nest_work *w, uint32_t of) {
     reduces |=
         o && m->part[i].old.kind == IR_REDUCE && w->o[o - 1].kind != IR_SPATIAL;
   }
+  for (uint32_t i = 0; i < w->no && w->n == 1; i++)
+    reduces |= w->o[i].kind == IR_REDUCE;
   if (!reduces || !sch_has_init(w->p, m->block)) return true;
   if (w->n > 1) return sch_refuse(w->s, SCH_R_OUTER_REDUCTION, .s = {m->block});
-  w->takes_init = true;
-  return sch_init_check(w->s, m->block, w->first, true, &w->init);
+  w->takes_init = sch_init_check(w->s, m->block, w->first, true, &w->init);
+  return w->takes_init || keeps_init(w);
 }
 
 bool nest_divide(nest_work *w) {

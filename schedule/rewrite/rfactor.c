@@ -176,16 +176,44 @@ static void regions_rf(const sch_rfactor *w, ir_subst *m) {
   ir_block_set_writes(p, w->rf, n, r);
 }
 
+/* Where nothing is left to reduce, a partial result is what would be combined
+ * with the identity. */
+static bool store_operands(const sch_rfactor *w, ir_subst *m) {
+  ir_program *p = w->s->p;
+  ir_expr *e = arena_array(w->s->scratch, ir_expr, w->nout), at[32];
+  if (ir_blk(p, w->rf)->pred || ir_has_reduce_iter(p, w->rf) ||
+      !sch_rfactor_operands(w, e))
+    return false;
+  for (ir_stmt c; (c = ir_st(p, w->block)->body);) {
+    ir_detach(p, c);
+    ir_kill(p, c);
+  }
+  for (uint32_t k = 0; k < w->nout; k++) {
+    const ir_span of = ir_st(p, w->store[k])->idx;
+    ir_expr idx[32];
+    for (uint32_t d = 0; d < of.n; d++)
+      idx[d] = ir_subst_expr(m, p->arg.v[of.at + d]);
+    with_axis(w, of.n, idx, ir_ref(p, w->rf_axis), at);
+    ir_append(
+        p, w->rf,
+        ir_store_new(p, w->part[k], of.n + 1, at, ir_subst_expr(m, e[k])));
+  }
+  ir_blk(p, w->rf)->reducer = 0;
+  return true;
+}
+
 static void make_rf(sch_rfactor *w) {
   ir_program *p = w->s->p;
   ir_str name = ir_name_cat(p, ir_blk(p, w->block)->name, "_rf");
   w->rf = ir_block_new(p, ir_fresh_block_name(p, name));
   ir_blk(p, w->rf)->pred = ir_blk(p, w->block)->pred;
   ir_blk(p, w->rf)->reducer = ir_blk(p, w->block)->reducer;
+  sch_copy_annotations(p, w->block, w->rf);
   ir_subst m;
   ir_subst_init(&m, p, w->s->scratch);
   bind_rf(w, &m);
   regions_rf(w, &m);
+  if (store_operands(w, &m)) return;
   init_rf(w, &m);
   m.load = load_part;
   m.ud = w;

@@ -25,6 +25,9 @@ typedef struct sch_rfactor {
   ir_var rf_axis; /* and its iter that numbers them */
 } sch_rfactor;
 
+/* What the update of the block combines with its results, one a result; false:
+ * it is not written as its reducer is (rfactor_operand.c). */
+bool sch_rfactor_operands(const sch_rfactor *w, ir_expr *out);
 /* Makes both, once all that may be refused was asked. */
 void sch_rfactor_make(sch_rfactor *w);
 

@@ -80,6 +80,9 @@ tess_status session_predict_spread(tess_session *s, uint32_t n,
 /* Called when the model is asked, and when it was taught. */
 void model_settle(tess_model *m);
 void model_taught(tess_model *m);
+/* Waits for what is in training: nothing goes on behind a run that has ended,
+ * nor while its best are timed again. */
+void model_wait(tess_model *m);
 /* Waits for what is in training and forgets all fits. */
 void model_forget(tess_model *m);
 

@@ -133,6 +133,8 @@ void model_taught(tess_model *m) {
   if (!m->training && is_due(m)) start(m);
 }
 
+void model_wait(tess_model *m) { finish(m); }
+
 void model_forget(tess_model *m) {
   finish(m);
   free_fits(m, m->now);

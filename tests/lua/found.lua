@@ -483,7 +483,7 @@ case("removing an access annotation restores the enclosing block's region",
     ts.compute("B", { 8 }, function(i) return A(I(i)) end) })
   local s = ts.schedule(p)
   local b = s:get_block "B"
-  s:annotate_buffer_access(b, { "read", 1 }, function(_) return 0, 5 end)
+  s:annotate_buffer_access(b, { "read", 0 }, function(_) return 0, 5 end)
   s:blockize((s:get_loops(b)))
   s:unannotate(b, "explicit_read_region")
   same(s, p)

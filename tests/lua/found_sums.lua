@@ -114,7 +114,7 @@ do
   local i, k, l = sch:get_loops(b)
   sch:fuse { i, k }
   local o = sch:blockize(l)
-  sch:annotate_buffer_access(b, { "read", 0 }, "(l) -> (0, 7, 0, 10, 0, 8)")
+  sch:annotate_buffer_access(b, { "read", 1 }, "(l) -> (0, 7, 0, 10, 0, 8)")
   sch:compute_at(o, (sch:get_loops(sch:get_block "p")))
   same(sch, program)
 end

@@ -94,6 +94,14 @@ do
     sch:sample_perfect_tile(sch:get_loops(b), 2, { max_innermost_factor = 16 })
   end)
   assert(a == by_name and a == mixed)
+  -- One loop alone is a list of loops.
+  local function blockized(f) return traced(function(s, b)
+    f(s, select(2, s:get_loops(b)))
+  end) end
+  assert(blockized(function(s, j) s:blockize { target = j } end) ==
+         blockized(function(s, j) s:blockize(j) end))
+  assert(blockized(function(s, j) s:fuse { loops = j } end) ==
+         blockized(function(s, j) s:fuse { loops = { j } } end))
   local sch = ts.schedule(p)
   local l = sch:get_loops(sch:get_block("C"))
   fails("NOT_FOUND", "factros", function()

@@ -59,6 +59,32 @@ static void test_reduction(void **state) {
   scheduled_end(&t);
 }
 
+/* A loop of one iteration outside that carries the reduction is as good as one
+ * of several, whether bindings mention it or not. */
+static void test_unit_outside(void **state) {
+  (void)state;
+  static const int64_t factors[][2] = {{2, 8}, {1, 16}, {16, 1}};
+  for (int64_t k = 0; k < 3; k++)
+    for (int64_t units = 0; units < 4; units++) {
+      scheduled t;
+      scheduled_start(&t);
+      scheduled_matmul(&t, 8, 8, 16);
+      ir_stmt c = scheduled_get(&t, "C");
+      DO(&t, split, AT(loop, scheduled_loop(&t, c, 2)),
+         INTS(factors, factors[k][0], factors[k][1]),
+         NUM(preserve_unit_iters, units & 1));
+      ir_stmt k0 = t.out[0], k1 = t.out[1];
+      DO(&t, blockize, LIST(target, k1), NUM(preserve_unit_iters, units >> 1));
+      ir_stmt o = t.out[0];
+      assert_true(sch_has_init(&t.p, o));
+      assert_false(sch_has_init(&t.p, c));
+      DO(&t, decompose_reduction, AT(block, o), AT(loop, k0));
+      assert_int_equal(ir_st(&t.p, t.out[0])->parent, scheduled_loop(&t, o, 1));
+      assert_true(scheduled_same(&t));
+      scheduled_end(&t);
+    }
+}
+
 /* All of the reduction inside: the init stays, the tile is complete and
  * moves with its consumer's. */
 static void test_complete(void **state) {
@@ -356,8 +382,8 @@ static void test_contents(void **state) {
   REFUSED(&t, BUFFER_LIVE_IN, cache_write, AT(block, c),
           NUM(write_buffer_index, 0), STR(storage_scope, "local"));
   REFUSED(&t, STORAGE_INSIDE, cache_read, AT(block, c),
-          NUM(read_buffer_index, 0), STR(storage_scope, "shared"));
-  DO(&t, cache_read, AT(block, c), NUM(read_buffer_index, 0),
+          NUM(read_buffer_index, 1), STR(storage_scope, "shared"));
+  DO(&t, cache_read, AT(block, c), NUM(read_buffer_index, 1),
      STR(storage_scope, "local"));
   assert_true(scheduled_same(&t));
   scheduled_end(&t);
@@ -462,13 +488,21 @@ static void test_idle_condition(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_reduction), cmocka_unit_test(test_complete),
-      cmocka_unit_test(test_guards),    cmocka_unit_test(test_blocks),
-      cmocka_unit_test(test_refusals),  cmocka_unit_test(test_row),
-      cmocka_unit_test(test_bounds),    cmocka_unit_test(test_race),
-      cmocka_unit_test(test_triangle),  cmocka_unit_test(test_short_row),
-      cmocka_unit_test(test_empty),     cmocka_unit_test(test_contents),
-      cmocka_unit_test(test_idle_loop), cmocka_unit_test(test_idle_condition),
+      cmocka_unit_test(test_reduction),
+      cmocka_unit_test(test_unit_outside),
+      cmocka_unit_test(test_complete),
+      cmocka_unit_test(test_guards),
+      cmocka_unit_test(test_blocks),
+      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_row),
+      cmocka_unit_test(test_bounds),
+      cmocka_unit_test(test_race),
+      cmocka_unit_test(test_triangle),
+      cmocka_unit_test(test_short_row),
+      cmocka_unit_test(test_empty),
+      cmocka_unit_test(test_contents),
+      cmocka_unit_test(test_idle_loop),
+      cmocka_unit_test(test_idle_condition),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

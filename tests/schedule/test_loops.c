@@ -88,9 +88,31 @@ static void test_split_refusals(void **state) {
      NUM(ann_val, ir_value_int(&t.p, 1)));
   REFUSED(&t, LOOP_ANNOTATED, split, AT(loop, i), INTS(factors, 4, 6));
   DO(&t, unannotate, AT(block_or_loop, i), STR(ann_key, "key"));
-  DO(&t, unroll, AT(loop, i));
-  REFUSED(&t, LOOP_NOT_SERIAL, split, AT(loop, i), INTS(factors, 4, 6));
   scheduled_end(&t);
+}
+
+/* A loop of any kind but one of threads gives serial ones. */
+static void test_split_kinds(void **state) {
+  (void)state;
+  static const char *const made[] = {"unroll", "vectorize", "parallel"};
+  for (uint32_t n = 0; n < 3; n++) {
+    scheduled t;
+    scheduled_start(&t);
+    scheduled_matmul(&t, 24, 6, 8);
+    ir_stmt i = scheduled_loop(&t, scheduled_get(&t, "C"), 0);
+    assert_true(
+        scheduled_call(&t, made[n], (const scheduled_arg[]){AT(loop, i), {0}}));
+    DO(&t, split, AT(loop, i), INTS(factors, 4, 6));
+    assert_int_equal(t.nout, 2);
+    for (uint32_t k = 0; k < 2; k++)
+      assert_int_equal(ir_st(&t.p, t.out[k])->loop_kind, IR_SERIAL);
+    assert_true(scheduled_same(&t));
+    DO(&t, bind, AT(loop, t.out[0]), STR(thread_axis, "threadIdx.x"));
+    REFUSED(&t, LOOP_BOUND, split, AT(loop, t.out[0]), INTS(factors, 2, 2));
+    assert_string_equal(scheduled_why(&t, "split"),
+                        "split: loop a_0 is bound to a thread axis");
+    scheduled_end(&t);
+  }
 }
 
 /* Loops that start late or have no constant extent. */
@@ -192,8 +214,31 @@ static void test_fuse_refusals(void **state) {
      NUM(ann_val, ir_value_int(&t.p, 1)));
   REFUSED(&t, LOOP_ANNOTATED, fuse, LIST(loops, i, j));
   DO(&t, unannotate, AT(block_or_loop, j), STR(ann_key, "key"));
+  DO(&t, bind, AT(loop, i), STR(thread_axis, "blockIdx.x"));
+  REFUSED(&t, LOOP_BOUND, fuse, LIST(loops, i, j));
+  REFUSED(&t, LOOP_BOUND, fuse, LIST(loops, i));
+  scheduled_end(&t);
+}
+
+/* One loop alone, and two, of any kinds give a serial one. */
+static void test_fuse_kinds(void **state) {
+  (void)state;
+  scheduled t;
+  scheduled_start(&t);
+  scheduled_matmul(&t, 6, 4, 8);
+  ir_stmt c = scheduled_get(&t, "C"), d = scheduled_get(&t, "D");
+  ir_stmt i = scheduled_loop(&t, c, 0);
   DO(&t, parallel, AT(loop, i));
-  REFUSED(&t, LOOP_NOT_SERIAL, fuse, LIST(loops, i, j));
+  DO(&t, fuse, LIST(loops, i));
+  assert_int_equal(t.out[0], i);
+  assert_int_equal(ir_st(&t.p, i)->loop_kind, IR_SERIAL);
+  DO(&t, parallel, AT(loop, i));
+  DO(&t, fuse, LIST(loops, i, scheduled_loop(&t, c, 1)));
+  assert_int_equal(ir_st(&t.p, t.out[0])->loop_kind, IR_SERIAL);
+  DO(&t, vectorize, AT(loop, scheduled_loop(&t, d, 1)));
+  DO(&t, fuse, LIST(loops, scheduled_loop(&t, d, 0), scheduled_loop(&t, d, 1)));
+  assert_int_equal(ir_st(&t.p, t.out[0])->loop_kind, IR_SERIAL);
+  assert_true(scheduled_same(&t));
   scheduled_end(&t);
 }
 
@@ -242,6 +287,8 @@ static void test_fuse_bounds(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_split),
+      cmocka_unit_test(test_split_kinds),
+      cmocka_unit_test(test_fuse_kinds),
       cmocka_unit_test(test_split_guarded),
       cmocka_unit_test(test_split_refusals),
       cmocka_unit_test(test_strange_loops),

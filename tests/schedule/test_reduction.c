@@ -295,6 +295,66 @@ static void test_rfactor(void **state) {
   scheduled_end(&t);
 }
 
+/* Loops of one iteration that were split off are iters of the partial results,
+ * as longer ones are. */
+static void test_rfactor_units(void **state) {
+  (void)state;
+  static const int64_t factors[][2] = {{2, 4}, {1, 8}, {8, 1}};
+  for (int64_t k = 0; k < 6; k++) {
+    scheduled t;
+    scheduled_start(&t);
+    scheduled_matmul(&t, 4, 6, 8);
+    ir_stmt c = scheduled_get(&t, "C");
+    DO(&t, split, AT(loop, scheduled_loop(&t, c, 2)),
+       INTS(factors, factors[k / 2][0], factors[k / 2][1]));
+    DO(&t, rfactor, AT(loop, t.out[k % 2]));
+    ir_stmt rf = t.out[0];
+    assert_int_equal(ir_blk(&t.p, rf)->iters.n, 4);
+    assert_true(sch_has_init(&t.p, rf));
+    assert_true(scheduled_same(&t));
+    DO(&t, decompose_reduction, AT(block, rf),
+       AT(loop, scheduled_loop(&t, rf, k % 2 ? 2 : 3)));
+    assert_true(scheduled_same(&t));
+    scheduled_end(&t);
+  }
+}
+
+/* Where nothing is left to reduce there is nothing to initialise. */
+static void test_rfactor_all(void **state) {
+  (void)state;
+  scheduled t;
+  scheduled_start(&t);
+  scheduled_matmul(&t, 4, 6, 8);
+  ir_stmt c = scheduled_get(&t, "C");
+  DO(&t, rfactor, AT(loop, scheduled_loop(&t, c, 2)));
+  scheduled_expect(
+      &t, "main(A: float32[4, 8], B: float32[8, 6], D: out float32[4, 6])\n"
+          "  alloc C: float32[4, 6]\n"
+          "  alloc C_rf: float32[8, 4, 6]\n"
+          "  for a in range(4)\n"
+          "    for b in range(6)\n"
+          "      for c in range(8)\n"
+          "        block C_rf(c_1: 8 = c, va: 4 = a, vb: 6 = b)\n"
+          "          C_rf[c_1, va, vb] = A[va, c_1] * B[c_1, vb]\n"
+          "  for a in range(4)\n"
+          "    for b in range(6)\n"
+          "      for c in range(8)\n"
+          "        block C(c_1: reduce 8 = c, va: 4 = a, vb: 6 = b)\n"
+          "          init\n"
+          "            C[va, vb] = 0.0\n"
+          "          C[va, vb] = C[va, vb] + C_rf[c_1, va, vb]\n"
+          "  for a in range(4)\n"
+          "    for b in range(6)\n"
+          "      block D(va: 4 = a, vb: 6 = b)\n"
+          "        D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
+  assert_true(scheduled_same(&t));
+  DO(&t, add_unit_loop, AT(block_or_loop, c));
+  REFUSED(&t, LOOP_DRIVES_NONE, rfactor, AT(loop, t.out[0]));
+  assert_string_equal(scheduled_why(&t, "rfactor"),
+                      "rfactor: loop u drives no iter of block \"C\"");
+  scheduled_end(&t);
+}
+
 /* A reducer that is not commutative keeps the order of what it combines. */
 static void test_ordered(void **state) {
   (void)state;
@@ -622,6 +682,8 @@ int main(void) {
       cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_init_reads),
       cmocka_unit_test(test_rfactor),
+      cmocka_unit_test(test_rfactor_units),
+      cmocka_unit_test(test_rfactor_all),
       cmocka_unit_test(test_rfactor_refusals),
       cmocka_unit_test(test_ordered),
       cmocka_unit_test(test_rfactor_mixed),

@@ -438,14 +438,74 @@ static void test_location(void **state) {
   scheduled_end(&t);
 }
 
+/* Under a reduction loop, too, where a spatial loop stands further in. */
+static void test_location_reduce(void **state) {
+  (void)state;
+  scheduled t;
+  scheduled_start(&t);
+  static const int64_t ab[] = {16, 16}, ijk[] = {16, 16, 16};
+  ir_buf a = scheduled_buf(&t, "A", IR_ROLE_INPUT, 2, ab);
+  ir_buf b = scheduled_buf(&t, "B", IR_ROLE_INPUT, 2, ab);
+  ir_buf p = scheduled_buf(&t, "P", IR_ROLE_LOCAL, 2, ab);
+  ir_buf c = scheduled_buf(&t, "C", IR_ROLE_OUTPUT, 2, ab);
+  ir_stmt make = scheduled_block(&t, "P", "SS", ab);
+  scheduled_store(
+      &t, p, t.it[0], t.it[1],
+      scheduled_plus(&t, scheduled_load(&t, a, t.it[0], t.it[1]), 2), false);
+  ir_stmt use = scheduled_block(&t, "C", "SSR", ijk);
+  scheduled_store(&t, c, t.it[0], t.it[1],
+                  ir_mul(&t.p, scheduled_load(&t, p, t.it[0], t.it[2]),
+                         scheduled_load(&t, b, t.it[2], t.it[1])),
+                  true);
+  scheduled_finish(&t);
+  ir_stmt i = scheduled_loop(&t, use, 0), j = scheduled_loop(&t, use, 1);
+  ir_stmt k = scheduled_loop(&t, use, 2), i1, k0, k1;
+  DO(&t, split, AT(loop, i), INTS(factors, 4, 4));
+  i = t.out[0];
+  i1 = t.out[1];
+  DO(&t, split, AT(loop, k), INTS(factors, 4, 4));
+  k0 = t.out[0];
+  k1 = t.out[1];
+  DO(&t, reorder, LIST(ordered_loops, i, j, k0, i1, k1));
+  const sch_prim *prim = sch_find_prim("sample_compute_location");
+  _Alignas(16) char args[SCH_MAX_ARGS] = {0};
+  put(prim, args, "block", &make, sizeof make);
+  space s = {.t = &t, .s = prim->sampler, .args = args};
+  check_space(&s);
+  /* Inline, stay, i, j and k0. */
+  assert_int_equal(s.count, 5);
+  DO(&t, sample_compute_location, AT(block, make), NUM(decision, 2));
+  assert_int_equal(t.out[0], k0);
+  REFUSED(&t, PLACE_NOT_POSSIBLE, sample_compute_location, AT(block, make),
+          NUM(decision, 3));
+  REFUSED(&t, PLACE_NOT_POSSIBLE, sample_compute_location, AT(block, make),
+          NUM(decision, 4));
+  REFUSED(&t, PLACE_NOT_POSSIBLE, sample_compute_location, AT(block, make),
+          NUM(decision, 5));
+  DO(&t, reorder, LIST(ordered_loops, i1, k0));
+  check_space(&s);
+  /* The loops of the reduction are the innermost ones now. */
+  assert_int_equal(s.count, 5);
+  REFUSED(&t, PLACE_NOT_POSSIBLE, sample_compute_location, AT(block, make),
+          NUM(decision, 3));
+  scheduled_end(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_count),       cmocka_unit_test(test_ways),
-      cmocka_unit_test(test_part_ways),   cmocka_unit_test(test_part),
-      cmocka_unit_test(test_part_moves),  cmocka_unit_test(test_part_repair),
-      cmocka_unit_test(test_large),       cmocka_unit_test(test_tile),
-      cmocka_unit_test(test_tile_moves),  cmocka_unit_test(test_tile_repair),
-      cmocka_unit_test(test_categorical), cmocka_unit_test(test_location),
+      cmocka_unit_test(test_count),
+      cmocka_unit_test(test_ways),
+      cmocka_unit_test(test_part_ways),
+      cmocka_unit_test(test_part),
+      cmocka_unit_test(test_part_moves),
+      cmocka_unit_test(test_part_repair),
+      cmocka_unit_test(test_large),
+      cmocka_unit_test(test_tile),
+      cmocka_unit_test(test_tile_moves),
+      cmocka_unit_test(test_tile_repair),
+      cmocka_unit_test(test_categorical),
+      cmocka_unit_test(test_location),
+      cmocka_unit_test(test_location_reduce),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

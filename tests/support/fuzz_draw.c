@@ -158,7 +158,7 @@ static vm_value draw_factors(fuzz *f, vm_value loop) {
   bool even = fuzz_below(f, 3) != 0;
   vm_value v[FUZZ_MAX_LIST];
   for (uint32_t i = 0; i < n; i++) {
-    int64_t x = 1 + fuzz_below(f, 8);
+    int64_t x = fuzz_below(f, 4) ? 1 + fuzz_below(f, 8) : 1;
     for (int64_t d = x; even && d > 0; d--)
       if (left % d == 0) {
         x = d;

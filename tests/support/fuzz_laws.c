@@ -29,10 +29,17 @@ static marks marks_of(const ir_program *p) {
   return m;
 }
 
+/* The loops that these give are serial, of whatever kind those were that they
+ * took, which are bound to no threads. */
+static bool gives_serial(const sch_prim *prim) {
+  return !strcmp(prim->name, "split") || !strcmp(prim->name, "fuse");
+}
+
 static bool keeps_marks(fuzz *f, const sch_prim *prim) {
   marks was = marks_of(&f->before), is = marks_of(&f->s.m.prog);
   for (uint32_t k = 0; k < KINDS; k++)
-    if (k != IR_SERIAL && is.kind[k] < was.kind[k]) {
+    if (k != IR_SERIAL && is.kind[k] < was.kind[k] &&
+        (k == IR_THREAD || !gives_serial(prim))) {
       fuzz_wrong(f, "%s made a loop serial, or another kind", prim->name);
       return false;
     }

@@ -167,8 +167,9 @@ gen_expr gen_mix(gen *g, tess_dtype t, gen_expr a, gen_expr b) {
 /* ---- extents and types -------------------------------------------------- */
 
 int64_t gen_extent(gen *g, int64_t most) {
-  static const int8_t common[] = {1,  2,  3,  4,  5,  6,  7,  8,  8,  9,  10,
-                                  11, 12, 13, 15, 16, 16, 17, 20, 24, 31, 32};
+  static const int8_t common[] = {1,  1,  1,  1,  1,  2,  3,  4,  5,
+                                  6,  7,  8,  8,  9,  10, 11, 12, 13,
+                                  15, 16, 16, 17, 20, 24, 31, 32};
   int64_t v = common[gen_below(g, sizeof common)];
   if (most < 1)
     v = 1;
