@@ -65,8 +65,10 @@ options.list = {
            "best few; or all" },
   { name = "progress", type = "boolean|function", default = "false",
     help = "true: a line on stderr; a function: called with a table " ..
-           "(trials, max_trials, failed, best, gflops, elapsed, eta, text) " ..
-           "after each candidate, and ends the run by returning false" },
+           "(trials, max_trials, failed, best, gflops, elapsed, eta, text; " ..
+           "status and seconds of the trial, or compiled and compiling) " ..
+           "after each candidate and while a batch is compiled, and ends " ..
+           "the run by returning false" },
 }
 
 options.by_name = {}

@@ -826,7 +826,8 @@ TESS_API tess_status tess_kernel_save(tess_kernel *k, const char *path,
 typedef struct tess_runtime {
   uint32_t struct_size;         /* sizeof(tess_runtime) */
   void *ud;
-  /* fn(closure, begin, end) over pieces of 0 .. n-1, on several threads. */
+  /* fn(closure, begin, end) over pieces of 0 .. n-1, on several threads; the
+   * first status that is not 0. */
   int32_t (*parallel_for)(void *ud, int64_t n,
       int32_t (*fn)(void *closure, int64_t begin, int64_t end),
       void *closure);
@@ -843,9 +844,18 @@ TESS_API tess_kernel_fn tess_kernel_function(tess_kernel *k);
 TESS_API tess_status tess_kernel_prepare(tess_kernel *k, uint32_t n,
                                          tess_tensor *const *args, void **out);
 /* What kernels run with here, with so many threads (0: as many as cores); the
- * context's.  NULL when memory ran out. */
+ * context's.  NULL when memory ran out.  Its threads start with the first
+ * parallel loop.  Between loops they spin for at most 30 microseconds, then
+ * sleep; the environment's OMP_WAIT_POLICY, read when the runtime is made, says
+ * otherwise: "passive": they sleep at once, "active": they spin for 100 ms.  A
+ * thread that launches a kernel while another one runs a parallel loop of the
+ * same runtime does the work alone. */
 TESS_API const tess_runtime *tess_default_runtime(tess_context *c,
                                                   uint32_t threads);
+/* Whether the calling thread runs a parallel loop of a default runtime: for
+ * external functions that kernels call, which should then start no threads of
+ * their own.  Parallel loops within it are serial. */
+TESS_API int tess_in_parallel(void);
 
 /* ---- spaces and modules ------------------------------------------------- */
 
@@ -1025,11 +1035,18 @@ typedef struct tess_quality {
                                  * many of the best predicted */
 } tess_quality;
 
+/* Told after each trial, and while a batch is compiled, between its parts. */
 typedef struct tess_progress {
   uint32_t struct_size;         /* of this library */
   uint32_t trials, max_trials, failed;  /* so far, at most, of them failed */
-  double best_seconds, gflops, elapsed, eta;
+  double best_seconds, gflops, elapsed;
+  double eta;                   /* seconds left; INFINITY until some trials are
+                                 * there to judge by */
   const char *text;             /* one line for people */
+  uint32_t compiled, compiling; /* of a batch of so many; 0, 0: this is told
+                                 * after a trial, whose are */
+  tess_status status;           /* how it ended */
+  double seconds;               /* and its time, INFINITY where it has none */
 } tess_progress;
 
 enum {
