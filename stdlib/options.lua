@@ -107,6 +107,22 @@ options.of = {
     { name = "role", type = '"layout_free"|"constant"', default = "none",
       help = "layout_free: schedules may lay it out anew; constant: what it " ..
              "holds is known" },
+    { name = "range", type = "table", default = "none",
+      help = "{ least, below }: the values of an integer input" },
+    flag("sorted", "each element is at least the one before it"),
+    flag("unique", "no two elements are equal"),
+    { name = "offsets_into", type = "integer", default = "none",
+      help = "offsets of rows of that many elements, as in CSR: sorted, the " ..
+             "first 0, the last that number" },
+  },
+  ["builder:input"] = {
+    { name = "range", type = "table", default = "none",
+      help = "{ least, below }: the values of an integer input" },
+    flag("sorted", "each element is at least the one before it"),
+    flag("unique", "no two elements are equal"),
+    { name = "offsets_into", type = "integer", default = "none",
+      help = "offsets of rows of that many elements, as in CSR: sorted, the " ..
+             "first 0, the last that number" },
   },
   ["builder:block"] = {
     { name = "where", type = "tessera.Expr", default = "always",

@@ -160,6 +160,26 @@ TESS_API void tess_builder_free(TESS_TAKE tess_builder *b);
 TESS_API tess_status tess_placeholder(tess_builder *b, const char *name,
     tess_dtype t, uint32_t ndim, const tess_expr *shape, tess_role role,
     tess_buffer *out);
+/* What the caller promises of the integers in a placeholder: values are in
+ * least .. below - 1; in row-major order each is at least the one before it
+ * (sorted; one dimension); no two are equal (unique); or they are offsets of
+ * the rows of `below - 1` elements, as in CSR: sorted, the first 0 and the last
+ * below - 1. Schedules, compiled code and bounds rest on it: tess_interpret and
+ * tess_tune refuse a tensor that breaks it, a kernel that is called with one
+ * may access memory out of bounds. Equivalence checks and tuning draw within
+ * it. */
+typedef struct tess_contents {
+  uint32_t struct_size;         /* sizeof(tess_contents) */
+  int32_t has_range, sorted, unique;
+  int32_t offsets;              /* sets sorted, needs has_range and least 0 */
+  int64_t least, below;         /* where has_range */
+} tess_contents;
+/* To be called before the placeholder is read.  INVALID, naming it, for what is
+ * no placeholder of role input, a contradiction (no value, fewer values than
+ * elements where they are unique) or a buffer that was read; TYPE for a dtype
+ * that is no integer. */
+TESS_API tess_status tess_buffer_holds(tess_builder *b, tess_buffer buf,
+                                       const tess_contents *contents);
 /* A constant with its contents (copied), row-major. */
 TESS_API tess_status tess_constant(tess_builder *b, const char *name,
     tess_dtype t, uint32_t ndim, const int64_t *shape, const void *data,
@@ -359,6 +379,7 @@ typedef struct tess_param {
   const int64_t *shape;         /* ndim extents; -1: symbolic */
   tess_dtype dtype;
   tess_role role;
+  tess_contents contents;       /* all 0: nothing was promised */
 } tess_param;
 /* Parameters of the entry function, in the order in which kernels take their
  * tensors; i counts from 0, NOT_FOUND past the last.  Name and shape live as

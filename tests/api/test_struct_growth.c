@@ -24,7 +24,7 @@
 GROWS(tess_options, worker_path);
 GROWS(tess_error_info, detail);
 GROWS(tess_reducer_def, ud);
-GROWS(tess_param, role);
+GROWS(tess_param, contents);
 GROWS(tess_lower_options, keep_intrinsics);
 GROWS(tess_loop_info, extent);
 GROWS(tess_block_info, iters);
