@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The default tess_runtime: parallel_for on libgomp's threads, and a caching
+ * The default tess_runtime: parallel_for on a team of threads, and a caching
  * allocator. */
 #include "backends/runtime.h"
 #include <stdatomic.h>
 #include <string.h>
 
-/* libgomp's entry for a parallel region, as compilers call it. */
-void GOMP_parallel(void (*fn)(void *data), void *data, unsigned num_threads,
-                   unsigned flags);
-int omp_in_parallel(void);
+/* Where the host has an OpenMP runtime: within a parallel region of its own,
+ * kernels are serial. */
+__attribute__((weak)) int omp_in_parallel(void);
 
 /* ---- loops -------------------------------------------------------------- */
 
@@ -38,24 +37,16 @@ static void take_pieces(void *data) {
   }
 }
 
-static bool take_pieces_item(void *ud, uint32_t item, uint32_t thread) {
-  (void)item, (void)thread;
-  take_pieces(ud);
-  return true;
-}
-
 static int32_t run_parallel(void *ud, int64_t n, body_fn fn, void *closure) {
-  const runtime *r = ud;
+  runtime *r = ud;
   int64_t threads = n < r->threads ? n : r->threads;
-  if (threads <= 1 || (!TESS_TSAN && omp_in_parallel()))
+  if (threads <= 1 || tess_in_parallel() ||
+      (omp_in_parallel && omp_in_parallel()))
     return n > 0 ? fn(closure, 0, n) : TESS_OK;
   int64_t piece = n / (threads * PIECES_PER_THREAD);
   parallel p = {
       .fn = fn, .closure = closure, .n = n, .piece = piece ? piece : 1};
-  if (TESS_TSAN)
-    thread_run((uint32_t)threads, (uint32_t)threads, take_pieces_item, &p);
-  else
-    GOMP_parallel(take_pieces, &p, (unsigned)threads, 0);
+  team_run(&r->team, (uint32_t)threads, take_pieces, &p);
   return atomic_load(&p.status);
 }
 
@@ -139,9 +130,11 @@ void runtime_init(runtime *r, tess_allocator alloc, uint32_t threads) {
                          .alloc = take_memory,
                          .free = give_memory};
   thread_mutex_init(&r->lock);
+  team_init(&r->team);
 }
 
 void runtime_free(runtime *r) {
+  team_free(&r->team);
   while (r->idle) {
     block *b = r->idle;
     r->idle = b->next;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The runtime of kernels whose host brings none: parallel loops on libgomp's
- * threads (plain threads under TSan, for which libgomp is not built), and a
- * caching allocator, because page faults of fresh memory cost more than the
- * work on it. */
+ * The runtime of kernels whose host brings none: parallel loops on a
+ * team of threads, and a caching allocator, because page faults of fresh memory
+ * cost more than the work on it. */
 #ifndef BACKENDS_RUNTIME_H
 #define BACKENDS_RUNTIME_H
 
+#include "backends/team.h"
 #include "base/mem.h"
 #include "base/thread.h"
 #include <tessera/tessera.h>
@@ -17,6 +17,7 @@ typedef struct runtime {
   thread_mutex lock;            /* around alloc and idle */
   struct runtime_block *idle;   /* freed blocks, for reuse */
   size_t idle_bytes;
+  team team;
 } runtime;
 
 /* r must not move afterwards. */

@@ -31,9 +31,6 @@ add_library(deps_llvm INTERFACE)
 target_include_directories(deps_llvm SYSTEM INTERFACE ${llvm_include})
 target_link_libraries(deps_llvm INTERFACE ${LLVM_LIBRARY})
 
-# GNU's libgomp by its own name: with clang, -lgomp may mean LLVM's libomp.
-find_library(GOMP_LIBRARY NAMES libgomp.so.1 REQUIRED)
-
 add_library(deps_core INTERFACE)
 target_link_libraries(deps_core INTERFACE
   PkgConfig::jansson PkgConfig::xxhash Threads::Threads m)

@@ -54,4 +54,4 @@ endif()
 add_library(deps_all INTERFACE)
 target_link_libraries(deps_all INTERFACE -Wl,--as-needed
   deps_core PkgConfig::isl PkgConfig::sqlite3 PkgConfig::hwloc ${LLVM_LIBRARY}
-  ${GOMP_LIBRARY} ${CMAKE_DL_LIBS})
+  ${CMAKE_DL_LIBS})

@@ -63,4 +63,7 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/measure/worker/worker_main.c)
     OUTPUT_NAME tessera-worker
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/libexec)
   target_link_libraries(tessera_worker PRIVATE tess_internal)
+  # For external functions that its candidates call.
+  target_link_options(tessera_worker PRIVATE
+    -Wl,--export-dynamic-symbol=tess_in_parallel)
 endif()

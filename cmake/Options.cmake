@@ -56,6 +56,3 @@ if(NOT TESS_NO_UNDEFINED)
   string(APPEND CMAKE_EXE_LINKER_FLAGS
          " -no-pie -Wl,--unresolved-symbols=ignore-all")
 endif()
-# libgomp is not built for TSan: parallel_for runs on plain threads there.
-add_compile_definitions(
-  TESS_TSAN=$<STREQUAL:${TESS_SANITIZE},thread>)

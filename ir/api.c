@@ -236,6 +236,18 @@ static tess_status note_extents(void *ud) {
   return TESS_OK;
 }
 
+static tess_contents public_contents(const ir_buf_rec *r) {
+  tess_contents c = {.struct_size = sizeof c,
+                     .has_range = (r->holds & IR_HOLDS_RANGE) != 0,
+                     .sorted = (r->holds & IR_HOLDS_SORTED) != 0,
+                     .unique = (r->holds & IR_HOLDS_UNIQUE) != 0,
+                     .offsets = (r->holds & IR_HOLDS_ENDS) != 0};
+  if (!c.has_range) return c;
+  c.least = r->least;
+  c.below = r->most + 1;
+  return c;
+}
+
 tess_status tess_program_param(tess_program *p, uint32_t i, tess_param *out) {
   const ir_program *ir = &p->p;
   ir_span params = ir_entry(ir)->params;
@@ -257,7 +269,8 @@ tess_status tess_program_param(tess_program *p, uint32_t i, tess_param *out) {
                             .dtype = r->dtype,
                             .ndim = ir_ndim(ir, b),
                             .shape = p->extent + before,
-                            .role = public_role(r->role)};
+                            .role = public_role(r->role),
+                            .contents = public_contents(r)};
   ctx_clear(p->c);
   return ctx_give(p->c, tess_param, &param, out);
 }

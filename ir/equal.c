@@ -151,7 +151,8 @@ static bool bind_buf(pairing *x, ir_buf a, ir_buf b) {
   const ir_buf_rec *r = &x->p->buf.v[a], *s = &x->q->buf.v[b];
   x->buf[a] = b;
   return ir_dtype_eq(r->dtype, s->dtype) && r->scope == s->scope &&
-         r->role == s->role && r->align == s->align &&
+         r->role == s->role && r->align == s->align && r->holds == s->holds &&
+         r->least == s->least && r->most == s->most &&
          run_eq(x, r->shape, s->shape) && run_eq(x, r->strides, s->strides) &&
          expr_eq(x, r->offset, s->offset);
 }

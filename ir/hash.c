@@ -53,6 +53,9 @@ static uint64_t bind_buf(hasher *h, uint64_t r, ir_buf b) {
                       (uint64_t)x->dtype.lanes << 16 |
                       (uint64_t)x->scope << 32 | (uint64_t)x->role << 40 |
                       (uint64_t)x->align << 48);
+  if (x->holds)
+    r = hash_mix(hash_mix(hash_mix(r, x->holds), (uint64_t)x->least),
+                 (uint64_t)x->most);
   r = hash_run(h, r, x->shape);
   r = hash_run(h, r, x->strides);
   return hash_mix(r, hash_expr(h, x->offset));

@@ -167,10 +167,21 @@ typedef enum ir_role {
   IR_ROLE_LAYOUT_FREE   /* an input whose layout the schedule may choose */
 } ir_role;
 
+/* What is known of a buffer's integers, whoever fills it: a set of these. */
+enum {
+  IR_HOLDS_RANGE = 1,   /* least .. most, inclusive */
+  IR_HOLDS_SORTED = 2,  /* each is at least the one before it */
+  IR_HOLDS_UNIQUE = 4,  /* no two are equal */
+  IR_HOLDS_ENDS = 8,    /* the first is least, the last is most */
+  IR_HOLDS_ALL = 15
+};
+
 typedef struct ir_buf_rec {
   ir_str name;
   tess_dtype dtype;      /* of one element; lanes 1 until vectorised */
   uint8_t scope, role;
+  uint8_t holds;         /* IR_HOLDS_*: bounds of loads follow from it */
+  int64_t least, most;   /* IR_HOLDS_RANGE; most < INT64_MAX */
   uint16_t align;        /* bytes; 0: natural alignment */
   ir_span shape;         /* extents, in arg (ir_expr) */
   ir_span strides;       /* in elements, in arg; n 0: compact row-major */

@@ -15,7 +15,7 @@
 #include "ir/verify/verify.h"
 
 static const char magic[8] = {'T', 'E', 'S', 'S', 'P', 'R', 'O', 'G'};
-enum { VERSION = 2, HEADER = 32, CONTENTS_ALIGN = 64 };
+enum { VERSION = 3, HEADER = 32, CONTENTS_ALIGN = 64 };
 
 /* Writes to `out`, or reads from `in` (out NULL): past its end everything is 0
  * and `bad` is set. */
@@ -97,6 +97,9 @@ static void buf(codec *c, ir_buf_rec *r) {
   dtype(c, &r->dtype);
   u8(c, &r->scope);
   u8(c, &r->role);
+  u8(c, &r->holds);
+  i64(c, &r->least);
+  i64(c, &r->most);
   u16(c, &r->align);
   span(c, &r->shape);
   span(c, &r->strides);

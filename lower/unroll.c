@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Unrolls loops fully: those of kind IR_UNROLLED; below a loop or block
  * annotated "pragma_auto_unroll_max_step" = n, innermost loops of at most n
- * stores once unrolled; and short ones anywhere. */
+ * stores once unrolled; and short ones anywhere.  A cost model of code size
+ * bounds them all. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "lower/pass.h"
@@ -11,11 +12,55 @@
 /* Up to this many are unrolled without an annotation: scalar replacement needs
  * constant indices. */
 #define FEW_STEPS 16
+/* Machine instructions that a loop may become, as they are estimated here:
+ * where it is this pass's choice, a share of the instruction cache; where the
+ * schedule asks, what compiles in a second or two. */
+#define MAX_CODE 4096
+#define MAX_CODE_ASKED 32768
 
 typedef struct unroll {
   ir_program *p;
   arena *scratch;
+  uint32_t vector_bytes; /* of a register */
+  int64_t code;          /* of the expression that is weighed */
 } unroll;
+
+/* ---- the size of code --------------------------------------------------- */
+
+static int64_t registers_of(const unroll *u, tess_dtype t) {
+  int64_t bytes = (int64_t)t.lanes * t.bits / 8;
+  return bytes > u->vector_bytes
+             ? (bytes + u->vector_bytes - 1) / u->vector_bytes
+             : 1;
+}
+
+/* An operation is an instruction a register.  Scalar index arithmetic and ramps
+ * become constants and addressing modes, and broadcasts are hoisted or folded
+ * into what uses them. */
+static void weigh_node(const ir_program *p, ir_expr e, void *ud) {
+  enum { CALL = 8 };
+  unroll *u = ud;
+  const ir_node *n = ir_at(p, e);
+  if (n->op == IR_VAR || n->op == IR_INT || n->op == IR_REAL ||
+      n->op == IR_RAMP || n->op == IR_BROADCAST)
+    return;
+  if (n->dtype.code == TESS_DTYPE_INT && n->dtype.bits == 64 &&
+      n->dtype.lanes == 1)
+    return;
+  u->code += registers_of(u, n->dtype) * (n->op == IR_CALL ? CALL : 1);
+}
+
+static int64_t code_of(unroll *u, ir_stmt s) {
+  const ir_stmt_rec *r = ir_st(u->p, s);
+  arena_mark mark = arena_get_mark(u->scratch);
+  ir_expr e = r->kind == IR_STORE ? r->value : r->eval;
+  u->code = registers_of(u, ir_at(u->p, e)->dtype);
+  ir_visit(u->p, u->scratch, e, weigh_node, u);
+  arena_reset_to(u->scratch, mark);
+  return u->code;
+}
+
+/* ---- unrolling ---------------------------------------------------------- */
 
 /* One copy a step, the variable being that step's value. */
 static void replicate_body(unroll *u, ir_stmt loop, int64_t extent) {
@@ -41,44 +86,66 @@ static int64_t auto_step(const ir_program *p, ir_stmt s, int64_t outer) {
   return p->value.v[a->val].i;
 }
 
-/* Unrolls below and at s; the number of stores that a run of s makes, or -1
- * when a loop is left in it. */
-static int64_t unroll_below(unroll *u, ir_stmt s, int64_t max) {
+/* What a run of a statement is once what is below it is unrolled. */
+typedef struct unrolled {
+  int64_t steps; /* stores that it makes */
+  int64_t code;  /* instructions */
+  bool looped;   /* a loop is left in it */
+} unrolled;
+
+static bool is_wanted(const ir_stmt_rec *loop, const unrolled *body,
+                      int64_t extent, int64_t max) {
+  bool asked = loop->loop_kind == IR_UNROLLED;
+  if (!asked && (loop->loop_kind != IR_SERIAL || body->looped)) return false;
+  int64_t limit = asked || max > MAX_STEPS ? MAX_STEPS
+                  : max > FEW_STEPS        ? max
+                                           : FEW_STEPS;
+  int64_t code = asked ? MAX_CODE_ASKED : MAX_CODE;
+  int64_t steps = body->steps && !body->looped ? body->steps : 1;
+  return extent <= 1 || (extent <= limit / steps &&
+                         extent <= code / (body->code ? body->code : 1));
+}
+
+static unrolled unroll_loop(unroll *u, ir_stmt s, unrolled body, int64_t max) {
   ir_program *p = u->p;
-  int64_t steps = 0, extent = 0;
-  bool looped = false;
+  enum { LOOP = 3 }; /* increment, compare, branch */
+  int64_t extent = 0;
+  const ir_stmt_rec r = *ir_st(p, s);
+  if (ir_const_int(p, r.extent, &extent) && is_wanted(&r, &body, extent, max)) {
+    replicate_body(u, s, extent);
+    return (unrolled){extent * body.steps, extent * body.code, body.looped};
+  }
+  if (r.loop_kind == IR_UNROLLED) ir_st(p, s)->loop_kind = IR_SERIAL;
+  return (unrolled){body.steps, body.code + LOOP, true};
+}
+
+/* Unrolls below and at s, innermost loops first. */
+static unrolled unroll_below(unroll *u, ir_stmt s, int64_t max) {
+  ir_program *p = u->p;
+  unrolled sum = {0, 0, false};
   if (ir_is_loop(p, s) || ir_is_block(p, s)) max = auto_step(p, s, max);
   for (int alt = 0; alt < 2; alt++)
     for (ir_stmt c = alt ? ir_st(p, s)->alt : ir_st(p, s)->body, next; c;
          c = next) {
       next = ir_st(p, c)->next;
-      int64_t n = unroll_below(u, c, max);
-      if (n < 0)
-        looped = true;
-      else
-        steps += n;
+      unrolled one = unroll_below(u, c, max);
+      sum.steps += one.steps;
+      sum.code += one.code;
+      sum.looped |= one.looped;
     }
-  const ir_stmt_rec r = *ir_st(p, s);
-  if (r.kind == IR_STORE || r.kind == IR_EVALUATE) return 1;
-  if (r.kind != IR_LOOP) return looped ? -1 : steps;
-  bool constant = ir_const_int(p, r.extent, &extent);
-  bool asked = r.loop_kind == IR_UNROLLED;
-  bool wanted = asked || (r.loop_kind == IR_SERIAL && !looped);
-  int64_t limit = asked || max > MAX_STEPS ? MAX_STEPS
-                  : max > FEW_STEPS        ? max
-                                           : FEW_STEPS;
-  if (looped) steps = 1;
-  if (constant && wanted && extent * (steps ? steps : 1) <= limit) {
-    replicate_body(u, s, extent);
-    return looped ? -1 : extent * steps;
-  }
-  if (asked) ir_st(p, s)->loop_kind = IR_SERIAL;
-  return -1;
+  ir_kind kind = ir_st(p, s)->kind;
+  if (kind == IR_STORE || kind == IR_EVALUATE)
+    return (unrolled){1, code_of(u, s), false};
+  return kind == IR_LOOP ? unroll_loop(u, s, sum, max) : sum;
 }
 
 LOWER_PASS(unroll) {
-  (void)o, (void)e;
-  unroll u = {p, scratch};
+  enum { LEAST_BYTES = 16 };
+  (void)e;
+  unroll u = {.p = p,
+              .scratch = scratch,
+              .vector_bytes = o->vector_bytes > LEAST_BYTES ? o->vector_bytes
+                                                            : LEAST_BYTES};
   unroll_below(&u, ir_entry(p)->root, 0);
   return TESS_OK;
 }

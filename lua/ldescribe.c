@@ -25,6 +25,21 @@ static int placeholder(lua_State *L) {
   return 1;
 }
 
+/* holds(buffer, least, below, sorted, unique, offsets) */
+static int buffer_holds(lua_State *L) {
+  tess_contents c = TESS_INIT(tess_contents);
+  tess_buffer buf = lt_to_buffer(L, 1);
+  c.has_range = !lua_isnil(L, 2);
+  c.least = lt_opt_integer(L, 2, "the start of the range", 0);
+  c.below = lt_opt_integer(L, 3, "the end of the range", 0);
+  c.sorted = lua_toboolean(L, 4);
+  c.unique = lua_toboolean(L, 5);
+  c.offsets = lua_toboolean(L, 6);
+  lt_check(L, tess_buffer_holds(lt_push_builder(L), buf, &c));
+  lua_settop(L, 1);
+  return 1;
+}
+
 /* constant(name, tensor) */
 static int describe_constant(lua_State *L) {
   tess_buffer buf;
@@ -364,6 +379,7 @@ static int describe_program(lua_State *L) {
 }
 
 static const luaL_Reg core[] = {{"placeholder", placeholder},
+                                {"holds", buffer_holds},
                                 {"constant", describe_constant},
                                 {"buffer", new_buffer},
                                 {"reduce_axis", reduce_axis},

@@ -47,7 +47,30 @@ static int name(lua_State *L) {
   return 1;
 }
 
-/* A list of { name =, dtype =, shape =, role = }, in order. */
+/* What was declared of a parameter, as options of ts.placeholder. */
+static void put_contents(lua_State *L, const tess_contents *c) {
+  if (c->offsets) {
+    lua_pushinteger(L, c->below - 1);
+    lua_setfield(L, -2, "offsets_into");
+  } else if (c->has_range) {
+    lua_createtable(L, 2, 0);
+    lua_pushinteger(L, c->least);
+    lua_seti(L, -2, 1);
+    lua_pushinteger(L, c->below);
+    lua_seti(L, -2, 2);
+    lua_setfield(L, -2, "range");
+  }
+  if (c->sorted && !c->offsets) {
+    lua_pushboolean(L, 1);
+    lua_setfield(L, -2, "sorted");
+  }
+  if (!c->unique) return;
+  lua_pushboolean(L, 1);
+  lua_setfield(L, -2, "unique");
+}
+
+/* A list of { name =, dtype =, shape =, role = }, and what was declared of
+ * their contents, in order. */
 static int params(lua_State *L) {
   static const char *const roles[] = {"input", "output", "constant",
                                       "layout_free"};
@@ -72,6 +95,7 @@ static int params(lua_State *L) {
       lua_seti(L, -2, k + 1);
     }
     lua_setfield(L, -2, "shape");
+    put_contents(L, &q.contents);
     lua_seti(L, -2, i + 1);
   }
   return 1;

@@ -3,6 +3,7 @@
  * Lua. */
 #define _POSIX_C_SOURCE 200809L
 #include "lua/lt.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -194,7 +195,7 @@ static tess_status update(void *ud, tess_session *s, uint32_t n,
 static int call_progress(lua_State *L) { /* 1: progress, 2: function or nil */
   const tess_progress *p = lua_touserdata(L, 1);
   if (lua_isnil(L, 2)) return 0;
-  lua_createtable(L, 0, 8);
+  lua_createtable(L, 0, 10);
   lua_pushinteger(L, p->trials);
   lua_setfield(L, -2, "trials");
   lua_pushinteger(L, p->max_trials);
@@ -207,8 +208,21 @@ static int call_progress(lua_State *L) { /* 1: progress, 2: function or nil */
   lua_setfield(L, -2, "gflops");
   lua_pushnumber(L, p->elapsed);
   lua_setfield(L, -2, "elapsed");
-  lua_pushnumber(L, p->eta);
-  lua_setfield(L, -2, "eta");
+  if (isfinite(p->eta)) {
+    lua_pushnumber(L, p->eta);
+    lua_setfield(L, -2, "eta");
+  }
+  if (p->compiling) {
+    lua_pushinteger(L, p->compiled);
+    lua_setfield(L, -2, "compiled");
+    lua_pushinteger(L, p->compiling);
+    lua_setfield(L, -2, "compiling");
+  } else {
+    lua_pushstring(L, tess_status_name(p->status));
+    lua_setfield(L, -2, "status");
+    lua_pushnumber(L, p->seconds);
+    lua_setfield(L, -2, "seconds");
+  }
   lua_pushstring(L, p->text);
   lua_setfield(L, -2, "text");
   lua_call(L, 1, 1);

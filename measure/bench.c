@@ -39,10 +39,10 @@ static fill_how how_to_fill(const range_plan *r, int64_t range) {
 static void fill_param(const bench *b, uint32_t i, const range_plan *r,
                        int64_t range) {
   bench_param *x = &b->param[i];
-  int64_t below =
-      r->use[b->base->arg.v[ir_entry(b->base)->params.at + i]].below;
-  if (below > 0)
-    fill_below(x->mem.data, x->dtype, x->n, below, b->seed, i);
+  interp_range in = r->use[b->base->arg.v[ir_entry(b->base)->params.at + i]].in;
+  if (in.bounded)
+    fill_within(x->mem.data, x->dtype, x->n, in.least, in.count, in.holds,
+                b->seed, i);
   else
     fill_elements(x->mem.data, x->dtype, x->n, how_to_fill(r, range), range,
                   b->seed, i);

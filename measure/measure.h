@@ -88,6 +88,9 @@ void measure_pool_free(measure_pool *pool);
  * with the context. */
 tess_status measure_context_pool(tess_context *c, measure_pool **out);
 
+/* How many candidates it compiles at once. */
+uint32_t measure_pool_builders(const measure_pool *pool);
+
 /* Seconds by activity, summed over workers; `build_wall` and `run_wall` are the
  * time that the caller waited. */
 typedef struct measure_ledger {

@@ -77,24 +77,10 @@ static range_fact of_call(walk *w, const ir_node *n) {
   return fact_call(n->dtype, (ir_fn)n->a, args);
 }
 
-/* Marks the buffers whose values are used as an index of b's dimension dim. */
-static void mark_index(walk *w, ir_expr e, ir_buf b, uint32_t dim) {
-  const ir_node *n = ir_at(w->p, e);
-  if (!n->has_load) return;
-  const uint32_t *ops;
-  uint32_t fixed[3], k = ir_operands(w->p, e, &ops, fixed);
-  for (uint32_t i = 0; i < k; i++) mark_index(w, ops[i], b, dim);
-  if (n->op != IR_LOAD) return;
-  int64_t extent, *below = &w->plan->use[n->a].below;
-  if (!ir_const_int(w->p, ir_dim(w->p, b, dim), &extent)) extent = 1;
-  if (!*below || extent < *below) *below = extent;
-}
-
-static bool index_facts(walk *w, ir_buf b, uint32_t n, const ir_expr *idx) {
+static bool index_facts(walk *w, uint32_t n, const ir_expr *idx) {
   bool jumps = false;
   for (uint32_t i = 0; i < n; i++) {
     if (!ir_at(w->p, idx[i])->has_load) continue;
-    if (i < ir_ndim(w->p, b)) mark_index(w, idx[i], b, i);
     range_fact f = expr_fact(w, idx[i]);
     jumps = jumps || f.jumps || f.roundings > 0;
   }
@@ -112,7 +98,7 @@ static range_fact of_load(walk *w, const ir_node *n) {
   w->plan->use[n->a].read = true;
   if (!f.seen && n->a == w->own) f = fact_exact(0, 0);
   if (!f.seen) f = fact_unknown(n->dtype);
-  if (index_facts(w, n->a, n->n, w->p->arg.v + n->b)) jump_anywhere(&f);
+  if (index_facts(w, n->n, w->p->arg.v + n->b)) jump_anywhere(&f);
   if (n->a == w->own && w->own_varies) {
     f.nonneg = false;
     f.bound = INFINITY;
@@ -246,7 +232,7 @@ static void visit_store(walk *w, ir_stmt at) {
     expr_fact(w, ir_blk(w->p, at)->pred);
   if (s.kind != IR_STORE) return;
   range_fact f = of_store(w, at);
-  if (index_facts(w, s.buf, s.idx.n, w->p->arg.v + s.idx.at)) jump_anywhere(&f);
+  if (index_facts(w, s.idx.n, w->p->arg.v + s.idx.at)) jump_anywhere(&f);
   w->plan->use[s.buf].written = true;
   range_fact *to = &w->plan->fact[s.buf];
   *to = to->seen ? fact_merge(*to, f) : f;
@@ -254,18 +240,20 @@ static void visit_store(walk *w, ir_stmt at) {
 
 /* ---- the whole ---------------------------------------------------------- */
 
-static range_fact of_input(tess_dtype t, int64_t range, int64_t below) {
-  int64_t most = range > below ? range : below;
+/* As measure/bench.c fills it: random integers are not negative. */
+static range_fact of_input(tess_dtype t, int64_t range, interp_range in) {
   bool is_signed = t.code != TESS_DTYPE_UINT && t.code != TESS_DTYPE_BOOL;
   range_fact f = {.seen = true, .bound = 1};
   if (t.code == TESS_DTYPE_BOOL)
     f = fact_exact(1, 0);
+  else if (in.bounded)
+    f = fact_exact(fmax(fabs((double)in.least), fabs((double)in.count - 1)), 0);
   else if (ir_is_int(t))
-    f = fact_exact(most ? (double)most : 8, 0);
+    f = fact_exact(range ? (double)range : 8, 0);
   else if (range)
     f = fact_exact((double)range, 0);
-  /* As measure/bench.c fills it: random integers are not negative. */
-  f.nonneg = !is_signed || below || (ir_is_int(t) && !range);
+  f.nonneg = !is_signed || (ir_is_int(t) && !range);
+  if (in.bounded) f.nonneg = in.least >= 0;
   return f;
 }
 
@@ -283,7 +271,7 @@ static void start_facts(const walk *w, int64_t range) {
     ir_buf b = p->arg.v[f->params.at + i];
     const ir_buf_rec *r = &p->buf.v[b];
     if (r->role != IR_ROLE_OUTPUT)
-      fact[b] = of_input(r->dtype, range, w->plan->use[b].below);
+      fact[b] = of_input(r->dtype, range, w->plan->use[b].in);
   }
   for (uint32_t i = 0; i < p->constant.n; i++)
     fact[p->constant.v[i].buf] = (range_fact){.seen = true, .bound = INFINITY};
@@ -296,7 +284,16 @@ static void visit_reducer(walk *w, ir_stmt s) {
   if (r->n > 1 || !is_builtin(ir_text(p, r->name))) w->plan->chooses = true;
 }
 
-/* Two passes, since the first determines which values are used as indices. */
+static void find_inputs(const ir_program *p, arena *scratch, range_use *use) {
+  ir_span params = ir_entry(p)->params;
+  arena_mark mark = arena_get_mark(scratch);
+  interp_range *in = arena_array(scratch, interp_range, params.n + 1);
+  interp_index_ranges(p, scratch, in);
+  for (uint32_t i = 0; i < params.n; i++)
+    use[p->arg.v[params.at + i]].in = in[i];
+  arena_reset_to(scratch, mark);
+}
+
 void range_find(const ir_program *p, arena *scratch, int64_t range,
                 range_plan *out) {
   out->fact = arena_zalloc(scratch, p->buf.n * sizeof *out->fact);
@@ -306,13 +303,12 @@ void range_find(const ir_program *p, arena *scratch, int64_t range,
   w.memo = arena_zalloc(scratch, p->node.n * sizeof *w.memo);
   w.done = arena_zalloc(scratch, p->node.n);
   ir_stmt root = ir_entry(p)->root;
-  for (int pass = 0; pass < 2; pass++) {
-    start_facts(&w, range);
-    out->wants_nonneg = false;
-    for (ir_stmt s = root; s; s = ir_next(p, s, root)) {
-      visit_store(&w, s);
-      visit_reducer(&w, s);
-    }
+  find_inputs(p, scratch, out->use);
+  start_facts(&w, range);
+  out->wants_nonneg = false;
+  for (ir_stmt s = root; s; s = ir_next(p, s, root)) {
+    visit_store(&w, s);
+    visit_reducer(&w, s);
   }
 }
 

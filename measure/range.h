@@ -20,12 +20,13 @@
 #ifndef MEASURE_RANGE_H
 #define MEASURE_RANGE_H
 
+#include "backends/interp/interp.h"
 #include "measure/fact.h"
 
 /* The fact and the uses of a buffer. */
 typedef struct range_use {
   bool read, written;
-  int64_t below; /* > 0: its values are used as indices below this */
+  interp_range in; /* an input: what it is filled with */
 } range_use;
 
 /* Facts and uses of all buffers of the entry function (by ir_buf, in

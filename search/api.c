@@ -252,7 +252,9 @@ tess_status tess_result_get(tess_result *r, tess_result_info *out) {
 static tess_status no_winner(tess_result *r) {
   return ctx_fail(r->c, TESS_NOT_FOUND,
                   "nothing valid was found: every candidate was rejected or "
-                  "failed; the result's funnel has the reasons");
+                  "failed; the result's funnel has the reasons%s%s",
+                  r->note.n ? "; " : "",
+                  r->note.n ? strbuf_text(&r->note) : "");
 }
 
 tess_status tess_result_trace(tess_result *r, tess_trace **out) {

@@ -280,6 +280,17 @@ static void note_deadline(tune *t) {
   add_note(t, text);
 }
 
+/* Where nothing valid was found: how the first candidate failed. */
+static void note_first_failure(tune *t) {
+  tess_status class = t->first_failure;
+  char text[600], why[400] = "";
+  if (class == TESS_OK) return;
+  if (t->message[class]) err_one_line(t->message[class], why, sizeof why);
+  snprintf(text, sizeof text, "the first that failed: %s%s%s",
+           err_status_name(class), *why ? ": " : "", why);
+  add_note(t, text);
+}
+
 static tess_status status_of(const tune *t, bool found) {
   if (t->r->broke.code != TESS_OK) return t->r->broke.code;
   if (t->ended == TESS_CANCELLED || thread_flag_is_raised(&t->c->stop))
@@ -300,6 +311,7 @@ tess_status tune_fill_result(tune *t) {
   const search_measurer *m = t->set->measurer;
   if (m->note) add_note(t, m->note(m->ud));
   if (t->late) note_deadline(t);
+  if (!found) note_first_failure(t);
   t->time.total = tune_now() - t->started + t->time.sketches;
   if (s == TESS_OK) s = mem_protect(&t->c->heap, fill_funnel, t);
   fill_classes(t);

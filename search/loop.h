@@ -6,17 +6,17 @@
 
 #include "search/tune.h"
 
-#define TUNE_FINALISTS 4       /* candidates that are timed again */
+#define TUNE_FINALISTS 4 /* candidates that are timed again */
 
 enum {
-  TUNE_CLASSES = 0             /* of results, a status each */
-#define STATUS(name, value, text) + 1
+  TUNE_CLASSES = 0 /* of results, a status each */
+#define STATUS(name, value, text) +1
 #include <tessera/status.def>
 #undef STATUS
 };
 
 typedef struct finalist {
-  uint32_t trial;              /* index in the session's history */
+  uint32_t trial; /* index in the session's history */
   double seconds;
   strbuf code;
 } finalist;
@@ -33,21 +33,22 @@ typedef struct tune {
   database_key key;
   finalist best[TUNE_FINALISTS]; /* best first */
   uint32_t nbest, failed, trials, before, empty;
-  uint32_t outdated;           /* records whose trace gives another program */
-  uint32_t damaged;            /* records that cannot be read */
-  uint32_t count[TUNE_CLASSES];/* results of this run by class */
-  char *message[TUNE_CLASSES]; /* the first of each class */
-  double best_seconds;         /* of checked results; 0: there are none */
+  uint32_t outdated;            /* records whose trace gives another program */
+  uint32_t damaged;             /* records that cannot be read */
+  uint32_t count[TUNE_CLASSES]; /* results of this run by class */
+  char *message[TUNE_CLASSES];  /* the first of each class */
+  tess_status first_failure;    /* its class; TESS_OK: none failed yet */
+  double best_seconds;          /* of checked results; 0: there are none */
   double started;
   tune_ledger time;
   tess_result *r;
   strbuf line;
-  tess_status ended;           /* why it ended: OK, CANCELLED, ... */
-  bool late;                   /* the deadline ended it */
-  search_outcome *out;         /* of the current batch */
+  tess_status ended;   /* why it ended: OK, CANCELLED, ... */
+  bool late;           /* the deadline ended it */
+  search_outcome *out; /* of the current batch */
   tess_candidate *proposed;
-  uint32_t batch, handled;     /* its size; results handled so far */
-  uint32_t nquality;           /* of the model's, stored */
+  uint32_t batch, handled; /* its size; results handled so far */
+  uint32_t nquality;       /* of the model's, stored */
 } tune;
 
 /* Sets `ended` after tess_stop or when the deadline has passed. */
@@ -73,8 +74,8 @@ tess_status tune_store_compared(tune *t, uint32_t trial,
 /* Stores how well the cost model predicted the batches since the last call. */
 tess_status tune_store_quality(tune *t);
 /* A sketch's trace with a candidate's decisions. */
-tess_status tune_decided(tune *t, uint32_t sketch, uint32_t n,
-                         const int64_t *d, tess_trace **out);
+tess_status tune_decided(tune *t, uint32_t sketch, uint32_t n, const int64_t *d,
+                         tess_trace **out);
 
 /* ---- finals (finals.c) -------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Measures a batch of candidates with worker processes: builds all of them in
- * parallel, then runs one at a time. */
+ * Measures a batch of candidates with worker processes: part by part, each is
+ * built in parallel, then run one candidate at a time.  Nothing is built while
+ * something is timed. */
 #include "search/tune.h"
 
 #include <math.h>
@@ -10,6 +11,8 @@ typedef struct measurer {
   measure_pool *pool;
   measure_task *task;
   measure_check check;
+  int (*compiling)(void *ud, uint32_t built, uint32_t n);
+  void *compiling_ud;
 } measurer;
 
 void outcome_init(search_outcome *o, mem_heap *heap) {
@@ -61,18 +64,57 @@ static void measure_one(measurer *m, search_outcome *o, double best) {
   measure_result_free(&r);
 }
 
-static tess_status run_all(measurer *m, uint32_t n, double best,
-                           measure_build *b, search_outcome *out,
-                           int (*done)(void *, uint32_t), void *done_ud) {
-  for (uint32_t i = 0; i < n; i++) {
-    take_build(&out[i], &b[i]);
-    if (out[i].status == TESS_OK) measure_one(m, &out[i], best);
-    if (out[i].status == TESS_CANCELLED) return TESS_OK;
-    if (out[i].checked && (best == 0 || out[i].seconds < best))
-      best = out[i].seconds;
-    if (done(done_ud, i)) return TESS_OK;
+/* A batch on its way. */
+typedef struct batch {
+  measurer *m;
+  uint32_t n;
+  double best;
+  const measure_candidate *candidate;
+  measure_build *build;
+  search_outcome *out;
+  int (*done)(void *ud, uint32_t i);
+  void *done_ud;
+  bool ended;
+} batch;
+
+/* Runs candidates at .. end-1. */
+static void run_part(batch *b, uint32_t at, uint32_t end) {
+  for (uint32_t i = at; i < end && !b->ended; i++) {
+    search_outcome *o = &b->out[i];
+    take_build(o, &b->build[i]);
+    if (o->status == TESS_OK) measure_one(b->m, o, b->best);
+    if (o->checked && (b->best == 0 || o->seconds < b->best))
+      b->best = o->seconds;
+    b->ended = o->status == TESS_CANCELLED || b->done(b->done_ud, i);
   }
-  return TESS_OK;
+}
+
+static tess_status build_part(batch *b, uint32_t at, uint32_t end) {
+  measurer *m = b->m;
+  err_state e;
+  b->ended = m->compiling && m->compiling(m->compiling_ud, at, b->n);
+  if (b->ended) return TESS_OK;
+  tess_status s = measure_build_batch(m->pool, m->task, end - at,
+                                      &b->candidate[at], &b->build[at]);
+  if (s != TESS_OK || !measure_pool_unresponsive(m->pool)) return s;
+  s = measure_report_unresponsive(m->pool, &e);
+  return ctx_fail(m->c, s, "%s", e.message);
+}
+
+/* The first part is one candidate a builder, so that there is a result soon;
+ * the parts grow, so that builders seldom wait for each other. */
+static tess_status run_parts(batch *b) {
+  enum { MOST = 4 }; /* candidates a builder */
+  uint32_t part = measure_pool_builders(b->m->pool), most = MOST * part;
+  tess_status s = TESS_OK;
+  for (uint32_t at = 0; s == TESS_OK && at < b->n && !b->ended;) {
+    uint32_t end = b->n - at > part ? at + part : b->n;
+    s = build_part(b, at, end);
+    if (s == TESS_OK) run_part(b, at, end);
+    at = end;
+    part = 2 * part < most ? 2 * part : most;
+  }
+  return s;
 }
 
 static tess_status measurer_measure(void *ud, tess_session *s, uint32_t n,
@@ -92,13 +134,16 @@ static tess_status measurer_measure(void *ud, tess_session *s, uint32_t n,
       list[i] = (measure_candidate){.trace = s->sketch[c[i].sketch],
                                     .decisions = c[i].d,
                                     .ndecisions = c[i].n};
-    st = measure_build_batch(m->pool, m->task, n, list, b);
-    err_state e;
-    if (st == TESS_OK && measure_pool_unresponsive(m->pool)) {
-      st = measure_report_unresponsive(m->pool, &e);
-      ctx_fail(m->c, st, "%s", e.message);
-    }
-    if (st == TESS_OK) st = run_all(m, n, best, b, out, done, done_ud);
+    memset(b, 0, bsize);
+    batch all = {.m = m,
+                 .n = n,
+                 .best = best,
+                 .candidate = list,
+                 .build = b,
+                 .out = out,
+                 .done = done,
+                 .done_ud = done_ud};
+    st = run_parts(&all);
     const char *stuck = measure_task_stuck(m->task);
     if (st == TESS_OK && stuck) st = ctx_fail(m->c, TESS_TIMEOUT, "%s", stuck);
     for (uint32_t i = 0; i < n; i++) measure_build_free(&b[i]);
@@ -161,6 +206,13 @@ static const char *get_note(void *ud) {
   return measure_task_note(((measurer *)ud)->task);
 }
 
+static void set_on_compile(void *ud, int (*f)(void *, uint32_t, uint32_t),
+                           void *f_ud) {
+  measurer *m = ud;
+  m->compiling = f;
+  m->compiling_ud = f_ud;
+}
+
 static void close_measurer(void *ud) {
   measurer *m = ud;
   measure_task_free(m->task);
@@ -188,6 +240,7 @@ tess_status measurer_open(tess_context *c, tess_program *p, const char *target,
                            .rematch = measurer_rematch,
                            .unscheduled = measurer_unscheduled,
                            .note = get_note,
+                           .on_compile = set_on_compile,
                            .free = close_measurer,
                            .ud = m};
   return TESS_OK;

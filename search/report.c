@@ -48,6 +48,10 @@ void tune_progress_line(const tess_progress *p, strbuf *out) {
                p->gflops);
   else
     str_puts(out, "  nothing valid yet");
-  str_printf(out, "  failed %u  ETA ", p->failed);
+  str_printf(out, "  failed %u", p->failed);
+  if (p->compiling)
+    str_printf(out, "  compiling %u/%u", p->compiled, p->compiling);
+  if (!isfinite(p->eta)) return;
+  str_puts(out, "  ETA ");
   print_clock(p->eta, out);
 }

@@ -161,7 +161,7 @@ static tess_status ran_out(const schedules *to, tess_status st,
   return module_failed && to->c->heap.capped > capped ? TESS_LIMIT : TESS_OK;
 }
 
-/* ---- who shadows whom ---------------------------------------------------- */
+/* ---- who shadows whom --------------------------------------------------- */
 
 typedef struct note_work {
   space_sketches *k;

@@ -132,28 +132,57 @@ void tune_check_stop(tune *t) {
   }
 }
 
-/* Calls the host's progress function; non-zero: the run ends. */
-static int report_progress(tune *t) {
-  const tess_tune_options *o = t->set->o;
+/* Seconds that the trials left will take at the rate of this run's.  The first
+ * few also pay for starting workers and for the reference, and say nothing of
+ * how long the others take. */
+static double estimate_left(const tune *t, double elapsed) {
+  enum { FEW = 8 };
+  uint32_t done = t->trials - t->before, left = t->set->o->trials - t->trials;
+  if (left == 0) return 0;
+  return done >= FEW ? elapsed / done * left : INFINITY;
+}
+
+static tess_progress progress_so_far(const tune *t) {
   double elapsed = tune_now() - t->started;
-  uint32_t done = t->trials - t->before;
-  tess_progress p = {
-      .struct_size = sizeof p,
-      .trials = t->trials,
-      .max_trials = o->trials,
-      .failed = t->failed,
-      .best_seconds = t->best_seconds > 0 ? t->best_seconds : INFINITY,
-      .gflops = tune_gflops(t, t->best_seconds),
-      .elapsed = elapsed,
-      .eta = done ? elapsed / done * (o->trials - t->trials) : 0};
+  return (tess_progress){.struct_size = sizeof(tess_progress),
+                         .trials = t->trials,
+                         .max_trials = t->set->o->trials,
+                         .failed = t->failed,
+                         .best_seconds =
+                             t->best_seconds > 0 ? t->best_seconds : INFINITY,
+                         .gflops = tune_gflops(t, t->best_seconds),
+                         .elapsed = elapsed,
+                         .eta = estimate_left(t, elapsed),
+                         .seconds = INFINITY};
+}
+
+/* Calls the host's progress function; non-zero: the run ends. */
+static int report_progress(tune *t, tess_progress *p) {
+  const tess_tune_options *o = t->set->o;
   tune_check_stop(t);
   if (o->progress) {
     str_clear(&t->line);
-    tune_progress_line(&p, &t->line);
-    p.text = str_get(&t->line) ? str_get(&t->line) : "";
-    if (o->progress(o->progress_ud, &p)) t->ended = TESS_CANCELLED;
+    tune_progress_line(p, &t->line);
+    p->text = str_get(&t->line) ? str_get(&t->line) : "";
+    if (o->progress(o->progress_ud, p)) t->ended = TESS_CANCELLED;
   }
   return t->ended != TESS_OK;
+}
+
+/* The measurer is about to compile: `built` of the batch's n are. */
+static int report_compiling(void *ud, uint32_t built, uint32_t n) {
+  tune *t = ud;
+  tess_progress p = progress_so_far(t);
+  p.compiled = built;
+  p.compiling = n;
+  return report_progress(t, &p);
+}
+
+static int report_trial(tune *t, const search_outcome *o) {
+  tess_progress p = progress_so_far(t);
+  p.status = o->status;
+  if (o->status == TESS_OK) p.seconds = o->seconds;
+  return report_progress(t, &p);
 }
 
 void tune_note_best(tune *t, double seconds) {
@@ -175,6 +204,7 @@ static tess_status keep_message(void *ud) {
 tess_status tune_count_result(tune *t, const search_outcome *o) {
   say_work w = {t, o};
   t->count[o->status]++;
+  if (t->first_failure == TESS_OK) t->first_failure = o->status;
   if (t->message[o->status] || !o->message.n) return TESS_OK;
   return mem_protect(&t->c->heap, keep_message, &w);
 }
@@ -233,7 +263,7 @@ static int handle_result(void *ud, uint32_t i) {
     t->ended = learned;
   }
   t->handled = i + 1;
-  return report_progress(t);
+  return report_trial(t, o);
 }
 
 /* Measures the batch; handle_result sees each result. */
@@ -241,8 +271,10 @@ static tess_status measure_all(tune *t, uint32_t n, const search_cand *c) {
   const search_measurer *m = t->set->measurer;
   double start = tune_now(), stored = t->time.database;
   t->handled = 0;
+  if (m->on_compile) m->on_compile(m->ud, report_compiling, t);
   tess_status s =
       m->measure(m->ud, &t->s, n, c, t->best_seconds, t->out, handle_result, t);
+  if (m->on_compile) m->on_compile(m->ud, NULL, NULL);
   t->time.measure += tune_now() - start - (t->time.database - stored);
   if (s != TESS_OK) tune_abort(t, s);
   return t->r->broke.code;

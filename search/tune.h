@@ -43,6 +43,11 @@ typedef struct search_measurer {
   tess_status (*unscheduled)(void *ud, double best, strbuf *code);
   /* Notes about the reference, "" when there are none; NULL: never any. */
   const char *(*note)(void *ud);
+  /* From now on, measure() calls f before it compiles candidates: so many of
+   * so many are compiled; non-zero ends the batch.  f NULL: it does not.  NULL:
+   * it never does. */
+  void (*on_compile)(void *ud, int (*f)(void *f_ud, uint32_t built, uint32_t n),
+                     void *f_ud);
   void (*free)(void *ud);
   void *ud;
 } search_measurer;

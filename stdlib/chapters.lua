@@ -55,4 +55,12 @@ function chapters.lines(word, mark)
   return lines
 end
 
+-- A chapter as it stands, by its name, as "tutorial"; nil: there is none.
+function chapters.text(name)
+  for _, chapter in ipairs(chapters.names) do
+    local f <close> = chapter == name and open(name) or nil
+    if f then return f:read "a" end
+  end
+end
+
 return chapters

@@ -4,6 +4,7 @@
 local ts = require "tessera"
 local options = require "tessera.options"
 local reference = require "tessera.reference"
+local chapters = require "tessera.chapters"
 
 local command = {}
 
@@ -296,7 +297,9 @@ local function tune_options(o, d, path)
     all.progress = function(p)
       say(json { type = "progress", trials = p.trials, best = p.best,
                  max_trials = p.max_trials, failed = p.failed,
-                 gflops = p.gflops, elapsed = p.elapsed, eta = p.eta })
+                 gflops = p.gflops, elapsed = p.elapsed, eta = p.eta,
+                 status = p.status, seconds = p.seconds,
+                 compiled = p.compiled, compiling = p.compiling })
     end
   elseif all.progress == nil then
     all.progress = true
@@ -358,7 +361,8 @@ function command.tune(args)
       io.stderr:write(result.funnel)
     end
     error(interrupted and "interrupted before anything valid was found" or
-          "nothing valid was found in " .. result.trials .. " trials", 0)
+          "nothing valid was found in " .. result.trials .. " trials" ..
+          (result.note and result.note ~= "" and ": " .. result.note or ""), 0)
   end
   if result.message then error(result.message, 0) end
   return 0
@@ -606,7 +610,7 @@ end
 local function best_schedule(path, program, target)
   if not is_database(path) then error(path .. ": not a database", 0) end
   local record, trace = ts.database(path):best(program, target)
-  if not record then error(path .. ": " .. tostring(trace), 0) end
+  if not record then error(tostring(trace), 0) end
   return trace:replay(program), record
 end
 
@@ -640,6 +644,21 @@ function command.build(args)
   return 0
 end
 
+-- Lines of the index whose names have the word in them; raises where none does.
+local function parts_of(word)
+  local parts, near = reference.parts(word), reference.near(word)
+  if #parts == 0 then
+    error(("there is no primitive, module, option or function '%s'%s; " ..
+           "`tessera doc` lists them"):format(word, #near > 0 and
+           ": did you mean " .. table.concat(near, " or ") .. "?" or ""), 0)
+  end
+  local lines = { ("Nothing is called '%s'; names with it:"):format(word), "" }
+  for _, e in ipairs(parts) do
+    lines[#lines + 1] = ("  %-26s %s"):format(e.name, e.summary)
+  end
+  return table.concat(lines, "\n")
+end
+
 function command.doc(args)
   local names = {}
   for _, a in ipairs(args) do
@@ -648,13 +667,11 @@ function command.doc(args)
   if #names > 1 then usage("doc takes one NAME") end
   if names[1] == "--stubs" then io.write(reference.stubs()) return 0 end
   if not names[1] then print(reference.index()) return 0 end
-  local page = reference.page(names[1])
-  if not page then
-    if names[1]:find "^%-." then usage("unknown option %s", names[1]) end
-    error(("there is no primitive, module, option or function '%s'; " ..
-           "`tessera doc` lists them"):format(names[1]), 0)
+  local page = chapters.text(names[1]) or reference.page(names[1])
+  if not page and names[1]:find "^%-." then
+    usage("unknown option %s", names[1])
   end
-  print(page)
+  print(page or parts_of(names[1]))
   return 0
 end
 

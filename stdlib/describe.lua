@@ -199,11 +199,41 @@ end
 
 -- ---- tensors ---------------------------------------------------------------
 
+-- Declares what an input holds (docs/describing.md, "Indices from data").
+local function declare(core, buffer, name, options)
+  local range, into = options.range, options.offsets_into
+  local function refuse(text)
+    core.invalid(("placeholder '%s': %s"):format(name, text))
+  end
+  if range ~= nil and (type(range) ~= "table" or #range ~= 2) then
+    refuse "range is { least, below }"
+  end
+  if into ~= nil then
+    if range then refuse "offsets_into says the range, too" end
+    if math.type(into) ~= "integer" or into < 0 or into == math.maxinteger then
+      refuse("offsets_into is a number of elements, an integer of at least 0")
+    end
+    range = { 0, into + 1 }
+  end
+  for _, option in ipairs { "sorted", "unique" } do
+    local v = options[option]
+    if v ~= nil and type(v) ~= "boolean" then
+      refuse(option .. " is true or false")
+    end
+  end
+  if not range and not options.sorted and not options.unique then return end
+  core.holds(buffer, range and range[1], range and range[2], options.sorted,
+             options.unique, into ~= nil)
+end
+
 local function add_tensors(ts, core)
   function ts.placeholder(name, shape, dtype, options)
     if type(dtype) == "table" then dtype, options = nil, dtype end
-    core.options("ts.placeholder", options, "role")
-    return core.placeholder(name, shape, dtype, options and options.role)
+    core.options("ts.placeholder", options, "role", "range", "sorted", "unique",
+                 "offsets_into")
+    local b = core.placeholder(name, shape, dtype, options and options.role)
+    if options then declare(core, b, name, options) end
+    return b
   end
   ts.constant = core.constant
   ts.size = core.size_var
@@ -314,9 +344,15 @@ local function parameter(self, role, list, name, shape, dtype, scope)
   return b
 end
 
-function builder:input(name, shape, dtype, scope)
+-- options: what it holds, as of ts.placeholder.
+function builder:input(name, shape, dtype, scope, options)
   enter(self)
+  if type(dtype) == "table" then dtype, options = nil, dtype end
+  if type(scope) == "table" then scope, options = nil, scope end
+  self.core.options("b:input", options, "range", "sorted", "unique",
+                    "offsets_into")
   local b = parameter(self, "input", self.inputs, name, shape, dtype, scope)
+  if options then declare(self.core, b, name, options) end
   self.fixed[b] = name
   return b
 end

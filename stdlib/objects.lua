@@ -136,7 +136,13 @@ local classes = {
     { "best", "number", "the best time so far, in seconds" },
     { "gflops", "number", "operations a second of the best, in 10^9" },
     { "elapsed", "number", "seconds since the run began" },
-    { "eta", "number", "an estimate of the seconds that are left" },
+    { "eta?", "number", "an estimate of the seconds that are left; nil " ..
+      "until some trials are there to judge by" },
+    { "status?", "string", 'how the trial that this follows ended, "OK" or ' ..
+      "why it has no time; nil while a batch is compiled" },
+    { "seconds?", "number", "its time; math.huge where it has none" },
+    { "compiled?", "integer", "while a batch is compiled: how many of it are" },
+    { "compiling?", "integer", "and how many it has" },
     { "text", "string", "all of it in a line" } },
   { name = "tessera.Candidate", page = "candidate",
     summary = "A sketch with its decisions, and what measuring it gave.",

@@ -65,8 +65,10 @@ options.list = {
            "best few; or all" },
   { name = "progress", type = "boolean|function", default = "false",
     help = "true: a line on stderr; a function: called with a table " ..
-           "(trials, max_trials, failed, best, gflops, elapsed, eta, text) " ..
-           "after each candidate, and ends the run by returning false" },
+           "(trials, max_trials, failed, best, gflops, elapsed, eta, text; " ..
+           "status and seconds of the trial, or compiled and compiling) " ..
+           "after each candidate and while a batch is compiled, and ends " ..
+           "the run by returning false" },
 }
 
 options.by_name = {}
@@ -105,6 +107,22 @@ options.of = {
     { name = "role", type = '"layout_free"|"constant"', default = "none",
       help = "layout_free: schedules may lay it out anew; constant: what it " ..
              "holds is known" },
+    { name = "range", type = "table", default = "none",
+      help = "{ least, below }: the values of an integer input" },
+    flag("sorted", "each element is at least the one before it"),
+    flag("unique", "no two elements are equal"),
+    { name = "offsets_into", type = "integer", default = "none",
+      help = "offsets of rows of that many elements, as in CSR: sorted, the " ..
+             "first 0, the last that number" },
+  },
+  ["builder:input"] = {
+    { name = "range", type = "table", default = "none",
+      help = "{ least, below }: the values of an integer input" },
+    flag("sorted", "each element is at least the one before it"),
+    flag("unique", "no two elements are equal"),
+    { name = "offsets_into", type = "integer", default = "none",
+      help = "offsets of rows of that many elements, as in CSR: sorted, the " ..
+             "first 0, the last that number" },
   },
   ["builder:block"] = {
     { name = "where", type = "tessera.Expr", default = "always",

@@ -301,6 +301,64 @@ function reference.page(name)
   return elsewhere(entries, name, word, mark)
 end
 
+-- ---- names that do not exist -----------------------------------------------
+
+-- How many letters to change, add or leave out, or neighbours to swap.
+local function distance(a, b)
+  local two, one = {}, {}
+  for j = 0, #b do one[j] = j end
+  for i = 1, #a do
+    local row = { [0] = i }
+    for j = 1, #b do
+      local same = a:byte(i) == b:byte(j) and 0 or 1
+      row[j] = math.min(one[j] + 1, row[j - 1] + 1, one[j - 1] + same)
+      if i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and
+         a:byte(i - 1) == b:byte(j) then
+        row[j] = math.min(row[j], two[j - 2] + 1)
+      end
+    end
+    two, one = one, row
+  end
+  return one[#b]
+end
+
+-- A name's last part, "split" of "sch:split".
+local function last_part(name) return name:match "([^.:]+)$" or name end
+
+-- Names of which the word is a part, in the order of the index.
+function reference.parts(word)
+  local list, lower = {}, bare(word):lower()
+  if #lower < 3 then return list end
+  for _, e in ipairs((everything())) do
+    if e.name:lower():find(lower, 1, true) then list[#list + 1] = e end
+  end
+  return list
+end
+
+-- The least distance from a name's last part, or a word of it.
+local function nearness(word, name)
+  local part = last_part(name):lower()
+  local least = distance(word, part)
+  for piece in part:gmatch "[^_]+" do
+    if #piece > 4 then least = math.min(least, distance(word, piece)) end
+  end
+  return least
+end
+
+-- Names that are nearly this one, the nearest first.
+function reference.near(name)
+  local list, word = {}, last_part(bare(name)):lower()
+  for i, e in ipairs((everything())) do
+    local d = nearness(word, e.name)
+    if d <= math.max(1, #word // 4) then
+      list[#list + 1] = { name = e.name, key = d * 10000 + i }
+    end
+  end
+  table.sort(list, function(a, b) return a.key < b.key end)
+  for i = 1, #list do list[i] = i <= 3 and list[i].name or nil end
+  return list
+end
+
 function reference.index()
   local lines = {}
   local _, sections = everything()

@@ -91,7 +91,8 @@ static tess_status no_size(const ir_program *p, ir_buf b,
 }
 
 static tess_status make_param(interp_expect *x, const ir_program *p, uint32_t i,
-                              const interp_options *o, interp_error *e) {
+                              const interp_options *o,
+                              const interp_range *range, interp_error *e) {
   ir_buf b = p->arg.v[ir_entry(p)->params.at + i];
   const ir_buf_rec *r = &p->buf.v[b];
   interp_param *q = &x->param[i];
@@ -104,8 +105,7 @@ static tess_status make_param(interp_expect *x, const ir_program *p, uint32_t i,
   q->value = arena_array(&x->memory, uint64_t, q->size + 1);
   q->got = arena_array(&x->memory, uint64_t, q->size + 1);
   if (q->role != IR_ROLE_OUTPUT)
-    interp_draw(&x->inputs, q->dtype, x->seed, i,
-                interp_index_range(p, b, &x->memory), q->size, q->start);
+    interp_draw(&x->inputs, q->dtype, x->seed, i, range[i], q->size, q->start);
   for (uint64_t at = 0; q->role == IR_ROLE_OUTPUT && at < q->size; at++)
     q->start[at] = UNWRITTEN;
   return TESS_OK;
@@ -155,8 +155,13 @@ static tess_status run_reference(void *ud) {
   x->nparams = ir_entry(j->p)->params.n;
   x->choices = interp_choices(j->p, &x->memory);
   x->param = arena_array(&x->memory, interp_param, x->nparams + 1);
+  interp_range *range = arena_array(&x->memory, interp_range, x->nparams + 1);
+  if (x->range)
+    memcpy(range, x->range, x->nparams * sizeof *range);
+  else
+    interp_index_ranges(j->p, &x->memory, range);
   for (uint32_t i = 0; i < x->nparams; i++)
-    if (make_param(x, j->p, i, &o, j->e)) return j->e->code;
+    if (make_param(x, j->p, i, &o, range, j->e)) return j->e->code;
   return run_subject(x, j->in, j->p, &o, true, j->e);
 }
 
@@ -277,14 +282,38 @@ typedef struct pair {
   uint64_t seed, steps; /* of the last time, of both */
   int which;
   interp_few few; /* of both */
+  arena ranges;
+  interp_range *range;
 } pair;
+
+/* The reference left a buffer, perhaps because of what was drawn for an input:
+ * that says nothing of the programs. */
+static tess_status blame_inputs(const pair *c) {
+  const ir_program *p = c->p;
+  interp_error *e = c->e;
+  ir_span params = ir_entry(p)->params;
+  if (e->fault != INTERP_OUTSIDE && e->fault != INTERP_DOMAIN) return e->code;
+  for (uint32_t i = 0; i < params.n; i++) {
+    ir_buf b = p->arg.v[params.at + i];
+    if (!c->range[i].unproven) continue;
+    const char *of = e->buf ? ir_text(p, p->buf.v[e->buf].name) : "a buffer";
+    invalid(e, 0, "");
+    e->code = TESS_UNSUPPORTED;
+    snprintf(e->what, sizeof e->what,
+             "no inputs can be drawn for which '%.60s' is accessed in bounds: "
+             "declare what '%.60s' holds (range, offsets_into)",
+             of, ir_text(p, p->buf.v[b].name));
+    return e->code;
+  }
+  return e->code;
+}
 
 static tess_status compare_outputs(pair *c, uint64_t number) {
   tess_status st =
       interp_expect_run(&c->x, &c->in, c->p, c->seed + number, c->o, c->e);
   c->which = st ? 0 : 1;
   c->steps = c->in.steps;
-  if (st) return st;
+  if (st) return blame_inputs(c);
   st = interp_expect_check(&c->x, &c->in, c->q, c->o, c->e);
   c->steps += c->in.steps;
   return st;
@@ -375,13 +404,35 @@ static tess_status compare_peaks(pair *c) {
   return st;
 }
 
+/* By parameter, the range that p's uses admit, or q's where only that is
+ * known: a schedule may hide where p's indices come from, or show it. */
+static tess_status find_ranges(void *ud) {
+  pair *c = ud;
+  uint32_t n = ir_entry(c->p)->params.n;
+  c->range = arena_array(&c->ranges, interp_range, n + 1);
+  interp_index_ranges(c->p, &c->ranges, c->range);
+  c->x.range = c->range;
+  if (ir_entry(c->q)->params.n != n) return TESS_OK;
+  interp_range *other = arena_array(&c->ranges, interp_range, n + 1);
+  interp_index_ranges(c->q, &c->ranges, other);
+  for (uint32_t i = 0; i < n; i++)
+    if (c->range[i].unproven && !other[i].unproven) c->range[i] = other[i];
+  return TESS_OK;
+}
+
 tess_status interp_equal(mem_heap *heap, const ir_program *p,
                          const ir_program *q, uint64_t seed,
                          const interp_options *o, interp_error *e, int *which) {
   pair c = {.p = p, .q = q, .o = o, .e = e, .seed = seed};
   interp_init(&c.in, heap);
   interp_expect_init(&c.x, heap);
-  tess_status st = compare_outputs(&c, 0);
+  arena_init(&c.ranges, heap);
+  *e = (interp_error){.element = -1};
+  tess_status st = mem_protect(heap, find_ranges, &c);
+  if (st)
+    *e = (interp_error){
+        .code = st, .fault = INTERP_LIMIT, .element = -1, .what = "memory"};
+  if (!st) st = compare_outputs(&c, 0);
   if (!st) st = compare_few(&c);
   if (!st) st = compare_extremes(&c);
   if (!st) st = compare_ends(&c);
@@ -389,5 +440,6 @@ tess_status interp_equal(mem_heap *heap, const ir_program *p,
   if (which) *which = c.which;
   interp_expect_free(&c.x);
   interp_free(&c.in);
+  arena_free(&c.ranges);
   return st;
 }

@@ -13,155 +13,7 @@
 #include "ir/memo.h"
 #include "ir/scalar.h"
 
-/* ---- indices that are data ---------------------------------------------- */
-
-enum { MOST_NODES = 4096 };
-
-/* How elements of input `b` are used as indices, with a memo of the values of
- * the expressions evaluated so far. */
-typedef struct index_use {
-  const ir_program *p;
-  arena *scratch;
-  ir_buf b;
-  int64_t extent;
-  bool below;     /* that many candidates below 0 are tried, */
-  bool not_below; /* and are out of range somewhere */
-  ir_memo memo;   /* node -> 1 + where its values are */
-  uint32_t n;     /* number of memoized values */
-  arith_range *values;
-} index_use;
-
-static void note_extent(index_use *u, int64_t extent) {
-  if (extent > 0 && (u->extent == 0 || extent < u->extent)) u->extent = extent;
-}
-
-static arith_range values_of(index_use *u, ir_expr e, int64_t most);
-
-static arith_range compute_values(index_use *u, ir_node n, int64_t most) {
-  arith_range all = {n.lo, n.hi}, r = all, other;
-  if (n.op == IR_LOAD) {
-    if (n.a == u->b && most > ir_int_max(n.dtype)) most = ir_int_max(n.dtype);
-    if (n.a == u->b) r = (arith_range){u->below ? -most - 1 : 0, most};
-    if (r.lo < ir_int_min(n.dtype)) r.lo = ir_int_min(n.dtype);
-  } else if (n.op == IR_CAST || n.op == IR_BROADCAST) {
-    r = values_of(u, n.a, most);
-  } else if (n.op == IR_SELECT) {
-    r = values_of(u, n.b, most);
-    other = values_of(u, n.c, most);
-    if (other.lo < r.lo) r.lo = other.lo;
-    if (other.hi > r.hi) r.hi = other.hi;
-  } else if (n.op >= IR_ADD && n.op <= IR_OR) {
-    r = values_of(u, n.a, most);
-    r = arith_range_of((ir_op)n.op, r, values_of(u, n.b, most));
-  }
-  if (r.lo < ir_int_min(n.dtype) || r.hi > ir_int_max(n.dtype)) return all;
-  if (r.lo < all.lo) r.lo = all.lo;
-  if (r.hi > all.hi) r.hi = all.hi;
-  return r;
-}
-
-/* Evaluates e for elements of u->b from 0 to most, and those below 0 too. */
-static arith_range values_of(index_use *u, ir_expr e, int64_t most) {
-  const ir_node n = *ir_at(u->p, e);
-  if (!n.has_load || !ir_is_int(n.dtype)) return (arith_range){n.lo, n.hi};
-  uint32_t at = *ir_memo_of(&u->memo, u->scratch, e);
-  if (at) return u->values[at - 1];
-  if (u->n == MOST_NODES) return (arith_range){n.lo, n.hi};
-  arith_range r = compute_values(u, n, most);
-  if (u->n == MOST_NODES) return r;
-  u->values[u->n++] = r;
-  *ir_memo_of(&u->memo, u->scratch, e) = u->n;
-  return r;
-}
-
-static bool stays_in(index_use *u, ir_expr e, int64_t most, bool below,
-                     int64_t lo, int64_t count) {
-  arena_mark mark = arena_get_mark(u->scratch);
-  u->below = below;
-  u->memo = (ir_memo){0};
-  u->n = 0;
-  u->values = arena_array(u->scratch, arith_range, MOST_NODES);
-  arith_range r = values_of(u, e, most);
-  arena_reset_to(u->scratch, mark);
-  return r.lo >= lo && r.hi - lo < count;
-}
-
-/* e must stay in lo .. lo + count - 1: how many element values from 0 on that
- * admits, and whether negative ones, too.  More values than the extent are
- * tried, to find the limit. */
-static void note_places(index_use *u, ir_expr e, int64_t lo, int64_t count) {
-  int64_t n = count <= INT64_MAX / 4 ? 4 * count : count;
-  while (n > 1 && !stays_in(u, e, n - 1, false, lo, count))
-    n = n > count ? count : n / 2;
-  if (n < 1) n = 1;
-  note_extent(u, n);
-  u->not_below |= !stays_in(u, e, n - 1, true, lo, count);
-}
-
-static void note_no_more(index_use *u) {
-  note_extent(u, 1);
-  u->not_below = true;
-}
-
-static void note_index(index_use *u, ir_buf into, uint32_t dim, uint32_t n,
-                       ir_expr e) {
-  int64_t extent = 1;
-  if (!ir_has_load(u->p, e, u->b)) return;
-  if (n != ir_ndim(u->p, into) ||
-      !ir_const_int(u->p, ir_dim(u->p, into, dim), &extent))
-    note_no_more(u);
-  else
-    note_places(u, e, 0, extent);
-}
-
-static void note_bind(index_use *u, const ir_iter *it) {
-  int64_t lo, extent;
-  if (!ir_has_load(u->p, it->bind, u->b)) return;
-  if (ir_const_int(u->p, it->lo, &lo) &&
-      ir_const_int(u->p, it->extent, &extent) && lo >= 0)
-    note_places(u, it->bind, lo, extent);
-  else
-    note_no_more(u);
-}
-
-static void look_for_index(const ir_program *p, ir_expr e, void *ud) {
-  const ir_node *x = ir_at(p, e);
-  if (x->op == IR_LOAD)
-    for (uint32_t i = 0; i < x->n; i++)
-      note_index(ud, x->a, i, x->n, p->arg.v[x->b + i]);
-}
-
-static void look_in_stmt(index_use *u, arena *scratch, ir_stmt s) {
-  const ir_program *p = u->p;
-  const ir_stmt_rec *r = ir_st(p, s);
-  if (r->kind == IR_STORE) {
-    ir_visit(p, scratch, r->value, look_for_index, u);
-    for (uint32_t i = 0; i < r->idx.n; i++) {
-      ir_visit(p, scratch, p->arg.v[r->idx.at + i], look_for_index, u);
-      note_index(u, r->buf, i, r->idx.n, p->arg.v[r->idx.at + i]);
-    }
-  } else if (r->kind == IR_BLOCK) {
-    ir_span it = ir_blk(p, s)->iters;
-    for (uint32_t i = 0; i < it.n; i++) note_bind(u, &p->iter.v[it.at + i]);
-  } else if (r->kind == IR_LET) {
-    ir_visit(p, scratch, r->let_value, look_for_index, u);
-  }
-}
-
-interp_range interp_index_range(const ir_program *p, ir_buf b, arena *scratch) {
-  index_use u = {.p = p, .scratch = scratch, .b = b};
-  tess_dtype t = p->buf.v[b].dtype;
-  if (t.code == TESS_DTYPE_BOOL) return (interp_range){0, 2};
-  if (!ir_is_int(t)) return (interp_range){0, 0};
-  arena_mark mark = arena_get_mark(scratch);
-  ir_stmt root = ir_entry(p)->root;
-  for (ir_stmt s = root; s; s = ir_next(p, s, root))
-    look_in_stmt(&u, scratch, s);
-  arena_reset_to(scratch, mark);
-  int64_t n = u.extent > ir_int_max(t) ? ir_int_max(t) : u.extent;
-  bool below = n && !u.not_below && -n >= ir_int_min(t);
-  return (interp_range){below ? -n : 0, n};
-}
+#include <stdlib.h>
 
 /* ---- peaks -------------------------------------------------------------- */
 
@@ -269,7 +121,7 @@ static uint64_t element_bits(tess_dtype t, double v) {
  * two would be a known value.) */
 static uint64_t end_of(tess_dtype t, interp_range in, bool greatest) {
   const int64_t far = RESIDUE_P / 67;
-  if (in.count) return (uint64_t)(greatest ? in.count - 1 : in.least);
+  if (in.bounded) return (uint64_t)(greatest ? in.count - 1 : in.least);
   if (ir_is_float(t)) return residue_at(greatest ? far : -far);
   return (uint64_t)(greatest ? ir_int_max(t) : ir_int_min(t));
 }
@@ -292,7 +144,7 @@ static uint64_t draw_peak(rng *r, tess_dtype t, bool beyond, bool below) {
  * or one of the few values for peaks and another one elsewhere. */
 static uint64_t draw_flat(rng *r, tess_dtype t, bool beyond,
                           const interp_inputs *from) {
-  const interp_range any = {0, 0};
+  const interp_range any = {.bounded = false};
   if (from->flat == 1) return end_of(t, any, beyond != from->below);
   uint64_t which = beyond ? rng_below(r, from->few.n) : from->flat - 2;
   return element_bits(t, from->few.v[which]);
@@ -313,7 +165,7 @@ static uint64_t draw_any(rng *r, tess_dtype t, uint64_t i,
 static uint64_t draw_within(rng *r, interp_range in, uint64_t i,
                             const interp_inputs *from) {
   const int64_t last = in.count - 1;
-  uint64_t all = (uint64_t)(in.count - in.least);
+  uint64_t all = (uint64_t)in.count - (uint64_t)in.least;
   uint64_t v = (uint64_t)(in.least + (int64_t)rng_below(r, all));
   if (from->period) {
     bool beyond = i % from->period == from->peak;
@@ -337,17 +189,66 @@ static void draw_alone(rng *r, tess_dtype t, double v, uint64_t n,
   if (n) out[rng_below(r, n)] = element_bits(t, v);
 }
 
+static void draw_elements(const interp_inputs *from, rng *r, tess_dtype t,
+                          interp_range in, uint64_t n, uint64_t *out) {
+  if (from->alone && !in.bounded) {
+    draw_alone(r, t, from->few.v[from->alone - 1], n, out);
+    return;
+  }
+  uint32_t how = from->ends <= 2 ? from->ends : (uint32_t)rng_below(r, 3);
+  for (uint64_t i = 0; i < n; i++)
+    out[i] = how          ? end_of(t, in, how == 2)
+             : in.bounded ? draw_within(r, in, i, from)
+                          : draw_any(r, t, i, from);
+}
+
+/* ---- declared contents -------------------------------------------------- */
+
+static int compare_ints(const void *a, const void *b) {
+  const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* One value of each of n strata of the range, in order. */
+static void draw_strata(rng *r, interp_range in, uint64_t n, uint64_t *out) {
+  const uint64_t all = (uint64_t)in.count - (uint64_t)in.least;
+  const uint64_t each = all / n, more = all % n;
+  uint64_t at = 0;
+  for (uint64_t i = 0; i < n; i++) {
+    uint64_t width = each + (i < more);
+    out[i] = (uint64_t)in.least + at + rng_below(r, width);
+    at += width;
+  }
+}
+
+static void shuffle(rng *r, uint64_t n, uint64_t *v) {
+  for (uint64_t i = n; i > 1; i--) {
+    uint64_t k = rng_below(r, i), old = v[i - 1];
+    v[i - 1] = v[k];
+    v[k] = old;
+  }
+}
+
+/* Gives what was drawn the order that is declared.  A range without enough
+ * values for unique ones keeps what was drawn. */
+static void arrange(rng *r, interp_range in, uint64_t n, uint64_t *out) {
+  const uint64_t all = (uint64_t)in.count - (uint64_t)in.least;
+  if (!n) return;
+  if (in.holds & IR_HOLDS_UNIQUE && all >= n) {
+    draw_strata(r, in, n, out);
+    if (!(in.holds & IR_HOLDS_SORTED)) shuffle(r, n, out);
+  } else if (in.holds & IR_HOLDS_SORTED) {
+    qsort(out, n, sizeof *out, compare_ints);
+  }
+  if (!(in.holds & IR_HOLDS_ENDS)) return;
+  out[0] = (uint64_t)in.least;
+  out[n - 1] = (uint64_t)(in.count - 1);
+}
+
 void interp_draw(const interp_inputs *from, tess_dtype t, uint64_t seed,
                  uint32_t number, interp_range in, uint64_t n, uint64_t *out) {
   rng r;
   rng_init(&r, seed, number);
-  if (from->alone && !in.count) {
-    draw_alone(&r, t, from->few.v[from->alone - 1], n, out);
-    return;
-  }
-  uint32_t how = from->ends <= 2 ? from->ends : (uint32_t)rng_below(&r, 3);
-  for (uint64_t i = 0; i < n; i++)
-    out[i] = how        ? end_of(t, in, how == 2)
-             : in.count ? draw_within(&r, in, i, from)
-                        : draw_any(&r, t, i, from);
+  draw_elements(from, &r, t, in, n, out);
+  if (in.holds) arrange(&r, in, n, out);
 }

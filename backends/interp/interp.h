@@ -182,8 +182,14 @@ typedef struct interp_inputs {
                             * the least; above: others are few.v[flat - 2] */
   uint32_t ends;
 } interp_inputs;
-/* Valid elements of an input: least .. count - 1; count 0: any. */
-typedef struct interp_range { int64_t least, count; } interp_range;
+/* What an input may hold: least .. count - 1, where it is bounded, in the order
+ * that `holds` (IR_HOLDS_*) says. */
+typedef struct interp_range {
+  int64_t least, count;    /* 0, 0 where it is not bounded */
+  bool bounded;
+  bool unproven;           /* some use of it may be out of bounds even so */
+  uint8_t holds;
+} interp_range;
 /* Draws n elements of parameter `number`. */
 void interp_draw(const interp_inputs *from, tess_dtype t, uint64_t seed,
                  uint32_t number, interp_range in, uint64_t n, uint64_t *out);
@@ -207,6 +213,7 @@ typedef struct interp_expect {
   uint64_t seed;
   interp_inputs inputs;
   uint32_t choices;        /* what interp_choices says of the program */
+  const interp_range *range; /* by parameter, where it is known; else NULL */
   uint32_t nparams;
   struct interp_param *param;
   uint64_t effects;        /* as in interp */
@@ -227,10 +234,13 @@ tess_status interp_expect_run(interp_expect *x, interp *in,
 tess_status interp_expect_instead(interp_expect *x, interp *in,
                                   const ir_program *q,
                                   const interp_options *o, interp_error *e);
-/* The valid range of an input's elements that is implied by their use in
- * indices and bindings, by interval arithmetic: count is 1 where no bound is
- * found, 2 for a bool input.  Values from 0 on may always be used, whatever
- * `least` is. */
+/* The range of each parameter's elements (index_range.c): what is declared of
+ * it, else what its uses in indices, bindings and trip counts, also through
+ * other buffers, admit by interval arithmetic.  One value where no bound is
+ * found. */
+void interp_index_ranges(const ir_program *p, arena *scratch,
+                         interp_range *out);
+/* That of one parameter. */
 interp_range interp_index_range(const ir_program *p, ir_buf b,
                                 arena *scratch);
 /* Runs q on the same inputs; TESS_OK when all outputs agree, TESS_MISMATCH

@@ -7,6 +7,7 @@
 #include "ir/scalar.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define DEFAULT_BYTES (UINT64_C(1) << 30)
 
@@ -93,6 +94,63 @@ static void mark_written(machine_buf *b) {
     b->cell[i] = (machine_cell){.writer = b->birth};
 }
 
+typedef struct placed {
+  int64_t v, at;
+} placed;
+
+static int compare_placed(const void *a, const void *b) {
+  const placed *x = a, *y = b;
+  if (x->v != y->v) return x->v < y->v ? -1 : 1;
+  return (x->at > y->at) - (x->at < y->at);
+}
+
+/* An element equal to one before it; -1: there is none. */
+static int64_t find_repeated(arena *scratch, const machine_buf *b) {
+  placed *v = arena_array(scratch, placed, b->size + 1);
+  for (uint64_t i = 0; i < b->size; i++)
+    v[i] = (placed){b->val[i].i, (int64_t)i};
+  qsort(v, b->size, sizeof *v, compare_placed);
+  for (uint64_t i = 1; i < b->size; i++)
+    if (v[i].v == v[i - 1].v) return v[i].at;
+  return -1;
+}
+
+/* The first element of an input that is not what is declared of it; -1: all
+ * are. */
+static int64_t find_undeclared(arena *scratch, const ir_buf_rec *r,
+                               const machine_buf *b) {
+  const int64_t last = (int64_t)b->size - 1;
+  for (int64_t i = 0; i <= last; i++) {
+    int64_t v = b->val[i].i;
+    if (r->holds & IR_HOLDS_RANGE && (v < r->least || v > r->most)) return i;
+    if (r->holds & IR_HOLDS_SORTED && i && v < b->val[i - 1].i) return i;
+  }
+  if (r->holds & IR_HOLDS_ENDS && last >= 0) {
+    if (b->val[0].i != r->least) return 0;
+    if (b->val[last].i != r->most) return last;
+  }
+  if (!(r->holds & IR_HOLDS_UNIQUE)) return -1;
+  return find_repeated(scratch, b);
+}
+
+static bool check_contents(job *j, const code_buf *k, const machine_buf *b) {
+  const ir_buf_rec *r = &j->p->buf.v[k->buf];
+  arena_mark mark = arena_get_mark(j->m.memory);
+  int64_t at = r->holds ? find_undeclared(j->m.memory, r, b) : -1;
+  arena_reset_to(j->m.memory, mark);
+  if (at < 0) return true;
+  interp_error e = {.code = TESS_INVALID,
+                    .fault = INTERP_INVALID,
+                    .buf = k->buf,
+                    .element = at};
+  snprintf(e.what, sizeof e.what,
+           "element %lld, which is %lld, is not what the buffer is declared "
+           "to hold",
+           (long long)at, (long long)b->val[at].i);
+  machine_fault(&j->m, e);
+  return false;
+}
+
 /* Inputs are initialized from the arguments; outputs are unwritten. */
 static bool take_args(job *j, const interp_word *R) {
   machine *m = &j->m;
@@ -106,6 +164,7 @@ static bool take_args(job *j, const interp_word *R) {
       memcpy(b->val, j->args[i].data, b->size * each);
     else
       fill_elements(b, j->p->buf.v[k->buf].dtype, false, j->args[i].data);
+    if (!check_contents(j, k, b)) return false;
     mark_written(b);
   }
   return true;

@@ -17,7 +17,7 @@
 
 static const char passes[] =
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
-    "loop-mssa(licm),early-cse<memssa>,simplifycfg)";
+    "loop-mssa(licm),early-cse<memssa>,dse,simplifycfg)";
 
 typedef struct compile {
   emit m;

@@ -34,9 +34,9 @@
  * array all elements have the size of the first.  Structs that the library
  * makes (tess_error_info, tess_progress) carry its own size.
  *
- * Structs without struct_size never change: tess_dtype, tess_value, tess_arg
- * and tess_candidate, which are array elements or passed by value, and
- * tess_allocator, a function and its user data.
+ * Structs without struct_size never change: tess_dtype, tess_value, tess_arg,
+ * tess_candidate and tess_quality, which are array elements or passed by
+ * value, and tess_allocator, a function and its user data.
  *
  * Data is counted from 0 (sketches, rows, parameters, bits of a mask), but for
  * the instructions of a trace, which are counted from 1, as in Lua.  Texts for
@@ -160,6 +160,26 @@ TESS_API void tess_builder_free(TESS_TAKE tess_builder *b);
 TESS_API tess_status tess_placeholder(tess_builder *b, const char *name,
     tess_dtype t, uint32_t ndim, const tess_expr *shape, tess_role role,
     tess_buffer *out);
+/* What the caller promises of the integers in a placeholder: values are in
+ * least .. below - 1; in row-major order each is at least the one before it
+ * (sorted; one dimension); no two are equal (unique); or they are offsets of
+ * the rows of `below - 1` elements, as in CSR: sorted, the first 0 and the last
+ * below - 1. Schedules, compiled code and bounds rest on it: tess_interpret and
+ * tess_tune refuse a tensor that breaks it, a kernel that is called with one
+ * may access memory out of bounds. Equivalence checks and tuning draw within
+ * it. */
+typedef struct tess_contents {
+  uint32_t struct_size;         /* sizeof(tess_contents) */
+  int32_t has_range, sorted, unique;
+  int32_t offsets;              /* sets sorted, needs has_range and least 0 */
+  int64_t least, below;         /* where has_range */
+} tess_contents;
+/* To be called before the placeholder is read.  INVALID, naming it, for what is
+ * no placeholder of role input, a contradiction (no value, fewer values than
+ * elements where they are unique) or a buffer that was read; TYPE for a dtype
+ * that is no integer. */
+TESS_API tess_status tess_buffer_holds(tess_builder *b, tess_buffer buf,
+                                       const tess_contents *contents);
 /* A constant with its contents (copied), row-major. */
 TESS_API tess_status tess_constant(tess_builder *b, const char *name,
     tess_dtype t, uint32_t ndim, const int64_t *shape, const void *data,
@@ -359,6 +379,7 @@ typedef struct tess_param {
   const int64_t *shape;         /* ndim extents; -1: symbolic */
   tess_dtype dtype;
   tess_role role;
+  tess_contents contents;       /* all 0: nothing was promised */
 } tess_param;
 /* Parameters of the entry function, in the order in which kernels take their
  * tensors; i counts from 0, NOT_FOUND past the last.  Name and shape live as
@@ -805,7 +826,8 @@ TESS_API tess_status tess_kernel_save(tess_kernel *k, const char *path,
 typedef struct tess_runtime {
   uint32_t struct_size;         /* sizeof(tess_runtime) */
   void *ud;
-  /* fn(closure, begin, end) over pieces of 0 .. n-1, on several threads. */
+  /* fn(closure, begin, end) over pieces of 0 .. n-1, on several threads; the
+   * first status that is not 0. */
   int32_t (*parallel_for)(void *ud, int64_t n,
       int32_t (*fn)(void *closure, int64_t begin, int64_t end),
       void *closure);
@@ -822,9 +844,18 @@ TESS_API tess_kernel_fn tess_kernel_function(tess_kernel *k);
 TESS_API tess_status tess_kernel_prepare(tess_kernel *k, uint32_t n,
                                          tess_tensor *const *args, void **out);
 /* What kernels run with here, with so many threads (0: as many as cores); the
- * context's.  NULL when memory ran out. */
+ * context's.  NULL when memory ran out.  Its threads start with the first
+ * parallel loop.  Between loops they spin for at most 30 microseconds, then
+ * sleep; the environment's OMP_WAIT_POLICY, read when the runtime is made, says
+ * otherwise: "passive": they sleep at once, "active": they spin for 100 ms.  A
+ * thread that launches a kernel while another one runs a parallel loop of the
+ * same runtime does the work alone. */
 TESS_API const tess_runtime *tess_default_runtime(tess_context *c,
                                                   uint32_t threads);
+/* Whether the calling thread runs a parallel loop of a default runtime: for
+ * external functions that kernels call, which should then start no threads of
+ * their own.  Parallel loops within it are serial. */
+TESS_API int tess_in_parallel(void);
 
 /* ---- spaces and modules ------------------------------------------------- */
 
@@ -1004,11 +1035,18 @@ typedef struct tess_quality {
                                  * many of the best predicted */
 } tess_quality;
 
+/* Told after each trial, and while a batch is compiled, between its parts. */
 typedef struct tess_progress {
   uint32_t struct_size;         /* of this library */
   uint32_t trials, max_trials, failed;  /* so far, at most, of them failed */
-  double best_seconds, gflops, elapsed, eta;
+  double best_seconds, gflops, elapsed;
+  double eta;                   /* seconds left; INFINITY until some trials are
+                                 * there to judge by */
   const char *text;             /* one line for people */
+  uint32_t compiled, compiling; /* of a batch of so many; 0, 0: this is told
+                                 * after a trial, whose are */
+  tess_status status;           /* how it ended */
+  double seconds;               /* and its time, INFINITY where it has none */
 } tess_progress;
 
 enum {

@@ -91,6 +91,10 @@ ir_expr ir_unclipped_predicate(ir_program *p, ir_stmt block, const ir_view *v);
  * none is known. */
 bool ir_may_access_box(ir_program *p, arena *scratch, ir_stmt block,
                        ir_region r, ir_stmt top, ir_expr *min, ir_expr *max);
+/* The same, clipped to what the block's predicate admits: max is then the
+ * minimum of two ends, where the guard of a tile ends it before the domain. */
+bool ir_may_access_tail(ir_program *p, arena *scratch, ir_stmt block,
+                        ir_region r, ir_stmt top, ir_expr *min, ir_expr *max);
 /* Is the part of [min, max] inside buffer b contained in [omin, omax], given a
  * condition (0: none)? */
 bool ir_box_within(ir_program *p, arena *scratch, ir_buf b, const ir_expr *min,

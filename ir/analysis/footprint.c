@@ -49,6 +49,52 @@ bool ir_may_access_box(ir_program *p, arena *scratch, ir_stmt block,
   return true;
 }
 
+static bool uses_inner(const ir_program *p, const ir_view *v, ir_expr e) {
+  for (uint32_t i = 0; i < v->l.n; i++)
+    if (ir_uses_var(p, e, v->l.var[i])) return true;
+  return false;
+}
+
+/* A condition `x < end` clips the box where `at` is x plus something fixed
+ * while the loops run: as in a split of a split that does not divide.  Not
+ * where the domain ends there anyway (`most`). */
+static void clip_to_condition(ir_program *p, const ir_view *v, ir_expr cond,
+                              ir_expr at, int64_t most, ir_expr *max) {
+  const ir_node n = *ir_at(p, cond);
+  if (n.op == IR_AND) {
+    clip_to_condition(p, v, n.a, at, most, max);
+    clip_to_condition(p, v, n.b, at, most, max);
+  }
+  if ((n.op != IR_LT && n.op != IR_LE) || !ir_at(p, n.a)->is_index ||
+      !ir_at(p, n.b)->is_index || !ir_at(p, at)->is_index)
+    return;
+  ir_expr rest = ir_sub(p, at, n.a);
+  ir_expr last = ir_add(p, n.b, rest);
+  if (n.op == IR_LT) last = ir_sub(p, last, ir_index(p, 1));
+  if (!uses_inner(p, v, n.a) || uses_inner(p, v, last)) return;
+  if (ir_at(p, rest)->op == IR_INT) return; /* it is the domain's end */
+  if (ir_at(p, last)->lo >= most || arith_prove_le(p, *max, last)) return;
+  *max = ir_binary(p, IR_MIN, *max, last);
+}
+
+bool ir_may_access_tail(ir_program *p, arena *scratch, ir_stmt block,
+                        ir_region r, ir_stmt top, ir_expr *min, ir_expr *max) {
+  uint32_t ndim = ir_ndim(p, r.buf);
+  ir_view v;
+  if (!ir_may_access_box(p, scratch, block, r, top, min, max) ||
+      !ir_view_block(p, scratch, top, block, &v))
+    return false;
+  ir_expr *at = arena_array(scratch, ir_expr, ndim);
+  for (uint32_t d = 0; d < ndim; d++) at[d] = ir_region_min(p, r, d);
+  ir_bind_iters(p, scratch, block, ndim, at);
+  for (uint32_t d = 0; d < ndim && v.pred; d++) {
+    int64_t most = ir_at(p, ir_region_min(p, r, d))->hi;
+    if (ir_is_const(p, ir_region_extent(p, r, d), 1))
+      clip_to_condition(p, &v, v.pred, ir_view_expr(&v, at[d]), most, &max[d]);
+  }
+  return true;
+}
+
 /* Is a <= b, given a condition; with the splits that it guards undone. */
 static bool is_at_most_given(ir_program *p, arena *scratch, ir_expr a,
                              ir_expr b, ir_expr given) {

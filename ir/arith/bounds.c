@@ -185,6 +185,16 @@ static arith_range binary_range(const ir_program *p, const ir_node *n) {
   return exact ? r : fit_range(n->dtype, r);
 }
 
+/* Masked-off lanes are 0. */
+static arith_range load_range(const ir_program *p, const ir_node *n) {
+  const ir_buf_rec *b = &p->buf.v[n->a];
+  if (!ir_is_int(n->dtype)) return ARITH_ALL;
+  if (!(b->holds & IR_HOLDS_RANGE))
+    return (arith_range){ir_int_min(n->dtype), ir_int_max(n->dtype)};
+  arith_range r = {b->least, b->most};
+  return n->c ? (arith_range){min2(r.lo, 0), max2(r.hi, 0)} : r;
+}
+
 arith_range arith_node_range(const ir_program *p, const ir_node *n) {
   switch ((ir_op)n->op) {
   case IR_INT: return literal_range(n);
@@ -204,7 +214,7 @@ arith_range arith_node_range(const ir_program *p, const ir_node *n) {
   }
   case IR_NONE:
   case IR_REAL: return ARITH_ALL;
-  case IR_LOAD:
+  case IR_LOAD: return load_range(p, n);
   case IR_CALL:
     if (!ir_is_int(n->dtype)) return ARITH_ALL;
     return (arith_range){ir_int_min(n->dtype), ir_int_max(n->dtype)};

@@ -48,6 +48,10 @@ bool arith_holds_at_start(const ir_program *p, ir_expr cond, const uint8_t *set,
   if (n->op == IR_AND)
     return arith_holds_at_start(p, n->a, set, bits) &&
            arith_holds_at_start(p, n->b, set, bits);
+  /* Whichever side holds somewhere holds at the start. */
+  if (n->op == IR_OR && ir_is_small(p, cond))
+    return arith_holds_at_start(p, n->a, set, bits) &&
+           arith_holds_at_start(p, n->b, set, bits);
   if (!uses_any(p, cond, set, bits)) return true;
   return (n->op == IR_LT || n->op == IR_LE) && ir_is_small(p, cond) &&
          is_monotonic(p, n->a, 1, set, bits) &&

@@ -11,7 +11,7 @@ typedef struct args {
   tess_dtype t;
   uint32_t n, m;
   uint32_t x, y, z; /* handles */
-  int64_t i;
+  int64_t i, j;
   double f;
   const void *p[5];
   void *out, *out2;
@@ -156,6 +156,24 @@ tess_status tess_buffer_new(tess_builder *b, const char *name, tess_dtype t,
              (args){NAME(name), .t = t, .n = ndim, .p = {shape}, .scope = found,
                     OUT(out),
                     .role = is_parameter ? private_role(role) : IR_ROLE_LOCAL});
+}
+
+DO(holds, describe_holds(a->b, a->x, (uint8_t)a->y, a->i, a->j))
+tess_status tess_buffer_holds(tess_builder *b, tess_buffer buf,
+                              const tess_contents *contents) {
+  tess_contents c = {.struct_size = sizeof c};
+  if (!b || !contents) return is_null(b);
+  tess_status s = ctx_take(b->c, tess_contents, contents, &c);
+  if (s != TESS_OK) return s;
+  if (c.offsets && (!c.has_range || c.least))
+    return ctx_fail(b->c, TESS_INVALID,
+                    "offsets need a range that begins at 0");
+  uint32_t holds = (c.has_range ? IR_HOLDS_RANGE : 0) |
+                   (c.sorted || c.offsets ? IR_HOLDS_SORTED : 0) |
+                   (c.unique ? IR_HOLDS_UNIQUE : 0) |
+                   (c.offsets ? IR_HOLDS_ENDS : 0);
+  return run(b, do_holds,
+             (args){.x = buf, .y = holds, .i = c.least, .j = c.below});
 }
 
 DO(constant,

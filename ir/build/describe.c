@@ -2,6 +2,8 @@
  * The program builder: lifetime, names, buffers. */
 #include "ir/build/describe.h"
 #include "ir/edit.h"
+#include "ir/query.h"
+#include "ir/scalar.h"
 
 void describe_init(ir_builder *b, mem_heap *heap, err_state *err) {
   *b = (ir_builder){.heap = heap, .err = err};
@@ -114,6 +116,97 @@ tess_status describe_buffer(ir_builder *b, const char *name, tess_dtype t,
   arena_reset(&b->scratch);
   if (s) return s;
   *out = ir_buf_new(&b->p, ir_name(&b->p, name), t, ndim, dims, scope, role);
+  return TESS_OK;
+}
+
+/* The number of elements, at most INT64_MAX; 0: symbolic. */
+static int64_t known_elements(const ir_program *p, ir_buf buf) {
+  int64_t n = 1, extent;
+  for (uint32_t d = 0; d < ir_ndim(p, buf); d++)
+    if (!ir_const_int(p, ir_dim(p, buf, d), &extent) ||
+        __builtin_mul_overflow(n, extent, &n))
+      return 0;
+  return n;
+}
+
+static bool was_read(const ir_program *p, ir_buf buf) {
+  for (ir_expr e = 1; e < p->node.n; e++)
+    if (ir_at(p, e)->op == IR_LOAD && ir_at(p, e)->a == buf) return true;
+  return false;
+}
+
+static tess_status check_range(ir_builder *b, const char *name, tess_dtype t,
+                               int64_t least, int64_t below) {
+  if (least >= below)
+    return err_set(b->err, TESS_INVALID,
+                   "placeholder '%s': no value is in [%lld, %lld)", name,
+                   (long long)least, (long long)below);
+  if (least >= ir_int_min(t) && below - 1 <= ir_int_max(t)) return TESS_OK;
+  return err_set(b->err, TESS_INVALID,
+                 "placeholder '%s': [%lld, %lld) is not within %s", name,
+                 (long long)least, (long long)below, describe_type_text(b, t));
+}
+
+/* Is there a tensor that holds it? */
+static tess_status check_contents(ir_builder *b, ir_buf buf, uint8_t holds,
+                                  int64_t least, int64_t below) {
+  const ir_buf_rec r = b->p.buf.v[buf];
+  const char *name = ir_text(&b->p, r.name);
+  int64_t n = known_elements(&b->p, buf);
+  bool ranged = holds & IR_HOLDS_RANGE;
+  tess_status s =
+      ranged ? check_range(b, name, r.dtype, least, below) : TESS_OK;
+  if (s) return s;
+  if (holds & (IR_HOLDS_SORTED | IR_HOLDS_ENDS) && r.shape.n != 1)
+    return err_set(b->err, TESS_INVALID,
+                   "placeholder '%s': what is sorted has one dimension, this "
+                   "has %u",
+                   name, r.shape.n);
+  if (holds & IR_HOLDS_ENDS && n == 1 && least + 1 < below)
+    return err_set(b->err, TESS_INVALID,
+                   "placeholder '%s': offsets begin with 0 and end with %lld, "
+                   "but there is one element",
+                   name, (long long)below - 1);
+  uint64_t values =
+      ranged ? (uint64_t)below - (uint64_t)least
+             : (uint64_t)ir_int_max(r.dtype) - (uint64_t)ir_int_min(r.dtype);
+  if (holds & IR_HOLDS_UNIQUE && ((uint64_t)n > values || !n))
+    return err_set(b->err, TESS_INVALID,
+                   "placeholder '%s': %s elements cannot be unique among %llu "
+                   "values",
+                   name,
+                   n ? arena_printf(&b->scratch, "%lld", (long long)n)
+                     : "an unknown number of",
+                   (unsigned long long)values);
+  return TESS_OK;
+}
+
+tess_status describe_holds(ir_builder *b, ir_buf buf, uint8_t holds,
+                           int64_t least, int64_t below) {
+  if (!describe_buf_ok(b, buf))
+    return err_set(b->err, TESS_INVALID, "there is no buffer %u", buf);
+  ir_buf_rec *r = &b->p.buf.v[buf];
+  const char *name = ir_text(&b->p, r->name);
+  if (!holds) return TESS_OK;
+  if (r->role != IR_ROLE_INPUT)
+    return err_set(b->err, TESS_INVALID,
+                   "'%s': only of an input is it declared what it holds", name);
+  if (!ir_is_int(r->dtype) || r->dtype.code == TESS_DTYPE_BOOL)
+    return err_set(b->err, TESS_TYPE,
+                   "placeholder '%s': a range, an order or offsets are of "
+                   "integers, not of %s",
+                   name, describe_type_text(b, r->dtype));
+  if (was_read(&b->p, buf))
+    return err_set(b->err, TESS_INVALID,
+                   "placeholder '%s' was read before it was declared what it "
+                   "holds",
+                   name);
+  tess_status s = check_contents(b, buf, holds, least, below);
+  arena_reset(&b->scratch);
+  if (s) return s;
+  r->holds = holds;
+  r->least = holds & IR_HOLDS_RANGE ? least : 0;
+  r->most = holds & IR_HOLDS_RANGE ? below - 1 : 0;
   return TESS_OK;
 }
 

@@ -109,6 +109,11 @@ void describe_free(ir_builder *b);
 tess_status describe_buffer(ir_builder *b, const char *name, tess_dtype t,
                             uint32_t ndim, const describe_expr *shape,
                             ir_scope scope, ir_role role, ir_buf *out);
+/* Declares what placeholder `buf` holds: `holds` is a set of IR_HOLDS_*,
+ * values are least .. below - 1.  Bounds of loads follow from it, so none may
+ * have been made. */
+tess_status describe_holds(ir_builder *b, ir_buf buf, uint8_t holds,
+                           int64_t least, int64_t below);
 /* Contents are copied; programs made of them point into the builder. */
 tess_status describe_constant(ir_builder *b, const char *name, tess_dtype t,
                               uint32_t ndim, const int64_t *shape,

@@ -95,12 +95,25 @@ static void extents(printer *pr, ir_span s) {
   str_putc(pr->out, ']');
 }
 
+static void print_holds(const ir_buf_rec *r, strbuf *out) {
+  if (r->holds & IR_HOLDS_ENDS) {
+    str_printf(out, " offsets into %lld", (long long)r->most);
+    return;
+  }
+  if (r->holds & IR_HOLDS_RANGE)
+    str_printf(out, " range [%lld, %lld)", (long long)r->least,
+               (long long)r->most + 1);
+  if (r->holds & IR_HOLDS_SORTED) str_puts(out, " sorted");
+  if (r->holds & IR_HOLDS_UNIQUE) str_puts(out, " unique");
+}
+
 void print_buf_decl(printer *pr, ir_buf b, const char *role) {
   const ir_buf_rec *r = &pr->p->buf.v[b];
   strbuf *out = pr->out;
   str_printf(out, "%s: %s%s", print_buf(pr, b), role, *role ? " " : "");
   ir_dtype_print(r->dtype, out);
   extents(pr, r->shape);
+  print_holds(r, out);
   if (r->scope != IR_SCOPE_GLOBAL)
     str_printf(out, " in %s", ir_scope_text((ir_scope)r->scope));
   if (r->strides.n) {

@@ -191,6 +191,20 @@ static uint32_t index_lanes(const ir_program *p, ir_span idx) {
   return most;
 }
 
+/* What is stored to a buffer whose contents are known keeps them so. */
+static bool holds_ok(scopes *x, ir_stmt s, const ir_stmt_rec *r) {
+  const ir_program *p = x->v->p;
+  const ir_buf_rec *b = &p->buf.v[r->buf];
+  const ir_node *n = ir_at(p, r->value);
+  if (!b->holds) return true;
+  if (b->holds == IR_HOLDS_RANGE && n->lo >= b->least && n->hi <= b->most)
+    return true;
+  return verify_fail_at(x->v, s,
+                        "what is stored to '%s' may not be what the buffer is "
+                        "declared to hold",
+                        ir_text(p, b->name));
+}
+
 static bool store_types_ok(scopes *x, ir_stmt s, const ir_stmt_rec *r) {
   const ir_program *p = x->v->p;
   const ir_buf_rec *b = &p->buf.v[r->buf];
@@ -211,7 +225,7 @@ static bool store_types_ok(scopes *x, ir_stmt s, const ir_stmt_rec *r) {
                           "the type of the stored value does not match");
   if (r->mask && !ir_dtype_eq(ir_at(p, r->mask)->dtype, mask))
     return verify_fail_at(x->v, s, "the type of the mask does not fit");
-  return true;
+  return holds_ok(x, s, r);
 }
 
 static bool store_ok(scopes *x, ir_stmt s, const ir_stmt_rec *r,

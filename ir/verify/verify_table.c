@@ -4,6 +4,7 @@
  * ends. */
 #include "ir/edit.h"
 #include "ir/query.h"
+#include "ir/scalar.h"
 #include "ir/verify/verify.h"
 
 /* ---- pieces ------------------------------------------------------------- */
@@ -117,13 +118,23 @@ static bool var_ok(const ir_program *p, ir_var i) {
   return n->op == IR_VAR && n->a == i && ir_dtype_eq(n->dtype, r->dtype);
 }
 
+/* The range is one of the type's, and not empty. */
+static bool holds_ok(const ir_buf_rec *r) {
+  if (!r->holds) return !r->least && !r->most;
+  if (r->holds & ~IR_HOLDS_ALL || !ir_is_int(r->dtype)) return false;
+  if (!(r->holds & IR_HOLDS_RANGE))
+    return !(r->holds & IR_HOLDS_ENDS) && !r->least && !r->most;
+  return r->least <= r->most && r->least >= ir_int_min(r->dtype) &&
+         r->most <= ir_int_max(r->dtype) && r->most < INT64_MAX;
+}
+
 static bool buf_ok(const ir_program *p, ir_buf i) {
   const ir_buf_rec *r = &p->buf.v[i];
   return name_ok(p, r->name) && ir_dtype_ok(r->dtype) &&
          r->scope < IR_SCOPE_COUNT && r->role <= IR_ROLE_LAYOUT_FREE &&
          run_ok(p, r->shape, p->node.n) && run_ok(p, r->strides, p->node.n) &&
          (!r->strides.n || r->strides.n == r->shape.n) &&
-         in_or_none(r->offset, p->node.n);
+         in_or_none(r->offset, p->node.n) && holds_ok(r);
 }
 
 /* ---- statements and blocks ---------------------------------------------- */

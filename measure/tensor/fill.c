@@ -66,11 +66,49 @@ void fill_elements(void *data, tess_dtype t, uint64_t n, fill_how how,
   }
 }
 
-void fill_below(void *data, tess_dtype t, uint64_t n, int64_t below,
-                uint64_t seed, uint64_t stream) {
+/* ---- declared contents -------------------------------------------------- */
+
+/* The start of stratum i of n of `all` values. */
+static uint64_t stratum(uint64_t all, uint64_t n, uint64_t i) {
+  return (uint64_t)((__uint128_t)all * i / n);
+}
+
+/* One value of each stratum of the range: in order, and unique where there are
+ * as many values as elements. */
+static void fill_strata(char *at, tess_dtype t, uint64_t n, int64_t least,
+                        uint64_t all, rng *r) {
+  size_t bytes = ir_dtype_bytes(t);
+  for (uint64_t i = 0; i < n; i++, at += bytes) {
+    uint64_t from = stratum(all, n, i), to = stratum(all, n, i + 1);
+    if (to > from) from += rng_below(r, to - from);
+    ir_put_int(t, least + (int64_t)from, at);
+  }
+}
+
+static void shuffle_ints(char *data, tess_dtype t, uint64_t n, rng *r) {
+  size_t bytes = ir_dtype_bytes(t);
+  for (uint64_t i = n; i > 1; i--) {
+    char *a = data + (i - 1) * bytes, *b = data + rng_below(r, i) * bytes;
+    int64_t v = ir_get_int(t, a);
+    ir_put_int(t, ir_get_int(t, b), a);
+    ir_put_int(t, v, b);
+  }
+}
+
+void fill_within(void *data, tess_dtype t, uint64_t n, int64_t least,
+                 int64_t below, uint8_t holds, uint64_t seed, uint64_t stream) {
   rng r;
+  uint64_t all = below > least ? (uint64_t)below - (uint64_t)least : 1;
   rng_init(&r, seed, stream);
-  fill_integers(data, t, n, 0, below > 0 ? (uint64_t)below : 1, &r);
+  if (holds & (IR_HOLDS_SORTED | IR_HOLDS_UNIQUE))
+    fill_strata(data, t, n, least, all, &r);
+  else
+    fill_integers(data, t, n, least, all, &r);
+  if (holds & IR_HOLDS_UNIQUE && !(holds & IR_HOLDS_SORTED))
+    shuffle_ints(data, t, n, &r);
+  if (!(holds & IR_HOLDS_ENDS) || !n) return;
+  ir_put_int(t, least, data);
+  ir_put_int(t, below - 1, (char *)data + (n - 1) * ir_dtype_bytes(t));
 }
 
 /* ---- poison ------------------------------------------------------------- */

@@ -22,9 +22,11 @@ bool fill_parse(const char *text, fill_how *out);
 /* n elements of type t at `data`. */
 void fill_elements(void *data, tess_dtype t, uint64_t n, fill_how how,
                    int64_t range, uint64_t seed, uint64_t stream);
-/* Integers 0 .. below - 1, for values that are used as indices. */
-void fill_below(void *data, tess_dtype t, uint64_t n, int64_t below,
-                uint64_t seed, uint64_t stream);
+/* Integers least .. below - 1, for values that are used as indices; in the
+ * order that `holds` (IR_HOLDS_*) says: rows of about equal length for
+ * offsets. */
+void fill_within(void *data, tess_dtype t, uint64_t n, int64_t least,
+                 int64_t below, uint8_t holds, uint64_t seed, uint64_t stream);
 /* Poison for outputs, which no computation is likely to give: bytes `from` ..
  * from + bytes - 1 of a stream, `from` a multiple of 8. */
 void fill_poison(void *data, uint64_t from, size_t bytes, uint64_t seed,

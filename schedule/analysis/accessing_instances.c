@@ -166,16 +166,31 @@ static void solve_map(solver *f, ir_region r, const ir_expr *min,
   }
 }
 
+/* Of several bounds of the box's end, the one nearest to its start, as far as
+ * constants tell. */
+static ir_expr nearest_end(ir_program *p, ir_expr min, ir_expr max) {
+  while (ir_at(p, max)->op == IR_MIN) {
+    const ir_node n = *ir_at(p, max);
+    int64_t a = arith_bounds(p, ir_sub(p, n.a, min)).hi;
+    max = arith_bounds(p, ir_sub(p, n.b, min)).hi < a ? n.b : n.a;
+  }
+  return max;
+}
+
 void sch_instances(sch_state *s, ir_stmt block, ir_region r, const ir_expr *min,
                    const ir_expr *max, bool within, sch_span *out) {
   ir_program *p = s->p;
   solver f = {s, block, within, out, false};
   uint32_t niters = ir_blk(p, block)->iters.n;
+  uint32_t ndim = ir_ndim(p, r.buf);
+  ir_expr *end = arena_array(s->scratch, ir_expr, ndim);
   for (uint32_t k = 0; k < niters; k++) out[k] = whole;
-  for (uint32_t d = 0; d < ir_ndim(p, r.buf); d++)
+  for (uint32_t d = 0; d < ndim; d++) {
+    end[d] = nearest_end(p, min[d], max[d]);
     solve_dim(&f, ir_region_min(p, r, d), ir_region_extent(p, r, d), min[d],
-              max[d]);
-  if (f.mixed) solve_map(&f, r, min, max);
+              end[d]);
+  }
+  if (f.mixed) solve_map(&f, r, min, end);
 }
 
 /* One iter's range, clipped; where all of it lies outside of the domain

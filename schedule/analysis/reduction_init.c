@@ -18,21 +18,48 @@ bool sch_begins_at_init(sch_state *s, ir_stmt block, ir_stmt top) {
   return sch_refuse(s, SCH_R_INIT_LATE, .s = {block}, .conflict = conflict);
 }
 
-bool sch_holds_at_start(sch_state *s, ir_stmt block, sch_list loops,
-                        const uint8_t *drives, uint8_t bits) {
-  const ir_program *p = s->p;
-  ir_expr pred = ir_blk(p, block)->pred;
-  if (!pred) return true;
-  bool holds = arith_holds_at_start(p, pred, drives, bits);
-  for (uint32_t i = 0; holds && i < loops.n; i++) {
+/* Do loops that have a bit start where no other such loop decides? */
+static bool starts_apart(const ir_program *p, ir_expr pred, sch_list loops,
+                         const uint8_t *drives, uint8_t bits) {
+  for (uint32_t i = 0; i < loops.n; i++) {
     const ir_stmt_rec *in = ir_st(p, loops.v[i]);
     if (!(drives[in->var] & bits) || !ir_uses_var(p, pred, in->var)) continue;
     for (uint32_t k = 0; k < i; k++) {
       ir_var v = ir_st(p, loops.v[k])->var;
-      holds &= !(drives[v] & bits) || !ir_uses_var(p, in->lo, v);
+      if ((drives[v] & bits) && ir_uses_var(p, in->lo, v)) return false;
     }
   }
-  return holds || sch_refuse(s, SCH_R_INIT_START, .s = {block});
+  return true;
+}
+
+/* Each part of a conjunction holds at the start, or holds there if anywhere. */
+static bool part_holds(ir_program *p, ir_expr cond, ir_subst *start, bool apart,
+                       const uint8_t *drives, uint8_t bits) {
+  const ir_node n = *ir_at(p, cond);
+  if (apart && arith_holds_at_start(p, cond, drives, bits)) return true;
+  if (n.op == IR_AND)
+    return part_holds(p, n.a, start, apart, drives, bits) &&
+           part_holds(p, n.b, start, apart, drives, bits);
+  return arith_bounds(p, ir_subst_expr(start, cond)).lo > 0;
+}
+
+bool sch_holds_at_start(sch_state *s, ir_stmt block, sch_list loops,
+                        const uint8_t *drives, uint8_t bits) {
+  ir_program *p = s->p;
+  ir_expr pred = ir_blk(p, block)->pred;
+  ir_subst start;
+  if (!pred) return true;
+  ir_subst_init(&start, p, s->scratch);
+  for (uint32_t i = 0; i < loops.n; i++) {
+    const ir_stmt_rec r = *ir_st(p, loops.v[i]);
+    if (drives[r.var] & bits) {
+      ir_subst_var(&start, r.var, ir_subst_expr(&start, r.lo));
+      ir_subst_restart(&start);
+    }
+  }
+  bool apart = starts_apart(p, pred, loops, drives, bits);
+  return part_holds(p, pred, &start, apart, drives, bits) ||
+         sch_refuse(s, SCH_R_INIT_START, .s = {block});
 }
 
 /* Asked exactly: does the block access other elements of buf in another

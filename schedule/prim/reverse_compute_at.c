@@ -128,8 +128,8 @@ static void follow(sch_state *s, plan *pl, producer *f) {
     for (uint32_t k = 0; k < r.n; k++) {
       ir_region used = p->region.v[r.at + k];
       if (used.buf != made.buf) continue;
-      if (!known && !ir_may_access_box(p, s->scratch, q, made, pl->m.loop, box,
-                                       box + ndim))
+      if (!known && !ir_may_access_tail(p, s->scratch, q, made, pl->m.loop, box,
+                                        box + ndim))
         break;
       known = true;
       f->buf = made.buf;

@@ -227,7 +227,13 @@ static bool stays(sch_state *s, ir_var v, arith_range range, bool rest,
                   ir_var w, ir_expr lo, ir_expr extent) {
   ir_program *p = s->p;
   const ir_var_rec now = p->var.v[w];
+  const ir_var_rec old = p->var.v[v];
+  int64_t min, max;
   if (!ir_uses_var(p, lo, v) && !ir_uses_var(p, extent, v)) return true;
+  ir_domain_bounds(p, lo, extent, &min, &max);
+  if (range.lo >= old.lo && range.hi <= old.hi && min >= now.lo &&
+      max <= now.hi)
+    return true; /* also of loads, which are no index algebra */
   ir_expr last = ir_sub(p, ir_add(p, lo, extent), ir_index(p, 1));
   arith_range first = arith_bounds_with(p, s->scratch, lo, 1, &v, &range);
   if (rest && first.lo > now.hi) return true;

@@ -309,8 +309,14 @@ static void count_free(void *ud) { ((host *)ud)->freed++; }
 
 static int progress(void *ud, const tess_progress *p) {
   host *h = ud;
-  assert_int_equal(p->trials, ++h->progressed);
   assert_true(p->text && *p->text);
+  if (p->compiling) {
+    assert_true(p->compiled < p->compiling && strstr(p->text, "compiling"));
+    return 0;
+  }
+  assert_int_equal(p->trials, ++h->progressed);
+  assert_int_equal(p->status, TESS_OK);
+  assert_true(p->seconds > 0 && p->seconds < 60);
   return 0;
 }
 

@@ -24,7 +24,7 @@
 GROWS(tess_options, worker_path);
 GROWS(tess_error_info, detail);
 GROWS(tess_reducer_def, ud);
-GROWS(tess_param, role);
+GROWS(tess_param, contents);
 GROWS(tess_lower_options, keep_intrinsics);
 GROWS(tess_loop_info, extent);
 GROWS(tess_block_info, iters);
@@ -39,7 +39,7 @@ GROWS(tess_runtime, free);
 GROWS(tess_module, ud);
 GROWS(tess_strategy, ud);
 GROWS(tess_cost_model, ud);
-GROWS(tess_progress, text);
+GROWS(tess_progress, seconds);
 GROWS(tess_tune_options, model);
 GROWS(tess_result_info, quality);
 GROWS(tess_features, value);

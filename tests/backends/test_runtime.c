@@ -5,6 +5,8 @@
 #include "support/test.h"
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 typedef struct job {
   runtime *rt;
@@ -67,6 +69,89 @@ static void failure(void **state) {
   runtime_free(&rt);
 }
 
+/* ---- the team ----------------------------------------------------------- */
+
+static bool sums_up(runtime *rt) {
+  atomic_int hits[64] = {0};
+  job j = {rt, hits, -1};
+  if (rt->rt.parallel_for(rt->rt.ud, 64, hit, &j) != TESS_OK) return false;
+  for (int i = 0; i < 64; i++)
+    if (hits[i] != 1) return false;
+  return true;
+}
+
+/* Helpers that spin, that sleep, and that are about to. */
+static void many_regions(void **state) {
+  (void)state;
+  static const char *const policies[] = {NULL, "passive", "ACTIVE"};
+  for (size_t p = 0; p < sizeof policies / sizeof *policies; p++) {
+    runtime rt;
+    unsetenv("OMP_WAIT_POLICY");
+    if (policies[p]) setenv("OMP_WAIT_POLICY", policies[p], 1);
+    runtime_init(&rt, mem_default_allocator, 4);
+    for (int i = 0; i < 300; i++) {
+      assert_true(sums_up(&rt));
+      if (i % 10 == 9) usleep((useconds_t)i);
+    }
+    runtime_free(&rt);
+  }
+  unsetenv("OMP_WAIT_POLICY");
+}
+
+static bool sums_up_item(void *ud, uint32_t item, uint32_t thread) {
+  (void)item, (void)thread;
+  return sums_up(ud);
+}
+
+/* Threads of the host that launch at the same time on one runtime. */
+static void shared_by_threads(void **state) {
+  (void)state;
+  runtime rt;
+  runtime_init(&rt, mem_default_allocator, 3);
+  assert_true(thread_run(4, 400, sums_up_item, &rt));
+  runtime_free(&rt);
+}
+
+static int32_t is_inside(void *closure, int64_t begin, int64_t end) {
+  job *j = closure;
+  for (int64_t i = begin; i < end; i++)
+    atomic_fetch_add(&j->hits[i], tess_in_parallel());
+  return TESS_OK;
+}
+
+static void in_parallel(void **state) {
+  (void)state;
+  for (uint32_t threads = 1; threads <= 2; threads++) {
+    runtime rt;
+    atomic_int hits[64] = {0};
+    job j = {&rt, hits, -1};
+    runtime_init(&rt, mem_default_allocator, threads);
+    assert_int_equal(rt.rt.parallel_for(rt.rt.ud, 64, is_inside, &j), TESS_OK);
+    for (int i = 0; i < 64; i++) assert_int_equal(hits[i], threads > 1);
+    assert_false(tess_in_parallel());
+    runtime_free(&rt);
+  }
+}
+
+/* A child has none of the helpers, and waits for none. */
+static void after_fork(void **state) {
+  (void)state;
+  int status = 0;
+  runtime rt;
+  runtime_init(&rt, mem_default_allocator, 3);
+  assert_true(sums_up(&rt));
+  pid_t child = fork();
+  if (child == 0) {
+    bool right = sums_up(&rt);
+    runtime_free(&rt);
+    _exit(right ? 0 : 1);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+  assert_true(sums_up(&rt));
+  runtime_free(&rt);
+}
+
 /* What was freed is given again; alignment holds; nothing leaks. */
 static void memory(void **state) {
   (void)state;
@@ -101,10 +186,10 @@ static void memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_once),
-      cmocka_unit_test(nested),
-      cmocka_unit_test(failure),
-      cmocka_unit_test(memory),
+      cmocka_unit_test(each_once),         cmocka_unit_test(nested),
+      cmocka_unit_test(failure),           cmocka_unit_test(many_regions),
+      cmocka_unit_test(shared_by_threads), cmocka_unit_test(in_parallel),
+      cmocka_unit_test(after_fork),        cmocka_unit_test(memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

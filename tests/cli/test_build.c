@@ -41,7 +41,7 @@ static void test_best_schedule_is_deployed(void **state) {
   /* A record by its number. */
   expect("build tune.db:1 -o one.o", 0, "");
   expect("build d.lua -o x.o --db tune.db --target 'llvm -num-cores=7'", 1,
-         "tune.db: ");
+         "database tune.db has no success of program 'matmul'");
 }
 
 /* B = A + 1 over n x 8, in parallel, through a buffer that is allocated. */

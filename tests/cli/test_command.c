@@ -148,6 +148,11 @@ static void failing_work(void **state) {
   expect("db d.lua", 1, "d.lua: not a database");
   expect("doc sch:frob", 1, "option or function 'sch:frob'");
   expect("doc frob", 1, "no primitive, module, option or function 'frob'");
+  expect("doc splitt", 1, "'splitt': did you mean sch:split");
+  expect("doc categorial", 1, "did you mean sch:sample_categorical?");
+  expect("doc sch:vectorise", 1, "did you mean sch:vectorize");
+  expect("doc perfect", 0, "\n  sch:sample_perfect_tile ");
+  expect("doc stepping", 0, "# Stepping through a trace");
   expect("doc > /dev/full", 1, "writing the output failed");
   expect("--help > /dev/full", 1, "writing the output failed");
   expect("--version >&-", 1, "writing the output failed");

@@ -33,6 +33,7 @@ static const char script[] =
     "  threads = 1, kernel_threads = 1, min_time = 0.001, timeout = 60,\n"
     "  target = 'llvm', space = ts.space.union(spaces),\n"
     "  progress = function(p)\n"
+    "    if p.compiling then return end\n"
     "    if not first and mode ~= '' then assert(io.open('meet', "
     "mode)):close() end\n"
     "    first = first or p.trials\n"

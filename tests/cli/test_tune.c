@@ -167,6 +167,21 @@ static void terminated(void **state) {
   expect("db term.db", 0, "OK");
 }
 
+/* A process that is killed in its first batch leaves what it measured. */
+static void killed(void **state) {
+  (void)state;
+  console_write(&c, "kill.lua",
+                "local d = dofile 'd.lua'\n"
+                "d.batch = 64\n"
+                "d.progress = function(p)\n"
+                "  if p.trials == 2 then os.execute 'kill -KILL $PPID' end\n"
+                "end\n"
+                "return d\n");
+  console_run(&c, "%s tune kill.lua --trials 64 --db kill.db; true",
+              CONSOLE_TESSERA);
+  expect("db kill.db", 0, "OK");
+}
+
 /* And while a call that would take minutes goes on. */
 static void interrupted_in_a_call(void **state) {
   (void)state;
@@ -233,6 +248,9 @@ static void nothing_valid_as_json(void **state) {
   assert_non_null(strstr(last, "\"failed\": 3"));
   assert_non_null(strstr(last, "\"funnel\": \""));
   assert_non_null(strstr(last, "\"status\": \"NOT_FOUND\""));
+  if (!strstr(c.err, "nothing valid was found in 3 trials: the first that "
+                     "failed: TIMEOUT"))
+    fail_msg("%s", c.err);
 }
 
 /* Nor is a place of Tessera's own told where a call is at what it does in
@@ -407,7 +425,9 @@ static void no_worker(void **state) {
                                "--trials 6",
                                CONSOLE_TESSERA),
                    1);
-  assert_string_equal(c.err, "tessera: '/bin/false' was started as the worker "
+  const char *error = strstr(c.err, "tessera: ");
+  assert_non_null(error);
+  assert_string_equal(error, "tessera: '/bin/false' was started as the worker "
                              "and sent no handshake: it is not "
                              "tessera-worker, or cannot run; set worker_path "
                              "or TESSERA_WORKER to the one of this version\n");
@@ -510,6 +530,7 @@ int main(void) {
       cmocka_unit_test(interrupted_in_a_coroutine),
       cmocka_unit_test(coroutines),
       cmocka_unit_test(terminated),
+      cmocka_unit_test(killed),
       cmocka_unit_test(failing_module),
       cmocka_unit_test(failing_as_json),
       cmocka_unit_test(nothing_valid_as_json),

@@ -14,11 +14,10 @@
 
 #define EXTERN __attribute__((visibility("default")))
 
-/* Workers under TSan run plain threads, and no OpenMP is there: then nothing
- * of this is told apart, nor asked for. */
-__attribute__((weak)) int omp_in_parallel(void);
+/* Of the program that loads this. */
+__attribute__((weak)) int tess_in_parallel(void);
 
-static bool in_parallel(void) { return omp_in_parallel && omp_in_parallel(); }
+static bool in_parallel(void) { return tess_in_parallel && tess_in_parallel(); }
 
 EXTERN float test_plus_one(float x);
 EXTERN float test_plus_one(float x) { return x + 1; }

@@ -28,7 +28,7 @@ static char *seal(work *w, const uint8_t *data, size_t size) {
   size_t n = size < HEADER ? HEADER : size;
   char *v = arena_zalloc(&w->scratch, n);
   memcpy(v, data, size);
-  memcpy(v, "TESSPROG\1\0\0\0\0\0\0\0", 16);
+  memcpy(v, "TESSPROG\3\0\0\0\0\0\0\0", 16);
   put64(v + 16, n - HEADER);
   put64(v + 24, hash_bytes(v + HEADER, n - HEADER));
   w->n = n;

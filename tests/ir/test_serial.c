@@ -120,8 +120,8 @@ static void test_messages(void **state) {
   f.bytes.v[8] = 9;
   assert_int_equal(restore(&f, f.bytes.v, f.bytes.n), TESS_PARSE);
   assert_string_equal(str_get(&f.why),
-                      "the program has format 9; this engine reads 2");
-  f.bytes.v[8] = 2;
+                      "the program has format 9; this engine reads 3");
+  f.bytes.v[8] = 3;
   f.bytes.v[f.bytes.n / 2] ^= 1;
   assert_int_equal(restore(&f, f.bytes.v, f.bytes.n), TESS_PARSE);
   assert_string_equal(str_get(&f.why),

@@ -42,15 +42,30 @@ end
 
 -- ts.tune: the result, a function for progress, a function for a space.
 do
-  local told = {}
+  local told, compiling = {}, {}
   local r = ts.tune(p, with {
     strategy = "replay", cost_model = "random",
-    progress = function(q) told[#told + 1] = q end })
+    progress = function(q)
+      if q.compiling then
+        compiling[#compiling + 1] = q
+      else
+        told[#told + 1] = q
+      end
+    end })
   assert(r.status == "OK" and r.trials == 6 and r.failed == 0)
   assert(r.latency > 0 and r.gflops > 0 and #r.curve == 6)
   for i = 2, 6 do assert(r.curve[i] <= r.curve[i - 1]) end
   assert(#told == 6 and told[6].trials == 6 and told[6].max_trials == 6)
   assert(told[6].best == r.curve[6] and #told[6].text > 0)
+  for _, q in ipairs(told) do
+    assert(q.status == "OK" and q.seconds >= q.best)
+    assert(q.eta == (q.trials == 6 and 0 or nil))
+  end
+  assert(#compiling >= 1 and compiling[1].compiled == 0)
+  for _, q in ipairs(compiling) do
+    assert(not q.status and q.compiled < q.compiling and q.compiling <= 6)
+    assert(q.text:find(("compiling %d/%d"):format(q.compiled, q.compiling)))
+  end
   assert(ts.equivalent(r.schedule, p))
   assert(r.trace:replay(p):program():equal(r.schedule:program()))
   local a = ts.tensor("float32", { 32, 32 }, "integers", 1)
@@ -75,6 +90,17 @@ do
   local stopped = ts.tune(p, with { trials = 100,
     progress = function(q) return q.trials < 2 end })
   assert(stopped.status == "CANCELLED" and stopped.trials < 100)
+  -- Of a first batch, what was measured stays, and the rest is not compiled.
+  local most = 0
+  local early = ts.tune(p, with { trials = 64, batch = 64,
+    progress = function(q)
+      most = math.max(most, q.compiled or 0)
+      return q.trials < 2
+    end })
+  assert(early.status == "CANCELLED" and early.trials == 2 and most < 64)
+  local none = ts.tune(p, with { trials = 4,
+    progress = function(q) return not q.compiling end })
+  assert(none.status == "CANCELLED" and none.trials == 0)
   fails(nil, "my own mistake", ts.tune, p, with {
     progress = function() error "my own mistake" end })
   fails(nil, "unknown option 'trails' of ts.tune, which has target, ", ts.tune,

@@ -53,3 +53,30 @@ end
 collectgarbage()
 ts.on_warning(nil)
 assert(#warned == 0, warned[1])
+
+-- ---- the size of code ------------------------------------------------------
+
+-- Stores of the program after unrolling, and whether a loop is left.
+local function unrolled(f, lanes, max, kind)
+  local A = ts.placeholder("A", { 512, lanes })
+  local p = ts.program("p", { A }, { ts.compute("B", { 512, lanes },
+    function(i, j) return f(A(i, j)) end) })
+  local s = ts.schedule(p)
+  local i, j = s:get_loops(s:get_block "B")
+  s:vectorize(j)
+  if kind then s:unroll(i) end
+  s:annotate(i, "pragma_auto_unroll_max_step", max)
+  local text = tostring(ts.lower(s, { after = "unroll" }))
+  local _, stores = text:gsub("B%[ramp%([^,]*, 1, %d+%)%] =", "")
+  return stores, text
+end
+
+do
+  local function twice(x) return x + x end
+  assert(unrolled(twice, 4, 512) == 512)
+  assert(unrolled(ts.exp, 4, 512) == 1)  -- tens of instructions each
+  assert(unrolled(ts.exp, 4, 8) == 1)
+  assert(unrolled(twice, 256, 512) == 8) -- a row is many registers
+  assert(unrolled(twice, 4, 0, "unroll") == 512)
+  assert(unrolled(ts.exp, 256, 0, "unroll") < 512)
+end

@@ -328,8 +328,8 @@ static void test_indices(void **state) {
   range_plan plan;
   range_find(&p->p, &d.scratch, 4, &plan);
   const ir_func *f = ir_entry(&p->p);
-  assert_int_equal(plan.use[p->p.arg.v[f->params.at + 1]].below, 8);
-  assert_int_equal(plan.use[p->p.arg.v[f->params.at]].below, 0);
+  assert_int_equal(plan.use[p->p.arg.v[f->params.at + 1]].in.count, 8);
+  assert_false(plan.use[p->p.arg.v[f->params.at]].in.bounded);
   err_state e;
   bench b;
   assert_int_equal(bench_open(&b, &d.c->heap, &d.scratch, &p->p, 1, 1, &e),

@@ -740,12 +740,15 @@ static void test_records_of_one_candidate(void **state) {
   recorded_remove(path);
 }
 
-/* What is left is expected to take as long as what this run did took; what
- * earlier ones did is neither. */
+/* What is left is expected to take as long as what this run did took, once it
+ * did a few; what earlier ones did is neither. */
 static int check_eta(void *ud, const tess_progress *p) {
   uint32_t before = *(uint32_t *)ud, left = p->max_trials - p->trials;
   double one = p->elapsed / (p->trials - before);
-  assert_true(fabs(p->eta - one * left) <= 1e-9 * p->elapsed);
+  if (left > 0 && p->trials - before < 8)
+    assert_true(isinf(p->eta) && !strstr(p->text, "ETA"));
+  else
+    assert_true(fabs(p->eta - one * left) <= 1e-9 * p->elapsed);
   return p->trials == 40;
 }
 

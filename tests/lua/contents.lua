@@ -1,0 +1,121 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Indices from data: what inputs are declared to hold, and what checks and
+-- kernels make of it.
+local ts = require "tessera"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+
+local function gather(f, B)
+  local A = ts.placeholder("A", { 8 })
+  return ts.program("g", { A, B }, { ts.compute("C", { 5 }, function(i)
+    return A(f(B(i)))
+  end) })
+end
+local function same(x) return x end
+local function index(options)
+  return ts.placeholder("B", { 5 }, "int32", options)
+end
+
+-- Nothing is said: what is read is in range, also through a copy of the
+-- indices, and where they do not begin at 0.
+for _, f in ipairs { same, function(x) return x - 1 end,
+                     function(x) return 7 - x end,
+                     function(x) return x // 2 + 3 end } do
+  local p = gather(f, index())
+  local s = ts.schedule(p)
+  for i = 0, 1 do s:cache_read(s:get_block "C", i, "global") end
+  assert(ts.equivalent(p, p) and ts.equivalent(s, p) and ts.equivalent(p, s))
+end
+
+-- Another index is another program.
+do
+  local p = gather(same, index())
+  local q = gather(function(x) return x // 2 end, index())
+  assert(not ts.equivalent(p, q))
+end
+
+-- What cannot be drawn is refused.
+do
+  local A, B = ts.placeholder("A", { 8 }), index()
+  local p = ts.program("g", { A, B }, { ts.compute("C", { 5 }, function(i)
+    return A(B(i) * B(i) * 3 + 11)
+  end) })
+  checks.fails("UNSUPPORTED", "declare what 'B' holds", ts.equivalent, p, p)
+end
+
+-- Declared contents are printed, kept, told apart and shown.
+do
+  local p = gather(same, index { range = { 0, 8 }, sorted = true })
+  local q = gather(same, index { range = { 0, 8 } })
+  assert(tostring(p):find("B: int32[5] range [0, 8) sorted", 1, true))
+  assert(not p:equal(q) and p:hash() ~= q:hash())
+  local path = os.tmpname()
+  p:save(path)
+  local r = ts.load_program(path)
+  os.remove(path)
+  assert(r:equal(p) and ts.equivalent(p, r))
+  local B = r:params()[2]
+  assert(B.range[1] == 0 and B.range[2] == 8 and B.sorted and not B.unique)
+end
+
+-- What must leave its tensor is no program.
+checks.fails("INVALID", "reads buffer 'A' outside", gather, same,
+             index { range = { 8, 9 } })
+
+-- What contradicts itself is refused, in one line.
+local function refused(text, options, shape, dtype)
+  checks.fails("INVALID", text, ts.placeholder, "B", shape or { 5 },
+               dtype or "int32", options)
+end
+refused("no value is in [3, 3)", { range = { 3, 3 } })
+refused("is not within int8", { range = { 0, 200 } }, { 5 }, "int8")
+refused("5 elements cannot be unique among 4", { range = { 0, 4 },
+                                                  unique = true })
+refused("one dimension", { sorted = true }, { 2, 3 })
+refused("range is { least, below }", { range = 8 })
+refused("offsets_into", { offsets_into = -1 })
+refused("offsets_into", { offsets_into = 3, range = { 0, 4 } })
+refused("true or false", { sorted = 1 })
+refused("only of an input", { range = { 0, 4 }, role = "layout_free" })
+checks.fails("TYPE", "of integers", ts.placeholder, "B", { 5 }, "float32",
+             { range = { 0, 4 } })
+
+-- The interpreter looks at what it is given.
+do
+  local p = gather(same, index { range = { 0, 8 }, unique = true })
+  local a, c = ts.tensor("float32", { 8 }, "integers"),
+               ts.tensor("float32", { 5 })
+  ts.interpret(p, { a, ts.tensor("int32", { 5 }, { 7, 0, 3, 2, 1 }), c })
+  checks.fails("INVALID", "element 1, which is 8", ts.interpret, p,
+               { a, ts.tensor("int32", { 5 }, { 7, 8, 3, 2, 1 }), c })
+  checks.fails("INVALID", "element 3, which is 7", ts.interpret, p,
+               { a, ts.tensor("int32", { 5 }, { 7, 0, 3, 7, 1 }), c })
+end
+
+-- Of the examples: checked as scheduled, and against what Lua computes.
+local function example(name)
+  return dofile((arg[0]:gsub("[^/]*$", "../../examples/" .. name .. ".lua")))
+end
+do
+  local spmv = example "csr_spmv"
+  local p = spmv.program(64, 48, 300)
+  assert(ts.equivalent(p, p))
+  for seed = 1, 3 do
+    local s = ts.schedule(p, { seed = seed })
+    spmv.schedule(s)
+    assert(ts.equivalent(p, s) and ts.equivalent(s, p))
+  end
+  local q = spmv.program(3, 4, 5)
+  local y = ts.tensor("float32", { 3 })
+  ts.build(q)(ts.tensor("int32", { 4 }, { 0, 2, 2, 5 }),
+              ts.tensor("int32", { 5 }, { 1, 3, 0, 1, 2 }),
+              ts.tensor("float32", { 5 }, { 1, 2, 3, 4, 5 }),
+              ts.tensor("float32", { 4 }, { 1, 10, 100, 1000 }), y)
+  assert(y:get(0) == 2010 and y:get(1) == 0 and y:get(2) == 543)
+end
+for _, name in ipairs { "gather", "ragged" } do
+  local of = example(name)
+  local p = of.program(16, 64, 32)
+  local s = ts.schedule(p)
+  of.schedule(s)
+  assert(ts.equivalent(p, s) and ts.equivalent(s, p))
+end

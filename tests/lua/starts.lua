@@ -1,0 +1,77 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Reductions under conditions that hold where the loops start: what is no
+-- sum of loop variables, or one of several that may hold.
+local ts = require "tessera"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+
+local function under(condition)
+  local b = ts.builder "c"
+  local A, B = b:input("A", { 8, 8 }), b:output("B", { 8 })
+  b:loop("i", 0, 8, function(i)
+    b:loop("k", 0, 8, function(k)
+      b:block("B", { { "vi", extent = 8, bind = i },
+                     { "vk", "reduce", extent = 8, bind = k } },
+              { where = condition(i, k) }, function(vi, vk)
+        b:init(function() b:store(B, { vi }, 0) end)
+        b:store(B, { vi }, B(vi) + A(vi, vk))
+      end)
+    end)
+  end)
+  return b:program()
+end
+local function decompose(s)
+  local B = s:get_block "B"
+  s:decompose_reduction(B, (select(2, s:get_loops(B))))
+end
+for _, condition in ipairs {
+  function(_, k) return ts.eq(k % 2, 0) end,
+  function(i, k) return ts.any(ts.lt(i, 3), ts.lt(k, 5)) end,
+  function(i, k) return ts.all(ts.lt(i, 3), ts.eq(k % 3, 0)) end,
+} do
+  checks.legal(under(condition), decompose)
+end
+-- Some row has no first iteration, so that nothing initialises it.
+checks.illegal(under(function(_, k) return ts.eq(k % 2, 1) end), "INIT_START",
+               decompose)
+checks.illegal(under(function(i, k)
+  return ts.any(ts.lt(i, 3), ts.lt(2, k))
+end), "INIT_START", decompose)
+
+-- Tiles of two loops that do not divide, fused, and their partial sums.
+local function sums()
+  local A = ts.placeholder("A", { 10, 7, 9 })
+  local k, l = ts.reduce_axis("k", 7), ts.reduce_axis("l", 9)
+  return ts.program("sums", { A }, { ts.compute("B", { 10 }, function(i)
+    return ts.sum(A(i, k, l), { k, l })
+  end) })
+end
+for place = 0, 1 do
+  checks.legal(sums(), function(s)
+    local _, k, l = s:get_loops(s:get_block "B")
+    local ko, ki = s:split(k, { ts.auto, 2 })
+    local lo, li = s:split(l, { ts.auto, 4 })
+    s:reorder(ko, lo, ki, li)
+    s:rfactor(s:fuse(ki, li), place)
+  end)
+end
+
+-- A split of a split that does not divide: its tail is the tile's, not the
+-- loop's.
+local function chain()
+  local A = ts.placeholder("A", { 96 })
+  local B = ts.compute("B", { 96 }, function(i) return A(i) * 2 end)
+  local C = ts.compute("C", { 96 }, function(i) return B(i) + 1 end)
+  return ts.program("p", { A }, { C })
+end
+local function tile(s, block)
+  local _, inner = s:split((s:get_loops(s:get_block(block))), { ts.auto, 48 })
+  return (s:split(inner, { ts.auto, 32 }))
+end
+local moved = checks.legal(chain(), function(s)
+  s:reverse_compute_at(s:get_block "C", tile(s, "B"))
+end)
+assert(not tostring(moved):find("range(96)", 1, true), moved)
+moved = checks.legal(chain(), function(s)
+  s:compute_at(s:get_block "B", tile(s, "C"))
+end)
+assert(not tostring(moved):find("range(96)", 1, true), moved)
