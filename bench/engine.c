@@ -31,7 +31,7 @@ static search_cand made[POPULATION];
 static tess_candidate candidate[POPULATION];
 static double score[POPULATION], total[POPULATION];
 
-static void must(tess_status s, const char *what) {
+static void engine_must(tess_status s, const char *what) {
   if (s == TESS_OK) return;
   bench_say("engine: %s: %s", what, tess_error(work.c)->message);
   exit(1);
@@ -40,8 +40,8 @@ static void must(tess_status s, const char *what) {
 static void open_workload(const char *name) {
   sketches_load_named(&work, BENCH_SOURCE_DIR, "default", name);
   for (uint32_t i = 0; i < work.n; i++) trace[i] = &work.sketch[i]->t;
-  must(session_init(&session, work.c, &work.p->p, work.n, trace, 1, 1),
-       "a session");
+  engine_must(session_init(&session, work.c, &work.p->p, work.n, trace, 1, 1),
+              "a session");
 }
 
 static void close_workload(void) {
@@ -73,7 +73,7 @@ static uint32_t make_population(search_how how, uint32_t n) {
   uint32_t valid = 0;
   for (uint32_t i = 0; i < n && how == SEARCH_DRAW; i++)
     order[i] = (search_order){.how = how, .sketch = -1};
-  must(session_make(&session, n, order, made), "making candidates");
+  engine_must(session_make(&session, n, order, made), "making candidates");
   for (uint32_t i = 0; i < n; i++) valid += made[i].d != NULL;
   return valid;
 }
@@ -144,7 +144,7 @@ static uint32_t score_population(const tess_cost_model *m) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < POPULATION; i++)
     if (made[i].d) session_to_public(&made[i], &candidate[n++]);
-  must(m->predict(m->ud, &session, n, candidate, score), "predicting");
+  engine_must(m->predict(m->ud, &session, n, candidate, score), "predicting");
   for (uint32_t i = 0; i < POPULATION; i++) {
     double x = i < n && score[i] > 0 ? score[i] : 0;
     total[i] = x + 1e-9 + (i ? total[i - 1] : 0);
@@ -181,7 +181,7 @@ static void teach(const tess_cost_model *m) {
     candidate[n].status = TESS_OK;
     candidate[n++].seconds = 1e-3 * (1 + (double)(made[i].hash % 97));
   }
-  must(m->update(m->ud, &session, n, candidate), "teaching");
+  engine_must(m->update(m->ud, &session, n, candidate), "teaching");
 }
 
 static void measure_round(const peer *p, const char *name, uint32_t rounds) {
@@ -192,7 +192,7 @@ static void measure_round(const peer *p, const char *name, uint32_t rounds) {
     bench_say("%s: %s", name, tess_error(work.c)->message);
     return;
   }
-  must(model_attach(model, &session, &m), "a model");
+  engine_must(model_attach(model, &session, &m), "a model");
   if (strcmp(name, "random")) teach(&m);
   evolve(&m);
   for (uint32_t r = 0; r < rounds; r++) took[r] = evolve(&m);

@@ -37,7 +37,7 @@ static tess_tensor *new_matrix(duel *d, const char *fill, uint64_t seed) {
   return t;
 }
 
-static tess_kernel *tune(duel *d, uint64_t seed, uint32_t trials) {
+static tess_kernel *gemm_tune(duel *d, uint64_t seed, uint32_t trials) {
   tess_space *space;
   tess_target *target;
   tess_result *r;
@@ -137,7 +137,7 @@ static int bench_size(uint32_t threads, bool quick) {
   d.c = new_matrix(&d, "zeros", 0);
   d.want = new_matrix(&d, "zeros", 0);
   for (int i = 0; i < seeds; i++) {
-    tess_kernel *k = tune(&d, (uint64_t)i + 1, quick ? 64 : 256);
+    tess_kernel *k = gemm_tune(&d, (uint64_t)i + 1, quick ? 64 : 256);
     fight(&d, k, &ours[i], &blas[i]);
     ratio[i] = ours[i] / blas[i];
     bench_say("seed %d: %.1f against %.1f GFLOP/s: %.2f", i + 1, ours[i],

@@ -30,13 +30,13 @@ static tess_context *context;
 static operator ops[MOST_OPS];
 static uint32_t nops;
 
-static _Noreturn void stop(const char *what) {
+static _Noreturn void models_stop(const char *what) {
   bench_say("models: %s", what);
   exit(1);
 }
 
-static void must(tess_status s) {
-  if (s != TESS_OK) stop(tess_error(context)->message);
+static void models_must(tess_status s) {
+  if (s != TESS_OK) models_stop(tess_error(context)->message);
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -46,10 +46,10 @@ static void read_program(operator* o, const char *hex) {
   int fd = mkstemp(path);
   FILE *f = fd < 0 ? NULL : fdopen(fd, "wb");
   unsigned byte;
-  if (!f) stop("no temporary file");
+  if (!f) models_stop("no temporary file");
   for (; sscanf(hex, "%2x", &byte) == 1; hex += 2) fputc((int)byte, f);
   fclose(f);
-  must(tess_program_load(context, path, &o->p));
+  models_must(tess_program_load(context, path, &o->p));
   remove(path);
 }
 
@@ -61,7 +61,7 @@ static void read_candidate(operator* o, const json_t *line) {
       (uint32_t)json_integer_value(json_object_get(line, "sketch"));
   if (o->n == MOST) return;
   int64_t *v = malloc((n + 1) * sizeof *v);
-  if (!v || sketch >= o->nsketch) stop("a candidate is of no sketch");
+  if (!v || sketch >= o->nsketch) models_stop("a candidate is of no sketch");
   for (uint32_t i = 0; i < n; i++)
     v[i] = json_integer_value(json_array_get(d, i));
   o->seconds[o->n] =
@@ -74,19 +74,20 @@ static void read_line(const char *text) {
   json_t *line = json_loads(text, 0, &e);
   const char *name = json_string_value(json_object_get(line, "op"));
   json_t *trace = json_object_get(line, "trace");
-  if (!line) stop("a line is no JSON");
+  if (!line) models_stop("a line is no JSON");
   if (name) {
-    if (nops == MOST_OPS) stop("there are too many operators");
+    if (nops == MOST_OPS) models_stop("there are too many operators");
     operator* o = & ops[nops++];
     snprintf(o->name, sizeof o->name, "%s", name);
     read_program(o, json_string_value(json_object_get(line, "program")));
   } else if (!nops) {
-    stop("the first line is no operator");
+    models_stop("the first line is no operator");
   } else if (trace) {
     operator* o = & ops[nops - 1];
     char *own = json_dumps(trace, 0);
-    if (o->nsketch == SKETCHES) stop("there are too many sketches");
-    must(tess_trace_from_json(context, own, o->p, &o->sketch[o->nsketch++]));
+    if (o->nsketch == SKETCHES) models_stop("there are too many sketches");
+    models_must(
+        tess_trace_from_json(context, own, o->p, &o->sketch[o->nsketch++]));
     free(own);
   } else {
     read_candidate(&ops[nops - 1], line);
@@ -98,7 +99,7 @@ static void read_all(const char *path) {
   FILE *f = fopen(path, "r");
   char *line = NULL;
   size_t room = 0;
-  if (!f) stop(path);
+  if (!f) models_stop(path);
   while (getline(&line, &room, f) > 0) read_line(line);
   free(line);
   fclose(f);
@@ -110,7 +111,7 @@ static void keep(search_rows *to, const search_rows *r) {
   size_t numbers = (size_t)r->first[r->n] * r->width;
   uint32_t *first = malloc((r->n + 1) * sizeof *first);
   float *v = malloc((numbers + 1) * sizeof *v);
-  if (!first || !v) stop("no memory");
+  if (!first || !v) models_stop("no memory");
   memcpy(first, r->first, (r->n + 1) * sizeof *first);
   memcpy(v, r->v, numbers * sizeof *v);
   *to = *r;
@@ -122,10 +123,10 @@ static void make_features(operator* o) {
   const vm_trace *t[SKETCHES];
   tess_session s;
   for (uint32_t i = 0; i < o->nsketch; i++) t[i] = &o->sketch[i]->t;
-  must(session_init(&s, context, &o->p->p, o->nsketch, t, 1, 1));
+  models_must(session_init(&s, context, &o->p->p, o->nsketch, t, 1, 1));
   for (int k = 0; k < FEATURE_KINDS; k++) {
     search_rows r;
-    must(session_rows(&s, k, o->n, o->c, &r));
+    models_must(session_rows(&s, k, o->n, o->c, &r));
     keep(&o->rows[k], &r);
   }
   session_free(&s);
@@ -181,7 +182,8 @@ static tess_quality judge(const learner *l, const model_fit *f,
   static double mean[MOST], score[MOST], seconds[MOST];
   double best = INFINITY;
   uint32_t n = 0;
-  if (l->score(f, o->n, o->rows, mean, NULL) != TESS_OK) stop("no scores");
+  if (l->score(f, o->n, o->rows, mean, NULL) != TESS_OK)
+    models_stop("no scores");
   for (uint32_t i = 0; i < o->n; i++) {
     best = fmin(best, o->seconds[i]);
     if (!is_test(op, i, out) || !isfinite(o->seconds[i])) continue;
@@ -199,8 +201,8 @@ static void report(const char *figure, double x, const learner *l,
       json_pack("{s:s, s:s, s:s}", "model", l->name, "split", split, "op", op));
 }
 
-static void tell(const learner *l, const char *split, const char *op,
-                 const tess_quality *q) {
+static void models_tell(const learner *l, const char *split, const char *op,
+                        const tess_quality *q) {
   report("rank_accuracy", q->rank_accuracy, l, split, op);
   report("top_k_recall", q->top_k_recall, l, split, op);
   report("rmse", q->rmse, l, split, op);
@@ -221,13 +223,13 @@ static uint32_t try_split(const learner *l, int out, int only,
   teaching t = {&d, &heap, l->kinds, out, only};
   fitting w = {l, &d, &f};
   double start = bench_now();
-  if (mem_protect(&heap, fill_data, &t) != TESS_OK) stop("no memory");
+  if (mem_protect(&heap, fill_data, &t) != TESS_OK) models_stop("no memory");
   if (mem_protect(&f.heap, fit_one, &w) == TESS_OK)
     for (uint32_t k = 0; k < nops; k++) {
       if (out >= 0 && k != (uint32_t)out) continue;
       if (only >= 0 && k != (uint32_t)only) continue;
       tess_quality q = judge(l, &f, &ops[k], k, out);
-      tell(l, split, ops[k].name, &q);
+      models_tell(l, split, ops[k].name, &q);
       sum->rank_accuracy += q.rank_accuracy;
       sum->top_k_recall += q.top_k_recall;
       sum->rmse += q.rmse;
@@ -272,7 +274,7 @@ static void try_learner(const learner *l) {
 
 int main(int argc, char **argv) {
   bench_parse(argc, argv, "how well cost models rank what they do not know");
-  if (tess_context_new(NULL, &context) != TESS_OK) stop("no context");
+  if (tess_context_new(NULL, &context) != TESS_OK) models_stop("no context");
   read_all(BENCH_SOURCE_DIR "/data/models.jsonl");
   uint32_t all = 0;
   for (uint32_t k = 0; k < nops; k++) {

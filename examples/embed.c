@@ -22,7 +22,7 @@ static void check(tess_status s) {
 }
 
 /* C[i, j] = sum over k of A[i, k] * B[k, j] */
-static tess_program *describe(void) {
+static tess_program *embed_describe(void) {
   const tess_dtype f32 = {TESS_DTYPE_FLOAT, 32, 1},
                    i64 = {TESS_DTYPE_INT, 64, 1};
   tess_builder *b;
@@ -89,7 +89,7 @@ static int progress(void *ud, const tess_progress *p) {
 
 int main(int argc, char **argv) {
   check(tess_context_new(NULL, &ctx));
-  tess_program *program = describe();
+  tess_program *program = embed_describe();
   tess_target *target;
   tess_space *space;
   tess_result *result;

@@ -367,7 +367,7 @@ static bool has_lanes(const ir_program *p, ir_stmt s) {
 
 /* ---- the pass ----------------------------------------------------------- */
 
-static bool is_shared(const ir_program *p, ir_buf b) {
+static bool lower_auto_copy_is_shared(const ir_program *p, ir_buf b) {
   return p->buf.v[b].scope == IR_SCOPE_SHARED ||
          p->buf.v[b].scope == IR_SCOPE_SHARED_DYN;
 }
@@ -405,7 +405,7 @@ static void expand_copy(ir_program *p, arena *scratch, ir_stmt block) {
       !parse_copy(p, block, &k))
     return;
   bool lanes = has_lanes(p, block),
-       shared = is_shared(p, ir_st(p, k.store)->buf);
+       shared = lower_auto_copy_is_shared(p, ir_st(p, k.store)->buf);
   if (k.n && int_annotation(p, block, "local_stage"))
     stage_copy(p, scratch, block, &k, &load);
   if (load) schedule_loops(p, scratch, load, shared, lanes, bytes);

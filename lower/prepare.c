@@ -145,7 +145,7 @@ static bool converts(const split *x, ir_stmt nest) {
   return false;
 }
 
-static void drop(ir_program *p, uint32_t n, const ir_stmt *nest) {
+static void prepare_drop(ir_program *p, uint32_t n, const ir_stmt *nest) {
   for (uint32_t i = 0; i < n; i++) {
     ir_detach(p, nest[i]);
     ir_kill(p, nest[i]);
@@ -170,8 +170,8 @@ bool lower_split_prepare(ir_program *p, arena *scratch, ir_program *convert,
     nest[k][n[k]++] = c;
   }
   ir_program_copy(convert, p);
-  drop(convert, n[0], nest[0]);
-  drop(p, n[1], nest[1]);
+  prepare_drop(convert, n[0], nest[0]);
+  prepare_drop(p, n[1], nest[1]);
   uint32_t params[2 * LOWER_MAX_PREPARED];
   for (uint32_t i = 0; i < out->n; i++) {
     params[2 * i] = x.from[i];

@@ -175,7 +175,7 @@ static ir_expr map_node(lanes *v, ir_expr e) {
 }
 
 /* Room for what there is of nodes now. */
-static void grow(lanes *v) {
+static void vectorize_grow(lanes *v) {
   uint32_t n = v->p->node.n + 64;
   ir_expr *memo = arena_zalloc(v->scratch, n * sizeof *memo);
   ir_expr *loading = arena_array(v->scratch, ir_expr, n);
@@ -188,7 +188,7 @@ static void grow(lanes *v) {
 
 static ir_expr vector_form(lanes *v, ir_expr e) {
   if (!e) return 0;
-  if (e >= v->nmemo) grow(v);
+  if (e >= v->nmemo) vectorize_grow(v);
   if (v->memo[e]) return v->memo[e];
   ir_expr r = 0;
   if (ir_at(v->p, e)->is_index && ir_uses_var(v->p, e, v->var))

@@ -101,7 +101,9 @@ static int let_begin(lua_State *L) { /* (name, value) */
   lt_push_expr(L, e, v);
   return 1;
 }
-static int end(lua_State *L) { return lt_check(L, tess_end(lt_builder(L))), 0; }
+static int lstatement_end(lua_State *L) {
+  return lt_check(L, tess_end(lt_builder(L))), 0;
+}
 
 static int lstatement_store(lua_State *L) { /* (buffer, indices, value) */
   tess_expr idx[LT_MAX_DIM];
@@ -128,7 +130,7 @@ const luaL_Reg lt_statements[] = {{"loop_begin", loop_begin},
                                   {"if_begin", if_begin},
                                   {"else_begin", else_begin},
                                   {"let_begin", let_begin},
-                                  {"close", end},
+                                  {"close", lstatement_end},
                                   {"store", lstatement_store},
                                   {"evaluate", evaluate},
                                   {"section", section},

@@ -28,7 +28,7 @@ static int go_to(lua_State *L) {
   return 0;
 }
 
-static int position(lua_State *L) {
+static int lstepper_position(lua_State *L) {
   lua_pushinteger(L, tess_stepper_position(STEPPER));
   return 1;
 }
@@ -148,7 +148,7 @@ void lt_open_stepper(lua_State *L) {
   static const luaL_Reg methods[] = {{"next", next},
                                      {"back", back},
                                      {"goto_", go_to},
-                                     {"position", position},
+                                     {"position", lstepper_position},
                                      {"size", size},
                                      {"program", lstepper_program},
                                      {"trace", trace},

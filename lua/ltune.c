@@ -368,7 +368,7 @@ static tess_model *model_option(lua_State *L) {
 }
 
 /* tune(program, options, space): stdlib/describe.lua finds the space. */
-static int tune(lua_State *L) {
+static int ltune_tune(lua_State *L) {
   run r = {.L = L};
   tess_tune_options o;
   tess_result *made = NULL;
@@ -421,7 +421,7 @@ static int tune(lua_State *L) {
 
 void lt_open_tune(lua_State *L) {
   lua_getfield(L, -1, "_core");
-  lua_pushcfunction(L, tune);
+  lua_pushcfunction(L, ltune_tune);
   lua_setfield(L, -2, "tune");
   lua_pop(L, 1);
 }

@@ -38,7 +38,7 @@ static tess_status build_kernel(void *ud) {
 
 /* Verifies the program here, where the error has a place; a worker would only
  * reject it. */
-static tess_status check_program(void *ud) {
+static tess_status api_check_program(void *ud) {
   building *w = ud;
   arena scratch;
   strbuf why;
@@ -61,7 +61,7 @@ tess_status tess_build(tess_program *p, tess_target *t, tess_kernel **out) {
                 .kernel = out};
   *out = NULL;
   ctx_begin_work(w.c);
-  tess_status s = ctx_run(w.c, check_program, &w);
+  tess_status s = ctx_run(w.c, api_check_program, &w);
   if (!s) s = ctx_run(w.c, build_kernel, &w);
   ctx_end_work(w.c);
   measure_build_free(&w.b);

@@ -72,7 +72,7 @@ static tess_status find_shape(const ir_program *p, ir_buf buf, bench_param *x,
   return TESS_OK;
 }
 
-static const char *name_of(const ir_program *p) {
+static const char *bench_name_of(const ir_program *p) {
   return ir_text(p, ir_entry(p)->name);
 }
 
@@ -84,7 +84,7 @@ tess_status bench_fits(const ir_program *base, err_state *e) {
   if (f->sizes.n)
     return err_set(e, TESS_UNSUPPORTED,
                    "'%s' has symbolic extents: measuring needs constant ones",
-                   name_of(base));
+                   bench_name_of(base));
   for (uint32_t i = 0; i < f->params.n; i++) {
     bench_param x;
     ir_buf buf = base->arg.v[f->params.at + i];
@@ -97,7 +97,7 @@ tess_status bench_fits(const ir_program *base, err_state *e) {
   return err_set(e, TESS_NOMEM,
                  "no memory for the tensors of '%s': they take %.1f GiB, and "
                  "there are %.1f",
-                 name_of(base), need / gib, room / gib);
+                 bench_name_of(base), need / gib, room / gib);
 }
 
 static tess_status open_param(bench *b, uint32_t i, const range_plan *r,

@@ -16,7 +16,7 @@ int fact_digits(tess_dtype t) {
 
 double fact_unit(tess_dtype t) { return ldexp(1, -fact_digits(t)); }
 
-static double square(double x) { return x * x; }
+static double fact_square(double x) { return x * x; }
 
 /* ---- values ------------------------------------------------------------- */
 
@@ -49,7 +49,8 @@ range_fact fact_unknown(tess_dtype t) {
   return (range_fact){.seen = true,
                       .bound = INFINITY,
                       .roundings = 1000,
-                      .noise = ir_is_float(t) ? 1000 * square(fact_unit(t)) : 0,
+                      .noise =
+                          ir_is_float(t) ? 1000 * fact_square(fact_unit(t)) : 0,
                       .unit = ir_is_float(t) ? fact_unit(t) : 0};
 }
 
@@ -86,7 +87,7 @@ static range_fact round_result(tess_dtype t, range_fact f, double n) {
   if (f.known && ldexp(f.bound, -f.grain) <= ldexp(1, fact_digits(t))) return f;
   f.known = false;
   f.roundings += n;
-  f.noise += n * square(fact_unit(t));
+  f.noise += n * fact_square(fact_unit(t));
   if (fact_unit(t) > f.unit) f.unit = fact_unit(t);
   return f;
 }
@@ -211,7 +212,7 @@ static range_fact of_function(tess_dtype t, ir_fn fn, range_fact f) {
    * 1. */
   if (turns && f.bound > 1) {
     f.roundings = bound_product(f.roundings, f.bound);
-    f.noise = bound_product(f.noise, square(f.bound));
+    f.noise = bound_product(f.noise, fact_square(f.bound));
   }
   f.bound = is_small ? 1 : INFINITY;
   f.step = !f.jumps ? 0 : is_small ? 2 : INFINITY;

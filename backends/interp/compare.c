@@ -216,7 +216,7 @@ static void differ(job *j, uint32_t i, uint64_t at) {
              (long long)w, ir_is_float(x->dtype) ? " (residues)" : "");
 }
 
-static tess_status check_program(void *ud) {
+static tess_status compare_check_program(void *ud) {
   job *j = ud;
   interp_options o = residue_options(j->x, j->o);
   j->o = &o;
@@ -269,7 +269,7 @@ tess_status interp_expect_check(interp_expect *x, interp *in,
                                 const ir_program *q, const interp_options *o,
                                 interp_error *e) {
   job j = {x, in, q, o, e};
-  return protected(&j, check_program);
+  return protected(&j, compare_check_program);
 }
 
 /* Checks two programs on inputs of several kinds. */

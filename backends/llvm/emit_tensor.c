@@ -26,7 +26,7 @@ typedef struct calling {
 
 /* ---- the parameters ----------------------------------------------------- */
 
-static ir_expr index_of(const emit *m, ir_expr load) {
+static ir_expr emit_tensor_index_of(const emit *m, ir_expr load) {
   return m->p->arg.v[ir_at(m->p, load)->b];
 }
 
@@ -41,7 +41,7 @@ static ir_expr split_index(const ir_program *p, ir_expr e, int64_t *at) {
 /* The constant distance of the second access from the first one. */
 static LLVMValueRef distance(emit *m, ir_expr from, ir_expr to) {
   int64_t a, b;
-  ir_expr x = index_of(m, from), y = index_of(m, to);
+  ir_expr x = emit_tensor_index_of(m, from), y = emit_tensor_index_of(m, to);
   if (split_index(m->p, x, &a) == split_index(m->p, y, &b))
     return emit_i64(m, b - a);
   LLVMValueRef first = emit_expr(m, x);

@@ -63,7 +63,7 @@ static void find_loops(accesses *f, ir_stmt s) {
 }
 
 /* Is the buffer allocated inside of the body, around s? */
-static bool is_inside(const accesses *f, ir_stmt s, ir_buf b) {
+static bool accesses_is_inside(const accesses *f, ir_stmt s, ir_buf b) {
   for (;; s = ir_st(f->p, s)->parent) {
     const ir_stmt_rec *r = ir_st(f->p, s);
     if (r->kind == IR_ALLOCATE && r->alloc == b) return true;
@@ -155,7 +155,7 @@ static void add_access(accesses *f, ir_stmt s, ir_buf b, ir_expr *first,
   ir_program *p = f->p;
   uint32_t n = ir_ndim(p, b);
   ir_expr zero = ir_index(p, 0), one = ir_index(p, 1);
-  if (is_inside(f, s, b)) return;
+  if (accesses_is_inside(f, s, b)) return;
   ir_expr *v = arena_array(f->scratch, ir_expr, 2 * n + 1);
   for (uint32_t i = 0; i < n; i++) {
     if (!relax_dim(f, s, &first[i], &last[i])) {

@@ -160,26 +160,27 @@ static int64_t guess_value(counter *c, const ir_node *n) {
 }
 
 /* The value of an index for the current values of the loop variables. */
-static int64_t eval(counter *c, ir_expr e) {
+static int64_t flops_eval(counter *c, ir_expr e) {
   const ir_node *n = ir_at(c->p, e);
   if (n->op == IR_INT) return n->i;
   if (n->op == IR_VAR && c->p->var.v[n->a].kind != IR_VAR_SIZE) {
     c->guessed |= c->unsure[n->a];
     return c->value[n->a];
   }
-  if (n->op == IR_SELECT) return eval(c, eval(c, n->a) ? n->b : n->c);
-  if (n->op == IR_NOT) return !eval(c, n->a);
+  if (n->op == IR_SELECT)
+    return flops_eval(c, flops_eval(c, n->a) ? n->b : n->c);
+  if (n->op == IR_NOT) return !flops_eval(c, n->a);
   if (n->op < IR_ADD || n->op > IR_OR || !ir_is_int(n->dtype))
     return guess_value(c, n);
-  return ir_fold_int((ir_op)n->op, ir_at(c->p, n->a)->dtype, eval(c, n->a),
-                     eval(c, n->b));
+  return ir_fold_int((ir_op)n->op, ir_at(c->p, n->a)->dtype,
+                     flops_eval(c, n->a), flops_eval(c, n->b));
 }
 
 /* Sets the variable to the value of e, plus n. */
 static void set_var(counter *c, ir_var v, ir_expr e, int64_t n) {
   bool guessed = c->guessed;
   c->guessed = false;
-  c->value[v] = flops_add(eval(c, e), n);
+  c->value[v] = flops_add(flops_eval(c, e), n);
   c->unsure[v] = c->guessed;
   c->guessed = guessed;
 }
@@ -214,7 +215,7 @@ static uint8_t find_shape(const ir_program *p, ir_stmt loop) {
 static int64_t loop_cost(counter *c, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(c->p, s);
   c->guessed = false;
-  int64_t n = eval(c, r->extent), sum = 0;
+  int64_t n = flops_eval(c, r->extent), sum = 0;
   c->open |= c->guessed;
   if (n <= 0) return 0;
   if (!c->shape[s]) c->shape[s] = find_shape(c->p, s);
@@ -307,7 +308,7 @@ static void set_loops_to_middle(counter *c, ir_stmt s) {
   if (r->parent) set_loops_to_middle(c, r->parent);
   if (r->kind == IR_LOOP) {
     c->guessed = false;
-    int64_t n = eval(c, r->extent);
+    int64_t n = flops_eval(c, r->extent);
     bool unsure = c->guessed;
     set_var(c, r->var, r->lo, n / 2);
     c->unsure[r->var] |= unsure;

@@ -25,8 +25,8 @@ static ir_expr piece_max(const inversion *f, const imap_piece *t) {
   return ir_sub(p, f->m->var[t->var].size, ir_index(p, 1));
 }
 
-static bool uses_any(const ir_program *p, ir_expr e, uint32_t n,
-                     const ir_var *var) {
+static bool inverse_uses_any(const ir_program *p, ir_expr e, uint32_t n,
+                             const ir_var *var) {
   for (uint32_t i = 0; i < n; i++)
     if (ir_uses_var(p, e, var[i])) return true;
   return false;
@@ -40,7 +40,7 @@ static ir_expr fixed_part(ir_program *p, ir_expr e, uint32_t nin,
   lin_zero(&y);
   y.c = x.c;
   for (uint32_t i = 0; i < x.n; i++)
-    if (!uses_any(p, x.t[i].atom, nin, in))
+    if (!inverse_uses_any(p, x.t[i].atom, nin, in))
       (void)lin_add_term(p, &y, x.t[i].atom, x.t[i].k);
   return lin_build(p, &y);
 }
@@ -162,7 +162,7 @@ static bool part_terms(ir_program *p, ir_expr e, uint32_t n, const ir_var *var,
   rest->c = x.c;
   for (uint32_t i = 0; i < x.n; i++) {
     ir_expr atom = x.t[i].atom;
-    bool inner = uses_any(p, atom, n, var);
+    bool inner = inverse_uses_any(p, atom, n, var);
     if (!lin_add_term(p, inner ? in : rest, atom, x.t[i].k)) return false;
   }
   return true;

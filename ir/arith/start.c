@@ -16,8 +16,8 @@ static ir_walk is_var_of_set(const ir_program *p, ir_expr e, void *ud) {
                                                      : IR_WALK_DESCEND;
 }
 
-static bool uses_any(const ir_program *p, ir_expr e, const uint8_t *set,
-                     uint8_t bits) {
+static bool start_uses_any(const ir_program *p, ir_expr e, const uint8_t *set,
+                           uint8_t bits) {
   var_set s = {set, bits};
   return ir_any(p, e, is_var_of_set, &s);
 }
@@ -31,7 +31,7 @@ static bool is_monotonic(const ir_program *p, ir_expr e, int sign,
   int n = arith_terms(p, e, 32, atom, coef, &constant);
   if (n < 0) return false;
   for (int i = 0; i < n; i++) {
-    if (!uses_any(p, atom[i], set, bits)) continue;
+    if (!start_uses_any(p, atom[i], set, bits)) continue;
     const ir_node *a = ir_at(p, atom[i]);
     if ((coef[i] < 0) != (sign < 0)) return false;
     if (a->op == IR_VAR) continue;
@@ -52,7 +52,7 @@ bool arith_holds_at_start(const ir_program *p, ir_expr cond, const uint8_t *set,
   if (n->op == IR_OR && ir_is_small(p, cond))
     return arith_holds_at_start(p, n->a, set, bits) &&
            arith_holds_at_start(p, n->b, set, bits);
-  if (!uses_any(p, cond, set, bits)) return true;
+  if (!start_uses_any(p, cond, set, bits)) return true;
   return (n->op == IR_LT || n->op == IR_LE) && ir_is_small(p, cond) &&
          is_monotonic(p, n->a, 1, set, bits) &&
          is_monotonic(p, n->b, -1, set, bits);

@@ -189,7 +189,8 @@ static tess_status check_size_params(ir_builder *b, const ir_program *p) {
   return TESS_OK;
 }
 
-static tess_status check_program(ir_builder *b, const ir_program *p) {
+static tess_status describe_program_check_program(ir_builder *b,
+                                                  const ir_program *p) {
   strbuf why;
   str_init(&why, b->heap);
   tess_status s = check_size_params(b, p);
@@ -220,7 +221,7 @@ static tess_status assemble(plan *x, const char *name, uint32_t nin,
   if (s) return s;
   ir_program_reset(dst);
   import_all(x, name, dst);
-  return check_program(b, dst);
+  return describe_program_check_program(b, dst);
 }
 
 tess_status describe_program(ir_builder *b, const char *name, uint32_t nin,

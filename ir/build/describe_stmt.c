@@ -50,8 +50,8 @@ static tess_status typed_expr(ir_builder *b, describe_expr x, tess_dtype t,
   return s ? s : describe_check_scope(b, *out, what);
 }
 
-static tess_status position(ir_builder *b, describe_expr x, const char *what,
-                            ir_expr *out) {
+static tess_status describe_stmt_position(ir_builder *b, describe_expr x,
+                                          const char *what, ir_expr *out) {
   tess_status s = describe_index(b, x, what, out);
   return s ? s : describe_check_scope(b, *out, what);
 }
@@ -67,7 +67,7 @@ static tess_status check_domain(ir_builder *b, const char *name,
                                 describe_expr lo, describe_expr extent,
                                 ir_expr *out_lo, ir_expr *out_extent) {
   const char *start = arena_printf(&b->scratch, "the start of '%s'", name);
-  tess_status s = position(b, lo, start, out_lo);
+  tess_status s = describe_stmt_position(b, lo, start, out_lo);
   if (s) return s;
   const char *what = arena_printf(&b->scratch, "the extent of '%s'", name);
   s = describe_extent(b, extent, 0, what, out_extent);
@@ -142,7 +142,7 @@ static tess_status check_iter(ir_builder *b, const char *block,
   out->kind = kind;
   what =
       arena_printf(&b->scratch, "the value of '%s' of block '%s'", name, block);
-  return position(b, bind, what, &out->bind);
+  return describe_stmt_position(b, bind, what, &out->bind);
 }
 
 static tess_status check_block(ir_builder *b, const char *name, uint32_t n) {
@@ -242,8 +242,9 @@ tess_status describe_store(ir_builder *b, ir_buf buf, uint32_t n,
   const char *name = NULL;
   tess_status s = check_store(b, buf, n, &name);
   for (uint32_t i = 0; i < n && !s; i++)
-    s = position(b, idx[i],
-                 arena_printf(&b->scratch, "index %u of '%s'", i, name), &e[i]);
+    s = describe_stmt_position(
+        b, idx[i], arena_printf(&b->scratch, "index %u of '%s'", i, name),
+        &e[i]);
   if (!s)
     s = typed_expr(b, value, b->p.buf.v[buf].dtype,
                    arena_printf(&b->scratch, "the value stored to '%s'", name),

@@ -6,7 +6,7 @@
  * gives how many of the latest may still be in flight. */
 #include "lower/pipeline/pipeline.h"
 
-static bool is_shared(const ir_program *p, ir_buf b) {
+static bool pipeline_async_is_shared(const ir_program *p, ir_buf b) {
   return p->buf.v[b].scope == IR_SCOPE_SHARED ||
          p->buf.v[b].scope == IR_SCOPE_SHARED_DYN;
 }
@@ -19,7 +19,7 @@ bool lower_pipe_is_copy(const pipe *x, uint32_t i) {
     if (r->kind == IR_EVALUATE || r->kind == IR_ALLOCATE) return false;
     if (r->kind != IR_STORE) continue;
     const ir_node *v = ir_at(p, r->value);
-    if (!is_shared(p, r->buf) || v->op != IR_LOAD ||
+    if (!pipeline_async_is_shared(p, r->buf) || v->op != IR_LOAD ||
         !ir_scope_is_global(p->buf.v[v->a].scope))
       return false;
     any = true;

@@ -13,7 +13,8 @@ enum { MAX_LOOPS = 64 };
 /* ---- accesses ----------------------------------------------------------- */
 
 /* Allocated within the statement, it is private to it. */
-static bool is_inside(const ir_program *p, ir_stmt at, ir_stmt top, ir_buf b) {
+static bool pipeline_deps_is_inside(const ir_program *p, ir_stmt at,
+                                    ir_stmt top, ir_buf b) {
   for (ir_stmt s = at; s != ir_st(p, top)->parent; s = ir_st(p, s)->parent)
     if (ir_st(p, s)->kind == IR_ALLOCATE && ir_st(p, s)->alloc == b)
       return true;
@@ -28,7 +29,7 @@ void lower_pipe_accesses(pipe *x) {
     for (uint32_t k = 0; k < all.n; k++) {
       const lower_access *a = &all.v[k];
       if (ir_is_ancestor(p, x->stmt[i], a->at) &&
-          !is_inside(p, a->at, x->stmt[i], a->buf))
+          !pipeline_deps_is_inside(p, a->at, x->stmt[i], a->buf))
         x->access[x->naccess++] =
             (pipe_access){i, a->writes, a->at, a->buf, a->idx};
     }

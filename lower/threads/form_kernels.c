@@ -186,7 +186,7 @@ static void substitute_thread_indices(kernel *k) {
 
 /* ---- private or shared -------------------------------------------------- */
 
-static bool is_shared(const ir_program *p, ir_buf b) {
+static bool form_kernels_is_shared(const ir_program *p, ir_buf b) {
   return p->buf.v[b].scope == IR_SCOPE_SHARED ||
          p->buf.v[b].scope == IR_SCOPE_SHARED_DYN;
 }
@@ -214,7 +214,8 @@ static bool decide_privacy(kernel *k) {
     for (unsigned a = 0; a < 3; a++)
       if (k->extent[IR_THREADIDX_X + a] <= 1) axes &= (kernel_axes) ~(1u << a);
     if (x->alloc)
-      x->is_private = !axes || (!is_shared(k->p, b) && is_owned(k, b, axes));
+      x->is_private =
+          !axes || (!form_kernels_is_shared(k->p, b) && is_owned(k, b, axes));
     if (x->alloc && !x->is_private &&
         ir_scope_is_fragment(k->p->buf.v[b].scope))
       return unsupported(k,
@@ -385,7 +386,8 @@ static bool place_buffer(kernel *k, ir_stmt body, ir_buf b, ir_stmt *shared,
                          ir_stmt *own) {
   ir_program *p = k->p;
   const kernel_buf x = k->buf[b];
-  if (x.is_private && (is_shared(p, b) || p->buf.v[b].scope == IR_SCOPE_WARP))
+  if (x.is_private &&
+      (form_kernels_is_shared(p, b) || p->buf.v[b].scope == IR_SCOPE_WARP))
     p->buf.v[b].scope = IR_SCOPE_LOCAL;
   if (x.is_private && !sharing_axes(&x)) return true;
   if (!lower_has_constant_shape(p, b))
@@ -395,7 +397,7 @@ static bool place_buffer(kernel *k, ir_stmt body, ir_buf b, ir_stmt *shared,
   lower_splice(p, x.alloc);
   if (!x.is_private) {
     copy_for_each(k, body, &b);
-    if (!is_shared(p, b)) p->buf.v[b].scope = IR_SCOPE_SHARED;
+    if (!form_kernels_is_shared(p, b)) p->buf.v[b].scope = IR_SCOPE_SHARED;
   }
   ir_stmt a = ir_allocate_new(p, b), *at = x.is_private ? own : shared;
   ir_append(p, *at, a);

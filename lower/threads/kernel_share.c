@@ -196,7 +196,7 @@ static bool grid_is_taken(const kernel *k, ir_stmt loop) {
   return false;
 }
 
-static bool is_shared(const ir_program *p, ir_buf b) {
+static bool kernel_share_is_shared(const ir_program *p, ir_buf b) {
   return p->buf.v[b].scope == IR_SCOPE_SHARED ||
          p->buf.v[b].scope == IR_SCOPE_SHARED_DYN;
 }
@@ -210,7 +210,7 @@ static void drop_needless_merges(kernel *k, ir_buf b) {
       below |= kernel_axes_around(k, k->access.v[i].at, x->alloc);
   if (ir_scope_is_fragment(k->p->buf.v[b].scope)) below &= 6;
   x->under = below;
-  if (!is_shared(k->p, b)) x->merged &= below;
+  if (!kernel_share_is_shared(k->p, b)) x->merged &= below;
 }
 
 void kernel_share(kernel *k) {

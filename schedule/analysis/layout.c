@@ -188,7 +188,7 @@ static bool set_domain(sch_state *s, sch_layout *l, int64_t *size) {
   return true;
 }
 
-static arith_map_kind kind_of(sch_state *s, const sch_layout *l) {
+static arith_map_kind layout_kind_of(sch_state *s, const sch_layout *l) {
   ir_program *p = s->p;
   ir_expr *zero = arena_array(s->scratch, ir_expr, l->nout);
   for (uint32_t k = 0; k < l->nout; k++) zero[k] = ir_index(p, 0);
@@ -199,7 +199,7 @@ static arith_map_kind kind_of(sch_state *s, const sch_layout *l) {
 /* Of a box that is no constant: all is covered, or what is not is not
  * counted. */
 static bool init_sized(sch_state *s, bool trust, sch_layout *l) {
-  arith_map_kind kind = kind_of(s, l);
+  arith_map_kind kind = layout_kind_of(s, l);
   l->holes = kind != ARITH_MAP_BIJECTIVE;
   l->apart = l->holes == 0 || kind == ARITH_MAP_INJECTIVE;
   return l->apart || trust || sch_refuse(s, SCH_R_MAP_INJECTIVE_UNPROVEN);
@@ -223,7 +223,7 @@ bool sch_layout_init(sch_state *s, uint32_t n, const ir_expr *extent,
   if (!set_shape(s, l)) return false;
   if (l->sized) return init_sized(s, trust, l);
   l->holes = l->size - old;
-  arith_map_kind kind = l->holes < 0 ? ARITH_MAP_NONE : kind_of(s, l);
+  arith_map_kind kind = l->holes < 0 ? ARITH_MAP_NONE : layout_kind_of(s, l);
   l->apart = kind == ARITH_MAP_BIJECTIVE || kind == ARITH_MAP_INJECTIVE;
   if (l->apart) return true;
   const char *where = "there are more indices than results";
@@ -317,8 +317,8 @@ static bool stays_inside(sch_state *s, ir_stmt block, ir_expr min, ir_expr size,
 }
 
 /* Lies in the old shape: outside of it the map means nothing. */
-static bool is_inside(sch_state *s, const sch_layout *l, ir_stmt block,
-                      ir_region r) {
+static bool layout_is_inside(sch_state *s, const sch_layout *l, ir_stmt block,
+                             ir_region r) {
   const ir_program *p = s->p;
   for (uint32_t d = 0; d < l->ndim; d++) {
     ir_expr at = ir_region_min(p, r, d), n = ir_region_extent(p, r, d);
@@ -341,7 +341,7 @@ ir_region sch_layout_region(sch_state *s, const sch_layout *l, ir_stmt block,
     at[d] = ir_region_min(p, r, d);
     at[l->ndim + d] = ir_region_extent(p, r, d);
   }
-  *exact = is_inside(s, l, block, r);
+  *exact = layout_is_inside(s, l, block, r);
   if (is_point(p, r, l->ndim)) {
     ir_expr *out = arena_array(s->scratch, ir_expr, l->nout);
     sch_layout_index(s, l, at, out);

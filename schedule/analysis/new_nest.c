@@ -53,7 +53,8 @@ static bool make_map(sch_state *s, ir_stmt common, ir_stmt loop,
   return true;
 }
 
-static arith_map_kind kind_of(sch_state *s, const nest_map *m, uint32_t n) {
+static arith_map_kind new_nest_kind_of(sch_state *s, const nest_map *m,
+                                       uint32_t n) {
   return arith_map(s->p, s->scratch, m->l.n, m->l.var, m->l.extent, n, m->bind,
                    m->lo, m->extent, 0);
 }
@@ -93,7 +94,7 @@ sch_coverage sch_nest_coverage(sch_state *s, ir_stmt common, ir_stmt loop,
   if (!make_map(s, common, loop, nest, &m) || may_be_idle(s->p, &m.l) ||
       !box_is_old(s, &m, nest, old))
     return SCH_COVERS_NOT;
-  arith_map_kind kind = kind_of(s, &m, nest->niters);
+  arith_map_kind kind = new_nest_kind_of(s, &m, nest->niters);
   return kind == ARITH_MAP_BIJECTIVE    ? SCH_COVERS_ONCE
          : kind == ARITH_MAP_SURJECTIVE ? SCH_COVERS
                                         : SCH_COVERS_NOT;
@@ -115,8 +116,8 @@ static bool binds_any(const ir_program *p, const ir_view *v, ir_span it,
   return false;
 }
 
-static bool uses_any(const ir_program *p, const ir_view *v, ir_span it,
-                     ir_var var) {
+static bool new_nest_uses_any(const ir_program *p, const ir_view *v, ir_span it,
+                              ir_var var) {
   if (v->pred && ir_uses_var(p, v->pred, var)) return true;
   for (uint32_t i = 0; i < v->l.n; i++)
     if (ir_uses_var(p, v->l.lo[i], var) || ir_uses_var(p, v->l.extent[i], var))
@@ -134,7 +135,7 @@ static bool count_singly(const ir_program *p, const ir_view *v, ir_span it,
     for (uint32_t k = 0; k < it.n && !is[i]; k++)
       if (ir_view_expr(v, p->iter.v[it.at + k].bind) == ir_ref(p, v->l.var[i]))
         is[i] = nest->iter[k].bind;
-    known = known && (is[i] || !uses_any(p, v, it, v->l.var[i]));
+    known = known && (is[i] || !new_nest_uses_any(p, v, it, v->l.var[i]));
   }
   return known;
 }
@@ -149,7 +150,7 @@ static bool count_digits(sch_state *s, const ir_view *v, ir_span it,
   ir_expr *to = bind + it.n, *out = bind + 2 * it.n;
   uint32_t n = 0, m = 0;
   for (uint32_t i = 0; i < v->l.n; i++) {
-    if (is[i] || !uses_any(p, v, it, v->l.var[i])) continue;
+    if (is[i] || !new_nest_uses_any(p, v, it, v->l.var[i])) continue;
     if (!binds_any(p, v, it, v->l.var[i])) return false;
     in[n++] = v->l.var[i];
   }

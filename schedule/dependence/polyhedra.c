@@ -100,7 +100,8 @@ static void empty(side *of) {
   for (uint32_t i = 0; i < of->n; i++) isl_map_free(of->map[i]);
 }
 
-static void tell(const poly_pair *x, isl_point *at, sch_conflict *out) {
+static void polyhedra_tell(const poly_pair *x, isl_point *at,
+                           sch_conflict *out) {
   poly_iteration a = {0}, b = {0};
   poly_note(x, at, 0, &a);
   poly_note(x, at, 1, &b);
@@ -118,7 +119,7 @@ static poly_verdict pair_conflicts(const dist *d, const poly_pair *x,
   poly_verdict v = POLY_DISJOINT;
   if (at && isl_point_is_void(at) == isl_bool_false) {
     v = vague ? POLY_NOT_AFFINE : POLY_CONFLICT;
-    if (v == POLY_CONFLICT && out) tell(x, at, out);
+    if (v == POLY_CONFLICT && out) polyhedra_tell(x, at, out);
   }
   isl_point_free(at);
   return v;

@@ -48,8 +48,8 @@ static poly_iteration one_of(const poly_pair *x, isl_set *in) {
 }
 
 /* One of them, and what `to` makes of it. */
-static void tell(const poly_pair *x, isl_set *in, isl_map *to,
-                 sch_conflict *out) {
+static void polyhedra_start_tell(const poly_pair *x, isl_set *in, isl_map *to,
+                                 sch_conflict *out) {
   isl_set *one = isl_set_from_point(isl_set_sample_point(in));
   poly_iteration a = one_of(x, isl_set_copy(one));
   poly_iteration b = one_of(x, isl_set_apply(one, isl_map_copy(to)));
@@ -76,7 +76,7 @@ bool poly_starts_first(sch_state *s, ir_stmt block, ir_stmt top,
   isl_set *bad = late(&b, block, poly_domain(&b, x.b[0].when), &starts);
   bool known = !b.strange && !b.vague;
   bool ok = known && isl_set_is_empty(bad) == isl_bool_true;
-  if (known && !ok) tell(&x, isl_set_copy(bad), starts, out);
+  if (known && !ok) polyhedra_start_tell(&x, isl_set_copy(bad), starts, out);
   isl_map_free(starts);
   isl_set_free(bad);
   isl_space_free(b.space);
@@ -131,7 +131,8 @@ poly_verdict poly_start_moves(sch_state *s, ir_stmt block, ir_stmt top,
                    : none == isl_bool_true  ? POLY_DISJOINT
                    : b.vague                ? POLY_NOT_AFFINE
                                             : POLY_CONFLICT;
-  if (v == POLY_CONFLICT) tell(&x, isl_map_domain(isl_map_copy(bad)), bad, out);
+  if (v == POLY_CONFLICT)
+    polyhedra_start_tell(&x, isl_map_domain(isl_map_copy(bad)), bad, out);
   isl_map_free(bad);
   isl_space_free(b.space);
   return v;
@@ -151,7 +152,8 @@ bool poly_once(sch_state *s, ir_stmt block, ir_stmt top, sch_conflict *out) {
   isl_map *same = reached_again(&b, poly_domain(&b, x.b[0].when), block);
   bool known = !b.strange && !b.vague;
   bool once = known && isl_map_is_empty(same) == isl_bool_true;
-  if (known && !once) tell(&x, isl_map_domain(isl_map_copy(same)), same, out);
+  if (known && !once)
+    polyhedra_start_tell(&x, isl_map_domain(isl_map_copy(same)), same, out);
   isl_map_free(same);
   isl_space_free(b.space);
   return once;
@@ -184,7 +186,7 @@ bool poly_adds_once(sch_state *s, ir_stmt block, ir_stmt top, bool *lost,
   *lost = once && isl_map_is_empty(undone) == isl_bool_false;
   isl_map *bad = *lost ? undone : same;
   if (known && !(once && whole))
-    tell(&x, isl_map_domain(isl_map_copy(bad)), bad, out);
+    polyhedra_start_tell(&x, isl_map_domain(isl_map_copy(bad)), bad, out);
   isl_map_free(undone);
   isl_map_free(same);
   isl_space_free(b.space);

@@ -505,7 +505,7 @@ static ir_var longer(ir_program *p, ir_var v, ir_expr extent) {
   return made;
 }
 
-static void grow(work *w) {
+static void pad_einsum_grow(work *w) {
   sch_state *s = w->s;
   ir_program *p = s->p;
   ir_span span = ir_blk(p, w->block)->iters;
@@ -567,7 +567,7 @@ static bool pad_einsum_rewrite(sch_state *s, void *ud) {
     if (o->made) make_copy(&w, o, fill, i == 0, i ? top : next);
   }
   use_copies(&w);
-  grow(&w);
+  pad_einsum_grow(&w);
   sch_refresh_regions(s, w.block);
   p->edits++;
   return true;

@@ -12,7 +12,7 @@
 enum { LENGTH, DEPTH, OUTER, INNER, KINDS, ARITH = KINDS + 8 };
 _Static_assert(ARITH + 4 == CONTEXT_LOOP, "columns of a loop");
 
-static uint32_t kind_of(const nest_loop *l) {
+static uint32_t context_kind_of(const nest_loop *l) {
   if (l->kind != IR_THREAD) return l->kind;
   if (l->thread <= IR_BLOCKIDX_Z) return 4;
   if (l->thread <= IR_THREADIDX_Z) return 5;
@@ -29,7 +29,7 @@ typedef struct use {
  * depth d or further out; d where there is none. */
 static uint32_t thread_level(const nest *n, const nest_store *s, uint32_t d) {
   for (uint32_t k = 0; k < d; k++)
-    if (kind_of(&n->loop[s->loop[k]]) == 5) return k;
+    if (context_kind_of(&n->loop[s->loop[k]]) == 5) return k;
   return d;
 }
 
@@ -118,14 +118,14 @@ void context_row(const nest *n, uint32_t loop, float row[CONTEXT_WIDTH]) {
   row[DEPTH] = feature_log(l->depth);
   row[OUTER] = feature_log(outer);
   row[INNER] = feature_log(inner);
-  row[KINDS + kind_of(l)] = 1;
+  row[KINDS + context_kind_of(l)] = 1;
   arithmetic(n, l, row + ARITH);
   uint32_t all = find_uses(n, l, &u), some = most_used(u, all);
   for (uint32_t k = 0; k < some; k++)
     buffer_columns(&u[k], row + CONTEXT_LOOP + k * CONTEXT_BUFFER);
 }
 
-static void make(const nest *n, feature_rows *out) {
+static void context_make(const nest *n, feature_rows *out) {
   feature_begin(out, n->nloop ? n->nloop : 1, CONTEXT_WIDTH, n->scratch);
   for (uint32_t i = 0; i < n->nloop; i++)
     context_row(n, i, out->v + (size_t)i * CONTEXT_WIDTH);
@@ -153,4 +153,4 @@ const feature_maker feature_context = {
     1,
     CONTEXT_WIDTH,
     context_name,
-    make};
+    context_make};

@@ -43,7 +43,7 @@ enum {
 };
 
 /* Where among the loops of its type the one at depth d stands. */
-static int position(const nest_store *s, uint32_t d) {
+static int per_store_position(const nest_store *s, uint32_t d) {
   uint8_t type = s->drives[d] ? s->drives[d] : NEST_SPATIAL;
   bool outer = true, inner = true;
   if (type == (NEST_SPATIAL | NEST_REDUCE)) return POS_MIXED;
@@ -68,7 +68,7 @@ static void loop_kind(const nest *n, const nest_store *s, ir_loop_kind kind,
     count++;
     length = s->times[d];
     product *= length;
-    pos = position(s, d);
+    pos = per_store_position(s, d);
   }
   row[0] = feature_log(count);
   row[1] = feature_log(count > 0 ? product : 0);
@@ -257,7 +257,7 @@ static void make_row(const nest *n, const nest_store *s, float *row) {
 }
 
 /* A program that stores nothing is one row of zeros. */
-static void make(const nest *n, feature_rows *out) {
+static void per_store_make(const nest *n, feature_rows *out) {
   feature_begin(out, n->nstore ? n->nstore : 1, WIDTH, n->scratch);
   for (uint32_t i = 0; i < n->nstore; i++)
     make_row(n, &n->store[i], out->v + (size_t)i * WIDTH);
@@ -300,7 +300,7 @@ static const char *const rest_names[] = {
     "alloc.bytes",   "alloc.total", "alloc.outer", "alloc.inner",
     "outer.product", "outer.loops", "outer.unroll"};
 
-static void name_of(uint32_t i, char out[FEATURE_NAME]) {
+static void per_store_name_of(uint32_t i, char out[FEATURE_NAME]) {
   const size_t n = FEATURE_NAME;
   if (i < AT_KINDS)
     snprintf(out, n, "op.%s", op_names[i]);
@@ -319,6 +319,9 @@ static void name_of(uint32_t i, char out[FEATURE_NAME]) {
 }
 
 const feature_maker feature_per_store = {
-    "per_store", "a row a store: operations, loops, memory (Ansor's)",
-    1,           WIDTH,
-    name_of,     make};
+    "per_store",
+    "a row a store: operations, loops, memory (Ansor's)",
+    1,
+    WIDTH,
+    per_store_name_of,
+    per_store_make};

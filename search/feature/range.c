@@ -39,12 +39,13 @@ static nest_range remainder_of(nest_range a, int64_t c) {
   return (nest_range){0, c - 1};
 }
 
-static nest_range eval(const ir_program *p, const nest_range *var, ir_expr e,
-                       uint32_t depth);
+static nest_range range_eval(const ir_program *p, const nest_range *var,
+                             ir_expr e, uint32_t depth);
 
 static nest_range binary(const ir_program *p, const nest_range *var,
                          const ir_node *n, uint32_t depth) {
-  nest_range a = eval(p, var, n->a, depth), b = eval(p, var, n->b, depth);
+  nest_range a = range_eval(p, var, n->a, depth),
+             b = range_eval(p, var, n->b, depth);
   switch ((ir_op)n->op) {
   case IR_ADD: return range_of(a.lo + b.lo, a.hi + b.hi);
   case IR_SUB: return range_of(a.lo - b.hi, a.hi - b.lo);
@@ -64,8 +65,8 @@ static nest_range binary(const ir_program *p, const nest_range *var,
   return known_bounds(n);
 }
 
-static nest_range eval(const ir_program *p, const nest_range *var, ir_expr e,
-                       uint32_t depth) {
+static nest_range range_eval(const ir_program *p, const nest_range *var,
+                             ir_expr e, uint32_t depth) {
   const ir_node *n = ir_at(p, e);
   if (n->op == IR_INT) return range_of(n->i, n->i);
   if (n->op == IR_VAR) return var[n->a];
@@ -74,15 +75,15 @@ static nest_range eval(const ir_program *p, const nest_range *var, ir_expr e,
     return binary(p, var, n, depth + 1);
   if (n->op == IR_CAST && ir_is_int(n->dtype) &&
       ir_is_int(ir_at(p, n->a)->dtype))
-    return eval(p, var, n->a, depth + 1);
+    return range_eval(p, var, n->a, depth + 1);
   if (n->op == IR_SELECT && ir_is_int(n->dtype)) {
-    nest_range a = eval(p, var, n->b, depth + 1);
-    nest_range b = eval(p, var, n->c, depth + 1);
+    nest_range a = range_eval(p, var, n->b, depth + 1);
+    nest_range b = range_eval(p, var, n->c, depth + 1);
     return (nest_range){a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
   }
   return known_bounds(n);
 }
 
 nest_range nest_eval(const ir_program *p, const nest_range *var, ir_expr e) {
-  return eval(p, var, e, 0);
+  return range_eval(p, var, e, 0);
 }

@@ -90,8 +90,8 @@ static bool run_item(void *ud, uint32_t i, uint32_t thread) {
 }
 
 /* All rows in one piece. */
-static void gather(tess_session *s, uint32_t n, const feature_rows *part,
-                   search_rows *out) {
+static void session_gather(tess_session *s, uint32_t n,
+                           const feature_rows *part, search_rows *out) {
   mem_heap *h = &s->c->heap;
   uint32_t rows = 0;
   vec_clear(&s->row_first);
@@ -125,7 +125,7 @@ static tess_status make_all(void *ud) {
   w->j.out = s->part.v;
   for (uint32_t i = 0; i < s->nworker; i++) arena_reset(&s->worker[i].rows);
   thread_run(s->nworker, w->n, run_item, &w->j);
-  gather(s, w->n, s->part.v, w->out);
+  session_gather(s, w->n, s->part.v, w->out);
   return TESS_OK;
 }
 

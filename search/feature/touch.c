@@ -108,15 +108,16 @@ static void stand_at_start(touching *t) {
 /* ---- places ------------------------------------------------------------- */
 
 /* The d-th index; of a region its least. */
-static ir_expr index_of(const place *x, uint32_t d) {
+static ir_expr touch_index_of(const place *x, uint32_t d) {
   return x->idx[x->region ? 2 * d : d];
 }
 
 static void find_ranges(const touching *t, place *x, uint32_t dirty) {
   const ir_program *p = t->n->p;
   for (uint32_t d = 0; d < x->rank; d++) {
-    if (dirty != UINT32_MAX && !(ir_vars(p, index_of(x, d)) & dirty)) continue;
-    nest_range r = nest_eval(p, t->c->var, index_of(x, d));
+    if (dirty != UINT32_MAX && !(ir_vars(p, touch_index_of(x, d)) & dirty))
+      continue;
+    nest_range r = nest_eval(p, t->c->var, touch_index_of(x, d));
     if (x->region) r.hi += nest_eval(p, t->c->var, x->idx[2 * d + 1]).hi - 1;
     int64_t most = shape_of(p, t->s->access[x->access].buf, d) - 1;
     if (r.lo < 0) r.lo = 0;
@@ -168,14 +169,14 @@ static double flat_index(const touching *t, const place *x) {
   ir_buf b = t->s->access[x->access].buf;
   double at = 0;
   for (uint32_t d = 0; d < x->rank; d++)
-    at += (double)nest_eval(t->n->p, t->c->var, index_of(x, d)).lo *
+    at += (double)nest_eval(t->n->p, t->c->var, touch_index_of(x, d)).lo *
           dim_stride(t->n->p, b, d);
   return at;
 }
 
-static bool uses_any(const touching *t, const place *x, uint32_t dirty) {
+static bool touch_uses_any(const touching *t, const place *x, uint32_t dirty) {
   for (uint32_t d = 0; d < x->rank; d++)
-    if (ir_vars(t->n->p, index_of(x, d)) & dirty) return true;
+    if (ir_vars(t->n->p, touch_index_of(x, d)) & dirty) return true;
   return false;
 }
 
@@ -195,7 +196,8 @@ static void find_strides(touching *t, uint32_t at, uint32_t d,
     const place *x = &t->place[i];
     if (!is_first_place(t, i)) continue;
     double *stride = &t->s->access[x->access].stride[d];
-    *stride = uses_any(t, x, dirty) ? fabs(flat_index(t, x) - start[i]) : 0;
+    *stride =
+        touch_uses_any(t, x, dirty) ? fabs(flat_index(t, x) - start[i]) : 0;
   }
   for (uint32_t i = at; i < t->c->n; i++)
     if (bit_of(t->c->v[i].var) & dirty)

@@ -28,7 +28,7 @@ static void store_row(const nest_store *s, float *row) {
 
 /* Stores of loop `loop` itself stand between the loops in it by number of
  * their first store. */
-static void make(const nest *n, feature_rows *out) {
+static void tree_make(const nest *n, feature_rows *out) {
   uint32_t all = n->nloop + n->nstore, at = 0, loop = 0;
   uint32_t *row_of = arena_array(n->scratch, uint32_t, n->nloop + 1);
   feature_begin(out, all ? all : 1, WIDTH, n->scratch);
@@ -49,7 +49,7 @@ static void make(const nest *n, feature_rows *out) {
   if (!all) out->v[PARENT] = -1;
 }
 
-static void name_of(uint32_t i, char out[FEATURE_NAME]) {
+static void tree_name_of(uint32_t i, char out[FEATURE_NAME]) {
   static const char *const op[NEST_OPS] = {
       "mad",      "add",      "mul",     "div",     "cmp",     "math",
       "call",     "int_mad",  "int_add", "int_mul", "int_div", "int_cmp",
@@ -63,6 +63,9 @@ static void name_of(uint32_t i, char out[FEATURE_NAME]) {
 }
 
 const feature_maker feature_tree = {
-    "tree",  "a row a loop or store of the loop tree, with its parent's",
-    1,       WIDTH,
-    name_of, make};
+    "tree",
+    "a row a loop or store of the loop tree, with its parent's",
+    1,
+    WIDTH,
+    tree_name_of,
+    tree_make};

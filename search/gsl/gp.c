@@ -235,7 +235,7 @@ static gsl_gp *gp_new(uint32_t n, uint32_t d) {
 }
 
 /* 0: it has no factor. */
-static int fit(gsl_gp *gp, problem *p, uint32_t steps) {
+static int do_gp_fit(gsl_gp *gp, problem *p, uint32_t steps) {
   double spread;
   for (uint32_t i = 0; i < gp->d + 2; i++)
     prior_of(gp->d, i, &gp->theta[i], &spread);
@@ -259,7 +259,7 @@ gsl_gp *gp_fit(uint32_t n, uint32_t d, const double *x, const double *y,
   if (gp && values) {
     scale_points(gp, x);
     scale_values(gp, y, values);
-    good = make_problem(&p, n, d, gp->x, values) && fit(gp, &p, steps);
+    good = make_problem(&p, n, d, gp->x, values) && do_gp_fit(gp, &p, steps);
     free_problem(&p);
   }
   gsl_set_error_handler(before);

@@ -8,7 +8,7 @@
 enum { TREES = 50, LEAF = 1, LEAST = 3 };
 static const feature_kind KIND = FEATURE_DECISIONS;
 
-static bool is_lesson(const model_data *d, uint32_t i) {
+static bool feasible_is_lesson(const model_data *d, uint32_t i) {
   return d->sample.v[i].group == d->sample.v[d->sample.n - 1].group &&
          data_nrows(d, KIND, i);
 }
@@ -16,13 +16,13 @@ static bool is_lesson(const model_data *d, uint32_t i) {
 bool feasible_fit(const model_data *d, model_fit *f) {
   uint32_t count[2] = {0}, at = 0, width = d->rows[KIND].width;
   for (uint32_t i = 0; i < d->sample.n; i++)
-    if (is_lesson(d, i)) count[data_is_ok(d, i)]++;
+    if (feasible_is_lesson(d, i)) count[data_is_ok(d, i)]++;
   if (count[0] < LEAST || count[1] < LEAST) return false;
   uint32_t n = count[0] + count[1];
   float *x = arena_array(&f->a, float, (size_t)n *width);
   double *y = arena_array(&f->a, double, n);
   for (uint32_t i = 0; i < d->sample.n; i++) {
-    if (!is_lesson(d, i)) continue;
+    if (!feasible_is_lesson(d, i)) continue;
     memcpy(x + (size_t)at * width, data_rows(d, KIND, i), width * sizeof *x);
     y[at++] = data_is_ok(d, i);
   }

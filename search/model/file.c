@@ -17,11 +17,11 @@ typedef struct stored_sample {
 
 /* ---- writing ------------------------------------------------------------ */
 
-static void put(strbuf *b, const void *p, size_t n) {
+static void file_put(strbuf *b, const void *p, size_t n) {
   if (n) str_write(b, p, n);
 }
 
-static void put_u32(strbuf *b, uint32_t x) { put(b, &x, sizeof x); }
+static void put_u32(strbuf *b, uint32_t x) { file_put(b, &x, sizeof x); }
 
 static void put_data(const model_data *d, strbuf *b) {
   for (int k = 0; k < FEATURE_KINDS; k++) {
@@ -31,30 +31,30 @@ static void put_data(const model_data *d, strbuf *b) {
   }
   put_u32(b, d->group.n);
   put_u32(b, d->sample.n);
-  put(b, d->group.v, d->group.n * sizeof *d->group.v);
+  file_put(b, d->group.v, d->group.n * sizeof *d->group.v);
   for (uint32_t i = 0; i < d->sample.n; i++) {
     const model_sample *s = &d->sample.v[i];
     stored_sample x = {s->group, (uint32_t)s->status, s->seconds};
-    put(b, &x, sizeof x);
+    file_put(b, &x, sizeof x);
   }
   for (int k = 0; k < FEATURE_KINDS; k++) {
     if (!(d->kinds >> k & 1)) continue;
     const model_rows *r = &d->rows[k];
-    put(b, r->first.v, r->first.n * sizeof *r->first.v);
-    put(b, r->v.v, r->v.n * sizeof *r->v.v);
+    file_put(b, r->first.v, r->first.n * sizeof *r->first.v);
+    file_put(b, r->v.v, r->v.n * sizeof *r->v.v);
   }
 }
 
 tess_status model_write(tess_model *m, const char *path) {
   strbuf b;
   str_init(&b, &m->c->heap);
-  put(&b, magic, sizeof magic);
+  file_put(&b, magic, sizeof magic);
   put_u32(&b, FILE_VERSION);
   put_u32(&b, (uint32_t)strlen(m->name));
-  put(&b, m->name, strlen(m->name));
+  file_put(&b, m->name, strlen(m->name));
   put_data(&m->data, &b);
   uint64_t hash = b.bad ? 0 : hash_bytes(b.v, b.n);
-  put(&b, &hash, sizeof hash);
+  file_put(&b, &hash, sizeof hash);
   tess_status st = str_status(&b);
   if (st != TESS_OK)
     ctx_ran_out(m->c, st, "a cost model's file");
@@ -90,7 +90,7 @@ static uint32_t take_u32(reading *r) {
 }
 
 /* Not more elements than the rest of the file can hold. */
-static bool fits(reading *r, uint64_t n, size_t each) {
+static bool file_fits(reading *r, uint64_t n, size_t each) {
   if (n <= (size_t)(r->end - r->at) / each) return true;
   if (!r->wrong) r->wrong = "it ends too early";
   return false;
@@ -99,13 +99,13 @@ static bool fits(reading *r, uint64_t n, size_t each) {
 static void read_samples(reading *r, uint32_t ngroup, uint32_t n) {
   model_data *d = &r->m->data;
   mem_heap *h = d->heap;
-  if (!fits(r, ngroup, sizeof(uint64_t))) return;
+  if (!file_fits(r, ngroup, sizeof(uint64_t))) return;
   for (uint32_t i = 0; i < ngroup; i++) {
     uint64_t hash = 0;
     take(r, &hash, sizeof hash);
     if (data_group(d, hash) != i && !r->wrong) r->wrong = "a group comes twice";
   }
-  if (!fits(r, n, sizeof(stored_sample))) return;
+  if (!file_fits(r, n, sizeof(stored_sample))) return;
   vec_reserve(h, &d->sample, n);
   for (uint32_t i = 0; i < n && !r->wrong; i++) {
     stored_sample x = {0};
@@ -126,7 +126,7 @@ static void read_samples(reading *r, uint32_t ngroup, uint32_t n) {
 static void read_rows(reading *r, feature_kind k, uint32_t n) {
   model_rows *rows = &r->m->data.rows[k];
   mem_heap *h = r->m->data.heap;
-  if (!fits(r, (uint64_t)n + 1, sizeof(uint32_t))) return;
+  if (!file_fits(r, (uint64_t)n + 1, sizeof(uint32_t))) return;
   vec_clear(&rows->first);
   (void)vec_extend(h, &rows->first, n + 1);
   take(r, rows->first.v, (n + 1) * sizeof *rows->first.v);
@@ -136,7 +136,7 @@ static void read_rows(reading *r, feature_kind k, uint32_t n) {
   if (first[0] && !r->wrong) r->wrong = "rows do not begin at the first";
   if (first[n] && !rows->width && !r->wrong) r->wrong = "rows have no columns";
   uint64_t numbers = (uint64_t)first[n] * rows->width;
-  if (r->wrong || !fits(r, numbers, sizeof(float))) return;
+  if (r->wrong || !file_fits(r, numbers, sizeof(float))) return;
   (void)vec_extend(h, &rows->v, numbers);
   take(r, rows->v.v, numbers * sizeof(float));
   for (uint64_t i = 0; i < numbers && !r->wrong; i++)

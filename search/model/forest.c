@@ -107,7 +107,8 @@ static uint32_t divide(growth *g, const split *s, uint32_t from, uint32_t to) {
   return left;
 }
 
-static uint32_t grow(growth *g, uint32_t from, uint32_t to, uint32_t depth) {
+static uint32_t forest_grow(growth *g, uint32_t from, uint32_t to,
+                            uint32_t depth) {
   uint32_t at = g->n++, n = to - from;
   double sum = 0, square = 0;
   for (uint32_t k = from; k < to; k++) {
@@ -124,8 +125,8 @@ static uint32_t grow(growth *g, uint32_t from, uint32_t to, uint32_t depth) {
   if (s.column < 0) return at;
   uint32_t middle = divide(g, &s, from, to);
   if (middle == from || middle == to) return at;
-  uint32_t left = grow(g, from, middle, depth + 1);
-  uint32_t right = grow(g, middle, to, depth + 1);
+  uint32_t left = forest_grow(g, from, middle, depth + 1);
+  uint32_t right = forest_grow(g, middle, to, depth + 1);
   g->v[at].column = s.column;
   g->v[at].threshold = s.threshold;
   g->v[at].gain = (float)s.gain;
@@ -165,7 +166,7 @@ forest *forest_fit(arena *a, const forest_options *o, uint32_t n,
       g.sample[k] = (uint32_t)rng_below(&g.r, n);
     g.v = arena_array(a, node, 2 * (size_t)draws);
     g.n = 0;
-    grow(&g, 0, draws, 0);
+    forest_grow(&g, 0, draws, 0);
     f->v[f->n++] = (tree){g.n, g.v};
   }
   return f;

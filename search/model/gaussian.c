@@ -19,7 +19,7 @@ typedef struct process {
   const uint32_t *column; /* those that are not all the same */
 } process;
 
-static bool is_lesson(const model_data *d, uint32_t i) {
+static bool gaussian_is_lesson(const model_data *d, uint32_t i) {
   return data_is_ok(d, i) && data_nrows(d, KIND, i) &&
          d->sample.v[i].group == d->sample.v[d->sample.n - 1].group;
 }
@@ -41,11 +41,11 @@ static int by_index(const void *p, const void *q) {
 }
 
 /* All of them, or the best and of the others the newest; oldest first. */
-static uint32_t choose(const model_data *d, arena *a, ranked **out) {
+static uint32_t gaussian_choose(const model_data *d, arena *a, ranked **out) {
   ranked *r = arena_array(a, ranked, d->sample.n + 1);
   uint32_t n = 0;
   for (uint32_t i = 0; i < d->sample.n; i++)
-    if (is_lesson(d, i)) r[n++] = (ranked){data_label(d, i), i};
+    if (gaussian_is_lesson(d, i)) r[n++] = (ranked){data_label(d, i), i};
   *out = r;
   if (n <= MOST) return n;
   qsort(r, n, sizeof *r, by_label);
@@ -71,14 +71,14 @@ static void pick_columns(const process *p, const float *row, double *out) {
   for (uint32_t k = 0; k < p->n; k++) out[k] = row[p->column[k]];
 }
 
-static tess_status fit(const model_data *d, model_fit *f) {
+static tess_status gaussian_fit(const model_data *d, model_fit *f) {
   process *p = arena_new(&f->a, process);
   ranked *r;
   f->state = p;
   p->width = d->rows[KIND].width;
   p->gsl = gsl_load(f->why);
   if (!p->gsl) return TESS_UNSUPPORTED;
-  uint32_t n = choose(d, &f->a, &r);
+  uint32_t n = gaussian_choose(d, &f->a, &r);
   if (n < LEAST) return TESS_NOT_FOUND;
   find_columns(p, d, &f->a, n, r);
   double *x = arena_array(&f->a, double, (size_t)n * p->n + 1);
@@ -92,7 +92,7 @@ static tess_status fit(const model_data *d, model_fit *f) {
   return p->gp ? TESS_OK : TESS_NOT_FOUND;
 }
 
-static void drop(model_fit *f) {
+static void gaussian_drop(model_fit *f) {
   process *p = f->state;
   if (p && p->gp) p->gsl->gp_free(p->gp);
   f->state = NULL;
@@ -101,8 +101,9 @@ static void drop(model_fit *f) {
 enum { WIDEST = 1024 };
 
 /* What does not replay is worst. */
-static tess_status score(const model_fit *f, uint32_t n,
-                         const search_rows *rows, double *mean, double *sd) {
+static tess_status gaussian_score(const model_fit *f, uint32_t n,
+                                  const search_rows *rows, double *mean,
+                                  double *sd) {
   const process *p = f->state;
   const search_rows *r = &rows[KIND];
   double x[WIDEST], one, unsure;
@@ -129,7 +130,7 @@ const learner learner_gp = {
     .summary = "a Gaussian process on decisions, with its variance",
     .kinds = 1u << FEATURE_DECISIONS,
     .ready = ready,
-    .fit = fit,
-    .score = score,
-    .drop = drop,
+    .fit = gaussian_fit,
+    .score = gaussian_score,
+    .drop = gaussian_drop,
     .scaled = true};

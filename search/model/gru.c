@@ -145,7 +145,7 @@ static void embed(gru_batch *g, const double *weight) {
     }
 }
 
-static void gather(gru_batch *g, uint32_t from, uint32_t to) {
+static void gru_gather(gru_batch *g, uint32_t from, uint32_t to) {
   for (uint32_t i = from; i < to; i++) {
     const gru_cell *c = &g->cell[i];
     memcpy(g->x + (size_t)(i - from) * S, state_of(g, g->state, c->x),
@@ -184,7 +184,7 @@ void gru_forward(gru_batch *g, const double *weight, double *score) {
   embed(g, weight);
   for (uint32_t l = 0; l < g->nlevel; l++) {
     uint32_t from = g->level[l], to = g->level[l + 1], n = to - from;
-    gather(g, from, to);
+    gru_gather(g, from, to);
     blas_product(g->b, false, true, n, 3 * S, S, g->x, weight + g->shape.in, 0,
                  g->gx);
     blas_product(g->b, false, true, n, 3 * S, S, g->h, weight + g->shape.hidden,
@@ -256,7 +256,7 @@ static void level_backward(gru_batch *g, const double *weight, uint32_t l,
                            double *gradient) {
   const gru_shape *s = &g->shape;
   uint32_t from = g->level[l], to = g->level[l + 1], n = to - from;
-  gather(g, from, to);
+  gru_gather(g, from, to);
   for (uint32_t i = from; i < to; i++) cell_backward(g, i, i - from);
   blas_product(g->b, true, false, 3 * S, S, n, g->gx, g->x, 1,
                gradient + s->in);

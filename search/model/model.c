@@ -61,7 +61,7 @@ typedef struct newing {
   tess_model *m;
 } newing;
 
-static tess_status make(void *ud) {
+static tess_status model_make(void *ud) {
   newing *w = ud;
   w->m = mem_new(&w->c->heap, tess_model);
   *w->m = (tess_model){.c = w->c, .refs = 1};
@@ -79,7 +79,7 @@ tess_status model_new(tess_context *c, const char *name, tess_model **out) {
   newing w = {c, NULL};
   *out = NULL;
   if (strlen(name) >= MODEL_NAME) return no_such_model(c, name, strlen(name));
-  tess_status st = mem_protect(&c->heap, make, &w);
+  tess_status st = mem_protect(&c->heap, model_make, &w);
   if (st != TESS_OK) return ctx_ran_out(c, st, "a cost model");
   strcpy(w.m->name, name);
   st = add_members(w.m);
@@ -306,8 +306,8 @@ tess_status session_predict_spread(tess_session *s, uint32_t n,
   return tess_session_predict(s, n, c, mean);
 }
 
-static tess_status predict(void *ud, tess_session *s, uint32_t n,
-                           const tess_candidate *c, double *score) {
+static tess_status do_model_predict(void *ud, tess_session *s, uint32_t n,
+                                    const tess_candidate *c, double *score) {
   bool knows;
   return model_predict(ud, s, n, c, score, NULL, &knows);
 }
@@ -407,6 +407,6 @@ tess_status model_attach(tess_model *m, tess_session *s, tess_cost_model *out) {
       break;
     }
   *out = (tess_cost_model){
-      .name = m->name, .predict = predict, .update = update, .ud = m};
+      .name = m->name, .predict = do_model_predict, .update = update, .ud = m};
   return TESS_OK;
 }

@@ -14,22 +14,22 @@ typedef struct wood {
   uint32_t width; /* of the per-store rows */
 } wood;
 
-static bool is_lesson(const model_data *d, uint32_t i) {
+static bool random_forest_is_lesson(const model_data *d, uint32_t i) {
   return data_is_ok(d, i) && data_nrows(d, KIND, i);
 }
 
-static tess_status fit(const model_data *d, model_fit *f) {
+static tess_status random_forest_fit(const model_data *d, model_fit *f) {
   wood *w = arena_new(&f->a, wood);
   uint32_t n = 0, at = 0;
   f->state = w;
   w->width = d->rows[KIND].width;
-  for (uint32_t i = 0; i < d->sample.n; i++) n += is_lesson(d, i);
+  for (uint32_t i = 0; i < d->sample.n; i++) n += random_forest_is_lesson(d, i);
   if (n < LEAST) return TESS_NOT_FOUND;
   uint32_t width = summary_width(w->width);
   float *x = arena_array(&f->a, float, (size_t)n *width);
   double *y = arena_array(&f->a, double, n);
   for (uint32_t i = 0; i < d->sample.n; i++) {
-    if (!is_lesson(d, i)) continue;
+    if (!random_forest_is_lesson(d, i)) continue;
     summary_make(data_rows(d, KIND, i), data_nrows(d, KIND, i), w->width,
                  x + (size_t)at * width);
     y[at++] = log2(data_label(d, i));
@@ -41,8 +41,9 @@ static tess_status fit(const model_data *d, model_fit *f) {
 }
 
 /* What is unsure of a logarithm is so of the throughput in proportion. */
-static tess_status score(const model_fit *f, uint32_t n,
-                         const search_rows *rows, double *mean, double *sd) {
+static tess_status random_forest_score(const model_fit *f, uint32_t n,
+                                       const search_rows *rows, double *mean,
+                                       double *sd) {
   const wood *w = f->state;
   const search_rows *r = &rows[KIND];
   float row[2 * 512 + 1];
@@ -72,7 +73,7 @@ const learner learner_forest = {
     .name = "forest",
     .summary = "a random forest on per-store features, with its variance",
     .kinds = 1u << FEATURE_PER_STORE,
-    .fit = fit,
-    .score = score,
+    .fit = random_forest_fit,
+    .score = random_forest_score,
     .importance = importance,
     .scaled = true};

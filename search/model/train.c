@@ -66,7 +66,7 @@ static void free_fits(tess_model *m, model_fits *x) {
 }
 
 /* Without memory for it the model stays as it is. */
-static void start(tess_model *m) {
+static void train_start(tess_model *m) {
   model_fits *x = mem_try_resize(&m->c->heap, NULL, 0, sizeof *x);
   if (!x) return;
   *x = (model_fits){.n = m->nmember};
@@ -101,7 +101,7 @@ static void tell_failures(tess_model *m, const model_fits *x) {
   }
 }
 
-static void finish(tess_model *m) {
+static void train_finish(tess_model *m) {
   if (!m->training) return;
   thread_task_join(&m->task);
   m->training = false;
@@ -120,23 +120,23 @@ static bool is_due(const tess_model *m) {
 }
 
 void model_settle(tess_model *m) {
-  if (m->training && (m->started < MODEL_FRESH || !m->now)) finish(m);
+  if (m->training && (m->started < MODEL_FRESH || !m->now)) train_finish(m);
   bool waits = m->data.sample.n < MODEL_FRESH || !m->now;
   if (!m->training && waits && is_due(m)) {
-    start(m);
-    finish(m);
+    train_start(m);
+    train_finish(m);
   }
 }
 
 void model_taught(tess_model *m) {
-  if (m->training && m->started >= MODEL_FRESH) finish(m);
-  if (!m->training && is_due(m)) start(m);
+  if (m->training && m->started >= MODEL_FRESH) train_finish(m);
+  if (!m->training && is_due(m)) train_start(m);
 }
 
-void model_wait(tess_model *m) { finish(m); }
+void model_wait(tess_model *m) { train_finish(m); }
 
 void model_forget(tess_model *m) {
-  finish(m);
+  train_finish(m);
   free_fits(m, m->now);
   m->now = NULL;
   m->started = 0;

@@ -28,7 +28,7 @@ typedef struct training {
   uint32_t step;
 } training;
 
-static bool is_lesson(const model_data *d, uint32_t i) {
+static bool treegru_is_lesson(const model_data *d, uint32_t i) {
   return data_is_ok(d, i) && data_nrows(d, KIND, i);
 }
 
@@ -72,7 +72,7 @@ static void begin_weights(training *t) {
   draw_weights(t, s->out, S, S);
 }
 
-static bool begin(training *t) {
+static bool treegru_begin(training *t) {
   const model_data *d = t->d;
   arena *a = &t->f->a;
   net *n = t->n;
@@ -81,7 +81,7 @@ static bool begin(training *t) {
   n->shape = gru_shape_of(n->width);
   t->lesson = arena_array(a, uint32_t, d->sample.n + 1);
   for (uint32_t i = 0; i < d->sample.n; i++)
-    if (is_lesson(d, i)) t->lesson[t->nlesson++] = i;
+    if (treegru_is_lesson(d, i)) t->lesson[t->nlesson++] = i;
   if (t->nlesson < LEAST) return false;
   n->shift = arena_array(a, double, n->shape.input);
   n->scale = arena_array(a, double, n->shape.input);
@@ -170,10 +170,10 @@ static void take_step(training *t) {
   arena_reset_to(&t->f->a, mark);
 }
 
-static tess_status fit(const model_data *d, model_fit *f) {
+static tess_status treegru_fit(const model_data *d, model_fit *f) {
   training t = {.d = d, .f = f};
   f->state = t.n = arena_new(&f->a, net);
-  if (!begin(&t)) return TESS_NOT_FOUND;
+  if (!treegru_begin(&t)) return TESS_NOT_FOUND;
   blas_open(&t.b, false);
   blas_begin(&t.b);
   for (int i = 0; i < STEPS; i++) take_step(&t);
@@ -200,8 +200,9 @@ static tess_status ask(void *ud) {
   return TESS_OK;
 }
 
-static tess_status score(const model_fit *f, uint32_t n,
-                         const search_rows *rows, double *mean, double *sd) {
+static tess_status treegru_score(const model_fit *f, uint32_t n,
+                                 const search_rows *rows, double *mean,
+                                 double *sd) {
   const search_rows *r = &rows[KIND];
   mem_heap heap;
   tess_status st = TESS_OK;
@@ -230,5 +231,5 @@ const learner learner_treegru = {
     .name = "treegru",
     .summary = "a recurrent net on the loop tree, trained to rank pairs",
     .kinds = 1u << FEATURE_TREE,
-    .fit = fit,
-    .score = score};
+    .fit = treegru_fit,
+    .score = treegru_score};

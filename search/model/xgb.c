@@ -110,9 +110,9 @@ static tess_status make_matrix(growing *g, part *p) {
 
 /* Sums over the rows of each of n candidates, by the first `rounds` trees (0:
  * all there are). */
-static tess_status predict(const trees *t, xgb_matrix m, uint32_t rounds,
-                           bool training, uint32_t n, const uint32_t *first,
-                           double *sum) {
+static tess_status xgb_predict(const trees *t, xgb_matrix m, uint32_t rounds,
+                               bool training, uint32_t n, const uint32_t *first,
+                               double *sum) {
   char config[160];
   const uint64_t *shape;
   uint64_t dim;
@@ -218,7 +218,8 @@ static tess_status set_params(const growing *g) {
 static tess_status boost(growing *g) {
   const trees *t = g->t;
   part *p = &g->train;
-  if (predict(t, p->m, 0, true, p->n, p->first, p->sum)) return failed(t, g->f);
+  if (xgb_predict(t, p->m, 0, true, p->n, p->first, p->sum))
+    return failed(t, g->f);
   if (g->rank)
     rank_gradients(g);
   else
@@ -237,7 +238,7 @@ static tess_status find_rounds(growing *g, uint32_t *best) {
   for (uint32_t r = 1; r <= MAX_ROUNDS && r <= *best + PATIENCE; r++) {
     st = boost(g);
     if (st != TESS_OK) break;
-    if (predict(g->t, p->m, 0, false, p->n, p->first, p->sum))
+    if (xgb_predict(g->t, p->m, 0, false, p->n, p->first, p->sum))
       return failed(g->t, g->f);
     double loss = g->rank ? rank_loss(p) : squared_loss(p);
     if (loss < least * (1 - 1e-6)) {
@@ -264,7 +265,7 @@ static tess_status open_booster(growing *g) {
 }
 
 /* Tested growth tells how many rounds; then as many on all there is. */
-static tess_status grow(growing *g) {
+static tess_status xgb_grow(growing *g) {
   uint32_t best = 0;
   tess_status st = make_matrix(g, &g->train);
   if (st == TESS_OK) st = make_matrix(g, &g->test);
@@ -283,7 +284,7 @@ static tess_status grow(growing *g) {
   return st;
 }
 
-static void drop(model_fit *f) {
+static void xgb_drop(model_fit *f) {
   trees *t = f->state;
   if (t && t->booster) t->x.booster_free(t->booster);
   f->state = NULL;
@@ -304,7 +305,7 @@ static tess_status fit_trees(const model_data *d, model_fit *f, bool rank) {
   uint32_t rows = g.train.nrows + (tested ? g.test.nrows : 0);
   g.grad = arena_array(&f->a, float, rows);
   g.hess = arena_array(&f->a, float, rows);
-  return grow(&g);
+  return xgb_grow(&g);
 }
 
 static tess_status fit_sum(const model_data *d, model_fit *f) {
@@ -317,8 +318,9 @@ static tess_status fit_rank(const model_data *d, model_fit *f) {
 
 /* ---- asking ------------------------------------------------------------- */
 
-static tess_status score(const model_fit *f, uint32_t n,
-                         const search_rows *rows, double *mean, double *sd) {
+static tess_status xgb_score(const model_fit *f, uint32_t n,
+                             const search_rows *rows, double *mean,
+                             double *sd) {
   const trees *t = f->state;
   const search_rows *r = &rows[KIND];
   xgb_matrix m;
@@ -328,7 +330,7 @@ static tess_status score(const model_fit *f, uint32_t n,
   t->x.set_global_config("{\"verbosity\":0}");
   if (t->x.matrix_new(r->v, r->first[n], r->width, NAN, &m))
     return TESS_UNSUPPORTED;
-  tess_status st = predict(t, m, t->rounds, false, n, r->first, mean);
+  tess_status st = xgb_predict(t, m, t->rounds, false, n, r->first, mean);
   t->x.matrix_free(m);
   return st;
 }
@@ -366,8 +368,8 @@ const learner learner_xgb = {
     .kinds = 1u << FEATURE_PER_STORE,
     .ready = ready,
     .fit = fit_sum,
-    .score = score,
-    .drop = drop,
+    .score = xgb_score,
+    .drop = xgb_drop,
     .importance = importance,
     .scaled = true};
 
@@ -376,6 +378,6 @@ const learner learner_xgb_rank = {.name = "xgb_rank",
                                   .kinds = 1u << FEATURE_PER_STORE,
                                   .ready = ready,
                                   .fit = fit_rank,
-                                  .score = score,
-                                  .drop = drop,
+                                  .score = xgb_score,
+                                  .drop = xgb_drop,
                                   .importance = importance};

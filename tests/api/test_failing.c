@@ -29,7 +29,7 @@ typedef struct fixture {
   tess_expr n, real;
 } fixture;
 
-static void ok(const fixture *f, tess_status s) {
+static void failing_ok(const fixture *f, tess_status s) {
   if (s != TESS_OK) fail_msg("%s", tess_error(f->c)->message);
 }
 
@@ -46,12 +46,12 @@ static tess_program *copying(fixture *f, tess_expr n) {
   tess_expr i, x;
   tess_var v;
   tess_program *p;
-  ok(f, tess_placeholder(f->b, "A", F32, 1, &n, TESS_ROLE_INPUT, &in));
-  ok(f, tess_compute_begin(f->b, "B", 1, &n, NULL, &v));
-  ok(f, tess_var_ref(f->b, v, &i));
-  ok(f, tess_load(f->b, in, 1, &i, &x));
-  ok(f, tess_compute_end(f->b, 1, &x, &out));
-  ok(f, tess_program_new(f->b, "copy", 1, &in, 1, &out, &p));
+  failing_ok(f, tess_placeholder(f->b, "A", F32, 1, &n, TESS_ROLE_INPUT, &in));
+  failing_ok(f, tess_compute_begin(f->b, "B", 1, &n, NULL, &v));
+  failing_ok(f, tess_var_ref(f->b, v, &i));
+  failing_ok(f, tess_load(f->b, in, 1, &i, &x));
+  failing_ok(f, tess_compute_end(f->b, 1, &x, &out));
+  failing_ok(f, tess_program_new(f->b, "copy", 1, &in, 1, &out, &p));
   return p;
 }
 
@@ -60,17 +60,18 @@ static tess_trace *unbound(fixture *f) {
   tess_trace *t;
   tess_rv block;
   tess_arg name = {"name", {.kind = TESS_V_STR, .s = "B"}};
-  ok(f, tess_schedule_new(f->p, NULL, 1, &f->s));
-  ok(f, tess_schedule_call(f->s, "get_block", 1, &name, 1, &block, NULL, NULL));
-  ok(f, tess_schedule_trace(f->s, &t));
-  ok(f, tess_trace_json(t, &text));
+  failing_ok(f, tess_schedule_new(f->p, NULL, 1, &f->s));
+  failing_ok(f, tess_schedule_call(f->s, "get_block", 1, &name, 1, &block, NULL,
+                                   NULL));
+  failing_ok(f, tess_schedule_trace(f->s, &t));
+  failing_ok(f, tess_trace_json(t, &text));
   tess_trace_free(t);
-  ok(f, tess_trace_from_json(f->c, text, NULL, &t));
+  failing_ok(f, tess_trace_from_json(f->c, text, NULL, &t));
   tess_text_free(f->c, text);
   return t;
 }
 
-static void start(fixture *f) {
+static void failing_start(fixture *f) {
   const tess_options o = {.struct_size = sizeof o, .in_process = 1};
   const tess_module bad = {
       .struct_size = sizeof(tess_module), .name = "bad", .apply = fails};
@@ -78,24 +79,24 @@ static void start(fixture *f) {
   tess_expr extent;
   *f = (fixture){.path = "/tmp/tessera-failing-XXXXXX"};
   assert_int_equal(tess_context_new(&o, &f->c), TESS_OK);
-  ok(f, tess_builder_new(f->c, &f->b));
-  ok(f, tess_int(f->b, I64, 8, &f->n));
-  ok(f, tess_real(f->b, F32, 8, &f->real));
+  failing_ok(f, tess_builder_new(f->c, &f->b));
+  failing_ok(f, tess_int(f->b, I64, 8, &f->n));
+  failing_ok(f, tess_real(f->b, F32, 8, &f->real));
   f->p = copying(f, f->n);
-  ok(f, tess_size_var(f->b, "n", &size));
-  ok(f, tess_var_ref(f->b, size, &extent));
+  failing_ok(f, tess_size_var(f->b, "n", &size));
+  failing_ok(f, tess_var_ref(f->b, size, &extent));
   f->sized = copying(f, extent);
   f->loose = unbound(f);
-  ok(f, tess_space_compose(f->c, 0, NULL, &f->space));
-  ok(f, tess_space_function(f->c, &bad, &f->bad));
-  ok(f, tess_build(f->p, NULL, &f->kernel));
+  failing_ok(f, tess_space_compose(f->c, 0, NULL, &f->space));
+  failing_ok(f, tess_space_function(f->c, &bad, &f->bad));
+  failing_ok(f, tess_build(f->p, NULL, &f->kernel));
   int fd = mkstemp(f->path);
   assert_true(fd >= 0);
   close(fd);
-  ok(f, tess_database_open(f->c, f->path, &f->db));
+  failing_ok(f, tess_database_open(f->c, f->path, &f->db));
 }
 
-static void stop(fixture *f) {
+static void failing_stop(fixture *f) {
   tess_database_free(f->db);
   unlink(f->path);
   tess_kernel_free(f->kernel);
@@ -191,14 +192,14 @@ static const struct {
 static void test_objects(void **state) {
   (void)state;
   fixture f;
-  start(&f);
+  failing_start(&f);
   for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
     void *given;
     if (calls[i].call(&f, &given) == TESS_OK)
       fail_msg("%s does not fail", calls[i].name);
     if (given) fail_msg("%s gives something", calls[i].name);
   }
-  stop(&f);
+  failing_stop(&f);
 }
 
 /* ---- handles ------------------------------------------------------------ */
@@ -229,7 +230,7 @@ static void test_expressions(void **state) {
                               .n = 1,
                               .combine = cannot,
                               .identity = &zero};
-  start(&f);
+  failing_start(&f);
   NONE(tess_int(f.b, F32, 1, out));
   NONE(tess_real(f.b, I64, 1, out));
   NONE(tess_literal(NULL, 1, 1, out));
@@ -249,7 +250,7 @@ static void test_expressions(void **state) {
   NONE(tess_reduce_with(f.b, NULL, 1, &f.real, 0, NULL, out));
   out[0] = f.n; /* an argument and the place of the result */
   NONE(tess_call(f.b, "none", 1, out, out));
-  stop(&f);
+  failing_stop(&f);
 }
 
 static void test_buffers_and_variables(void **state) {
@@ -258,7 +259,7 @@ static void test_buffers_and_variables(void **state) {
   uint32_t out[2] = {7, 7};
   const char *const names[] = {"i", "j"};
   const tess_iter_kind kinds[] = {TESS_SPATIAL, TESS_SPATIAL};
-  start(&f);
+  failing_start(&f);
   const tess_expr two[] = {f.n, 0};
   NONE(tess_placeholder(f.b, "A", F32, 2, two, TESS_ROLE_INPUT, out));
   NONE(tess_placeholder(f.b, "A", F32, 1, two, TESS_ROLE_OUTPUT, out));
@@ -275,7 +276,7 @@ static void test_buffers_and_variables(void **state) {
   NONE_OF_TWO(
       tess_block_begin(f.b, "B", 2, NULL, kinds, two, two, two, 0, out));
   NONE(tess_let_begin(f.b, "x", 0, out));
-  stop(&f);
+  failing_stop(&f);
 }
 
 /* What is no object, text or handle is left as it is. */
@@ -287,7 +288,7 @@ static void test_others(void **state) {
   tess_inst_info inst = {.struct_size = sizeof inst, .line = 9};
   uint32_t ndim = 9;
   const char *name = "kept";
-  start(&f);
+  failing_start(&f);
   assert_int_not_equal(tess_expr_dtype(f.b, 0, &t), TESS_OK);
   assert_int_not_equal(tess_buffer_info(f.b, 99, &name, &t, 0, NULL, &ndim),
                        TESS_OK);
@@ -298,7 +299,7 @@ static void test_others(void **state) {
   assert_int_equal(p.ndim, 9);
   assert_int_not_equal(tess_trace_inst(f.loose, 9, &inst), TESS_OK);
   assert_int_equal(inst.line, 9);
-  stop(&f);
+  failing_stop(&f);
 }
 
 /* ---- messages ----------------------------------------------------------- */
@@ -308,7 +309,7 @@ static void test_message_is_one_line(void **state) {
   fixture f;
   tess_trace *t;
   uint32_t n;
-  start(&f);
+  failing_start(&f);
   assert_int_equal(tess_space_sketches(f.bad, f.p, NULL, 1, &t, &n),
                    TESS_INVALID);
   assert_string_equal(tess_error(f.c)->message,
@@ -316,7 +317,7 @@ static void test_message_is_one_line(void **state) {
                       "lines");
   assert_int_equal(tess_prim_doc(f.c, "a\nb", &(char *){NULL}), TESS_NOT_FOUND);
   assert_string_equal(tess_error(f.c)->message, "there is no primitive 'a; b'");
-  stop(&f);
+  failing_stop(&f);
 }
 
 int main(void) {

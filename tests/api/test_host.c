@@ -29,50 +29,50 @@ typedef struct host {
   uint32_t progressed;
 } host;
 
-static void ok(const host *h, tess_status s) {
+static void host_ok(const host *h, tess_status s) {
   if (s != TESS_OK) fail_msg("%s", tess_error(h->c)->message);
 }
 
 static tess_expr number(const host *h, int64_t v) {
   tess_expr e;
-  ok(h, tess_int(h->b, I64, v, &e));
+  host_ok(h, tess_int(h->b, I64, v, &e));
   return e;
 }
 
 static tess_expr real(const host *h, double v) {
   tess_expr e;
-  ok(h, tess_real(h->b, F32, v, &e));
+  host_ok(h, tess_real(h->b, F32, v, &e));
   return e;
 }
 
 static tess_expr ref(const host *h, tess_var v) {
   tess_expr e;
-  ok(h, tess_var_ref(h->b, v, &e));
+  host_ok(h, tess_var_ref(h->b, v, &e));
   return e;
 }
 
 static tess_expr op(const host *h, const char *what, tess_expr x, tess_expr y) {
   tess_expr e;
-  ok(h, tess_binary(h->b, what, x, y, &e));
+  host_ok(h, tess_binary(h->b, what, x, y, &e));
   return e;
 }
 
-static tess_expr load(const host *h, tess_buffer b, uint32_t n,
-                      const tess_expr *at) {
+static tess_expr host_load(const host *h, tess_buffer b, uint32_t n,
+                           const tess_expr *at) {
   tess_expr e;
-  ok(h, tess_load(h->b, b, n, at, &e));
+  host_ok(h, tess_load(h->b, b, n, at, &e));
   return e;
 }
 
-static void start(host *h) {
+static void host_start(host *h) {
   *h = (host){.c = NULL};
   const tess_options o = {.struct_size = sizeof o, .in_process = 1};
   assert_int_equal(tess_context_new(&o, &h->c), TESS_OK);
-  ok(h, tess_builder_new(h->c, &h->b));
-  ok(h, tess_target_new(h->c, "llvm", &h->target));
+  host_ok(h, tess_builder_new(h->c, &h->b));
+  host_ok(h, tess_target_new(h->c, "llvm", &h->target));
 }
 
-static void stop(host *h) {
+static void host_stop(host *h) {
   tess_tensor_free(h->in);
   tess_tensor_free(h->out);
   tess_target_free(h->target);
@@ -83,9 +83,9 @@ static void stop(host *h) {
 
 static void make_tensors(host *h, uint32_t outputs) {
   const int64_t in[] = {N, N}, out[] = {N};
-  ok(h, tess_tensor_new(h->c, F32, 2, in, "integers", 1, &h->in));
-  ok(h, tess_tensor_new(h->c, F32, outputs, outputs == 1 ? out : in, "zeros", 0,
-                        &h->out));
+  host_ok(h, tess_tensor_new(h->c, F32, 2, in, "integers", 1, &h->in));
+  host_ok(h, tess_tensor_new(h->c, F32, outputs, outputs == 1 ? out : in,
+                             "zeros", 0, &h->out));
 }
 
 static const float *elements(tess_tensor *t) { return tess_tensor_data(t); }
@@ -98,47 +98,49 @@ static void describe_rows(host *h) {
   tess_buffer a, s;
   tess_var i, j, v[2], twice;
   const tess_expr n = number(h, N), zero = number(h, 0), shape[] = {n, n};
-  ok(h, tess_placeholder(h->b, "A", F32, 2, shape, TESS_ROLE_INPUT, &a));
-  ok(h,
-     tess_buffer_new(h->b, "S", F32, 1, &n, "global", TESS_ROLE_OUTPUT, 1, &s));
-  ok(h, tess_loop_begin(h->b, "i", zero, n, &i));
-  ok(h, tess_loop_begin(h->b, "j", zero, n, &j));
+  host_ok(h, tess_placeholder(h->b, "A", F32, 2, shape, TESS_ROLE_INPUT, &a));
+  host_ok(h, tess_buffer_new(h->b, "S", F32, 1, &n, "global", TESS_ROLE_OUTPUT,
+                             1, &s));
+  host_ok(h, tess_loop_begin(h->b, "i", zero, n, &i));
+  host_ok(h, tess_loop_begin(h->b, "j", zero, n, &j));
   const char *const names[] = {"vi", "vj"};
   const tess_iter_kind kinds[] = {TESS_SPATIAL, TESS_REDUCE};
   const tess_expr lo[] = {zero, zero}, at[] = {ref(h, i), ref(h, j)};
-  ok(h, tess_block_begin(h->b, "rows", 2, names, kinds, lo, shape, at, 0, v));
+  host_ok(h,
+          tess_block_begin(h->b, "rows", 2, names, kinds, lo, shape, at, 0, v));
   tess_expr row = ref(h, v[0]), both[] = {row, ref(h, v[1])};
-  ok(h, tess_init_begin(h->b));
-  ok(h, tess_store(h->b, s, 1, &row, real(h, 0)));
-  ok(h, tess_end(h->b));
-  tess_expr x = load(h, a, 2, both);
-  ok(h, tess_let_begin(h->b, "twice", op(h, "+", x, x), &twice));
+  host_ok(h, tess_init_begin(h->b));
+  host_ok(h, tess_store(h->b, s, 1, &row, real(h, 0)));
+  host_ok(h, tess_end(h->b));
+  tess_expr x = host_load(h, a, 2, both);
+  host_ok(h, tess_let_begin(h->b, "twice", op(h, "+", x, x), &twice));
   tess_expr odd = op(h, "==", op(h, "%", row, number(h, 2)), number(h, 1));
-  ok(h, tess_if_begin(h->b, odd));
-  ok(h, tess_store(h->b, s, 1, &row,
-                   op(h, "+", load(h, s, 1, &row), ref(h, twice))));
-  ok(h, tess_else_begin(h->b));
-  ok(h, tess_store(h->b, s, 1, &row, op(h, "+", load(h, s, 1, &row), x)));
-  for (int k = 0; k < 5; k++) ok(h, tess_end(h->b));
+  host_ok(h, tess_if_begin(h->b, odd));
+  host_ok(h, tess_store(h->b, s, 1, &row,
+                        op(h, "+", host_load(h, s, 1, &row), ref(h, twice))));
+  host_ok(h, tess_else_begin(h->b));
+  host_ok(
+      h, tess_store(h->b, s, 1, &row, op(h, "+", host_load(h, s, 1, &row), x)));
+  for (int k = 0; k < 5; k++) host_ok(h, tess_end(h->b));
   assert_int_not_equal(tess_end(h->b), TESS_OK); /* nothing is open */
-  ok(h, tess_program_new(h->b, "rows", 1, &a, 1, &s, &h->p));
+  host_ok(h, tess_program_new(h->b, "rows", 1, &a, 1, &s, &h->p));
 }
 
 static void test_imperative(void **state) {
   (void)state;
   host h;
-  start(&h);
+  host_start(&h);
   describe_rows(&h);
-  ok(&h, tess_program_verify(h.p));
+  host_ok(&h, tess_program_verify(h.p));
   make_tensors(&h, 1);
-  ok(&h, tess_interpret(h.p, 2, (tess_tensor *[]){h.in, h.out}));
+  host_ok(&h, tess_interpret(h.p, 2, (tess_tensor *[]){h.in, h.out}));
   for (int i = 0; i < N; i++) {
     float sum = 0;
     for (int j = 0; j < N; j++)
       sum += elements(h.in)[i * N + j] * (i % 2 ? 2 : 1);
     assert_true(elements(h.out)[i] == sum);
   }
-  stop(&h);
+  host_stop(&h);
 }
 
 /* The greatest. */
@@ -162,12 +164,12 @@ static void test_reducer(void **state) {
   tess_expr x, most;
   uint32_t calls = 0;
   const double least = -INFINITY;
-  start(&h);
+  host_start(&h);
   const tess_expr n = number(&h, N), shape[] = {n, n};
-  ok(&h, tess_placeholder(h.b, "A", F32, 2, shape, TESS_ROLE_INPUT, &a));
-  ok(&h, tess_reduce_axis(h.b, "k", number(&h, 0), n, &k));
-  ok(&h, tess_compute_begin(h.b, "M", 1, &n, NULL, &i));
-  x = load(&h, a, 2, (tess_expr[]){ref(&h, i), ref(&h, k)});
+  host_ok(&h, tess_placeholder(h.b, "A", F32, 2, shape, TESS_ROLE_INPUT, &a));
+  host_ok(&h, tess_reduce_axis(h.b, "k", number(&h, 0), n, &k));
+  host_ok(&h, tess_compute_begin(h.b, "M", 1, &n, NULL, &i));
+  x = host_load(&h, a, 2, (tess_expr[]){ref(&h, i), ref(&h, k)});
   const tess_reducer_def bad = {.struct_size = sizeof(tess_reducer_def),
                                 .name = "bad",
                                 .n = 1,
@@ -181,18 +183,18 @@ static void test_reducer(void **state) {
                                  .combine = greater,
                                  .identity = &least,
                                  .ud = &calls};
-  ok(&h, tess_reduce_with(h.b, &good, 1, &x, 1, &k, &most));
+  host_ok(&h, tess_reduce_with(h.b, &good, 1, &x, 1, &k, &most));
   assert_int_equal(calls, 1);
-  ok(&h, tess_compute_end(h.b, 1, &most, &m));
-  ok(&h, tess_program_new(h.b, "most", 1, &a, 1, &m, &h.p));
+  host_ok(&h, tess_compute_end(h.b, 1, &most, &m));
+  host_ok(&h, tess_program_new(h.b, "most", 1, &a, 1, &m, &h.p));
   make_tensors(&h, 1);
-  ok(&h, tess_interpret(h.p, 2, (tess_tensor *[]){h.in, h.out}));
+  host_ok(&h, tess_interpret(h.p, 2, (tess_tensor *[]){h.in, h.out}));
   for (int r = 0; r < N; r++) {
     float want = -INFINITY;
     for (int j = 0; j < N; j++) want = fmaxf(want, elements(h.in)[r * N + j]);
     assert_true(elements(h.out)[r] == want);
   }
-  stop(&h);
+  host_stop(&h);
 }
 
 /* ---- searching ---------------------------------------------------------- */
@@ -202,15 +204,15 @@ static void describe_square(host *h) {
   tess_var v[2], k;
   tess_expr sum, n = number(h, N);
   const tess_expr shape[] = {n, n};
-  ok(h, tess_placeholder(h->b, "A", F32, 2, shape, TESS_ROLE_INPUT, &a));
-  ok(h, tess_reduce_axis(h->b, "k", number(h, 0), n, &k));
-  ok(h, tess_compute_begin(h->b, "C", 2, shape, NULL, v));
+  host_ok(h, tess_placeholder(h->b, "A", F32, 2, shape, TESS_ROLE_INPUT, &a));
+  host_ok(h, tess_reduce_axis(h->b, "k", number(h, 0), n, &k));
+  host_ok(h, tess_compute_begin(h->b, "C", 2, shape, NULL, v));
   tess_expr x =
-      op(h, "*", load(h, a, 2, (tess_expr[]){ref(h, v[0]), ref(h, k)}),
-         load(h, a, 2, (tess_expr[]){ref(h, k), ref(h, v[1])}));
-  ok(h, tess_reduce(h->b, "sum", 1, &x, 1, &k, &sum));
-  ok(h, tess_compute_end(h->b, 1, &sum, &c));
-  ok(h, tess_program_new(h->b, "square", 1, &a, 1, &c, &h->p));
+      op(h, "*", host_load(h, a, 2, (tess_expr[]){ref(h, v[0]), ref(h, k)}),
+         host_load(h, a, 2, (tess_expr[]){ref(h, k), ref(h, v[1])}));
+  host_ok(h, tess_reduce(h->b, "sum", 1, &x, 1, &k, &sum));
+  host_ok(h, tess_compute_end(h->b, 1, &sum, &c));
+  host_ok(h, tess_program_new(h->b, "square", 1, &a, 1, &c, &h->p));
 }
 
 static tess_value of_rv(tess_rv rv) {
@@ -226,21 +228,22 @@ static tess_status tile(void *ud, tess_schedule *s, tess_rv none,
   tess_rv block, loop[8], size[2], two[2];
   uint32_t n;
   (void)none, (void)why;
-  ok(h, tess_schedule_copy(s, &made));
+  host_ok(h, tess_schedule_copy(s, &made));
   tess_schedule_sketch_mode(made, 1);
   tess_arg name = {"name", {.kind = TESS_V_STR, .s = "C"}};
-  ok(h, tess_schedule_call(made, "get_block", 1, &name, 1, &block, &n, NULL));
+  host_ok(h,
+          tess_schedule_call(made, "get_block", 1, &name, 1, &block, &n, NULL));
   tess_arg of = {"block", of_rv(block)};
-  ok(h, tess_schedule_call(made, "get_loops", 1, &of, 8, loop, &n, NULL));
+  host_ok(h, tess_schedule_call(made, "get_loops", 1, &of, 8, loop, &n, NULL));
   tess_arg sample[] = {{"loop", of_rv(loop[0])},
                        {"n", {.kind = TESS_V_INT, .i = 2}}};
-  ok(h, tess_schedule_call(made, "sample_perfect_tile", 2, sample, 2, size, &n,
-                           NULL));
+  host_ok(h, tess_schedule_call(made, "sample_perfect_tile", 2, sample, 2, size,
+                                &n, NULL));
   tess_value factor[] = {of_rv(size[0]), of_rv(size[1])};
   tess_arg split[] = {
       {"loop", of_rv(loop[0])},
       {"factors", {.kind = TESS_V_LIST, .n = 2, .list = factor}}};
-  ok(h, tess_schedule_call(made, "split", 2, split, 2, two, &n, NULL));
+  host_ok(h, tess_schedule_call(made, "split", 2, split, 2, two, &n, NULL));
   emit(sink, made);
   return TESS_OK;
 }
@@ -288,8 +291,8 @@ static tess_status observe(void *ud, tess_session *s, uint32_t n,
   return TESS_OK;
 }
 
-static tess_status predict(void *ud, tess_session *s, uint32_t n,
-                           const tess_candidate *c, double *score) {
+static tess_status host_predict(void *ud, tess_session *s, uint32_t n,
+                                const tess_candidate *c, double *score) {
   host *h = ud;
   (void)s;
   for (uint32_t i = 0; i < n; i++) score[i] = (double)c[i].decisions[1];
@@ -330,19 +333,19 @@ static void run_best(host *h, tess_result *r) {
   void *args[2];
   const int64_t shape[] = {N, N};
   tess_tensor *tensors[] = {h->in, h->out};
-  ok(h, tess_result_schedule(r, &s));
-  ok(h, tess_schedule_program(s, &best));
-  ok(h, tess_equivalent(h->p, best, 1));
-  ok(h, tess_result_kernel(r, &k));
+  host_ok(h, tess_result_schedule(r, &s));
+  host_ok(h, tess_schedule_program(s, &best));
+  host_ok(h, tess_equivalent(h->p, best, 1));
+  host_ok(h, tess_result_kernel(r, &k));
   assert_string_equal(tess_kernel_name(k), tess_program_name(h->p));
-  ok(h, tess_kernel_prepare(k, 2, tensors, args));
+  host_ok(h, tess_kernel_prepare(k, 2, tensors, args));
   assert_ptr_equal(args[0], tess_tensor_data(h->in));
   const tess_runtime *rt = tess_default_runtime(h->c, 1);
   assert_non_null(rt);
   assert_int_equal(tess_kernel_function(k)(args, NULL, rt), TESS_OK);
-  ok(h, tess_tensor_new(h->c, F32, 2, shape, "zeros", 0, &want));
-  ok(h, tess_interpret(h->p, 2, (tess_tensor *[]){h->in, want}));
-  ok(h, tess_tensor_compare(h->out, want, &abs, &rel));
+  host_ok(h, tess_tensor_new(h->c, F32, 2, shape, "zeros", 0, &want));
+  host_ok(h, tess_interpret(h->p, 2, (tess_tensor *[]){h->in, want}));
+  host_ok(h, tess_tensor_compare(h->out, want, &abs, &rel));
   assert_true(abs == 0);
   tess_tensor_free(want);
   tess_kernel_free(k);
@@ -355,14 +358,14 @@ static void check_database(host *h, const char *path, uint32_t rows) {
   tess_record row = TESS_INIT(tess_record);
   tess_trace *t;
   double before = 0;
-  ok(h, tess_database_open(h->c, path, &d));
+  host_ok(h, tess_database_open(h->c, path, &d));
   for (uint32_t i = 0; i < rows; i++) {
-    ok(h, tess_database_row(d, i, &row));
+    host_ok(h, tess_database_row(d, i, &row));
     assert_string_equal(row.workload_name, "square");
     assert_string_equal(row.status, "OK");
     assert_true(row.seconds >= before);
     before = row.seconds;
-    ok(h, tess_database_trace(d, row.id, &t));
+    host_ok(h, tess_database_trace(d, row.id, &t));
     tess_trace_free(t);
   }
   assert_int_equal(tess_database_row(d, rows, &row), TESS_NOT_FOUND);
@@ -380,7 +383,7 @@ static void test_search(void **state) {
   tess_trace *best;
   snprintf(path, sizeof path, "/tmp/tessera-host-%d.db", (int)getpid());
   unlink(path);
-  start(&h);
+  host_start(&h);
   describe_square(&h);
   make_tensors(&h, 2);
   const tess_module m = {.struct_size = sizeof(tess_module),
@@ -396,11 +399,11 @@ static void test_search(void **state) {
                                   .ud = &h};
   const tess_cost_model model = {.struct_size = sizeof(tess_cost_model),
                                  .name = "own",
-                                 .predict = predict,
+                                 .predict = host_predict,
                                  .update = update,
                                  .free = count_free,
                                  .ud = &h};
-  ok(&h, tess_space_function(h.c, &m, &space));
+  host_ok(&h, tess_space_function(h.c, &m, &space));
   const tess_tune_options o = {.struct_size = sizeof o,
                                .trials = 3,
                                .batch = 1,
@@ -413,23 +416,23 @@ static void test_search(void **state) {
                                .min_time = 1e-6,
                                .progress = progress,
                                .progress_ud = &h};
-  ok(&h, tess_tune(h.p, h.target, space, &o, &r));
+  host_ok(&h, tess_tune(h.p, h.target, space, &o, &r));
   assert_int_equal(h.freed, 2);
   tess_space_free(space);
   assert_int_equal(h.freed, 3);
-  ok(&h, tess_result_get(r, &info));
+  host_ok(&h, tess_result_get(r, &info));
   assert_true(info.trials >= 1 && info.trials <= 3 && info.failed == 0);
   assert_int_equal(info.ncurve, info.trials);
   assert_int_equal(h.observed, info.trials);
   assert_int_equal(h.updated, info.trials);
   assert_int_equal(h.progressed, info.trials);
   assert_true(h.mutated > 0 && h.crossed > 0 && h.predicted > 0);
-  ok(&h, tess_result_trace(r, &best));
+  host_ok(&h, tess_result_trace(r, &best));
   tess_trace_free(best);
   run_best(&h, r);
   tess_result_free(r);
   check_database(&h, path, info.trials);
-  stop(&h);
+  host_stop(&h);
   unlink(path);
 }
 

@@ -19,7 +19,7 @@ enum { MAX_PRIMS = 128 };
 static tess_context *ctx;
 static int called[MAX_PRIMS]; /* by the primitive's number */
 
-static void ok(tess_status s) {
+static void primitives_ok(tess_status s) {
   if (s != TESS_OK) fail_msg("%s", tess_error(ctx)->message);
 }
 
@@ -35,29 +35,30 @@ static void note(const char *name) {
 static void is_last(tess_schedule *s, const char *name) {
   tess_trace *t;
   tess_inst_info in = TESS_INIT(tess_inst_info);
-  ok(tess_schedule_trace(s, &t));
-  ok(tess_trace_inst(t, tess_trace_size(t), &in));
+  primitives_ok(tess_schedule_trace(s, &t));
+  primitives_ok(tess_trace_inst(t, tess_trace_size(t), &in));
   assert_string_equal(in.name, name);
   tess_trace_free(t);
   note(name);
 }
 
 /* Calls the function of a primitive on the schedule s. */
-#define DO(name, ...) (ok(tess_sch_##name(s, __VA_ARGS__)), is_last(s, #name))
+#define DO(name, ...) \
+  (primitives_ok(tess_sch_##name(s, __VA_ARGS__)), is_last(s, #name))
 #define WITH(name, ...) \
-  (ok(tess_sch_##name##_with(s, __VA_ARGS__)), is_last(s, #name))
+  (primitives_ok(tess_sch_##name##_with(s, __VA_ARGS__)), is_last(s, #name))
 
-static tess_schedule *begin(tess_program *p) {
+static tess_schedule *primitives_begin(tess_program *p) {
   tess_schedule *s;
-  ok(tess_schedule_new(p, NULL, 1, &s));
+  primitives_ok(tess_schedule_new(p, NULL, 1, &s));
   return s;
 }
 
 /* It still computes what p does; both are freed. */
-static void end(tess_schedule *s, tess_program *p) {
+static void primitives_end(tess_schedule *s, tess_program *p) {
   tess_program *q;
-  ok(tess_schedule_program(s, &q));
-  ok(tess_equivalent(q, p, 1));
+  primitives_ok(tess_schedule_program(s, &q));
+  primitives_ok(tess_equivalent(q, p, 1));
   tess_program_free(q);
   tess_program_free(p);
   tess_schedule_free(s);
@@ -72,27 +73,27 @@ typedef struct describing {
 
 static tess_expr number(describing *d, int64_t v) {
   tess_expr e;
-  ok(tess_int(d->b, I64, v, &e));
+  primitives_ok(tess_int(d->b, I64, v, &e));
   return e;
 }
 
 static tess_expr op(describing *d, const char *name, tess_expr x, tess_expr y) {
   tess_expr e;
-  ok(tess_binary(d->b, name, x, y, &e));
+  primitives_ok(tess_binary(d->b, name, x, y, &e));
   return e;
 }
 
 static tess_expr plus(describing *d, tess_expr x, double v) {
   tess_expr e;
-  ok(tess_literal(d->b, v, 0, &e));
+  primitives_ok(tess_literal(d->b, v, 0, &e));
   return op(d, "+", x, e);
 }
 
-static tess_expr at(describing *d, tess_buffer buf, uint32_t n, tess_expr i,
-                    tess_expr j) {
+static tess_expr primitives_at(describing *d, tess_buffer buf, uint32_t n,
+                               tess_expr i, tess_expr j) {
   const tess_expr idx[] = {i, j};
   tess_expr e;
-  ok(tess_load(d->b, buf, n, idx, &e));
+  primitives_ok(tess_load(d->b, buf, n, idx, &e));
   return e;
 }
 
@@ -100,7 +101,8 @@ static tess_buffer input(describing *d, const char *name, uint32_t ndim,
                          int64_t n, int64_t m) {
   const tess_expr shape[] = {number(d, n), number(d, m)};
   tess_buffer buf;
-  ok(tess_placeholder(d->b, name, F32, ndim, shape, TESS_ROLE_INPUT, &buf));
+  primitives_ok(
+      tess_placeholder(d->b, name, F32, ndim, shape, TESS_ROLE_INPUT, &buf));
   return buf;
 }
 
@@ -108,14 +110,14 @@ static void compute(describing *d, const char *name, uint32_t ndim, int64_t n,
                     int64_t m) {
   const tess_expr shape[] = {number(d, n), number(d, m)};
   tess_var v[2] = {0};
-  ok(tess_compute_begin(d->b, name, ndim, shape, NULL, v));
-  ok(tess_var_ref(d->b, v[0], &d->i));
-  if (ndim == 2) ok(tess_var_ref(d->b, v[1], &d->j));
+  primitives_ok(tess_compute_begin(d->b, name, ndim, shape, NULL, v));
+  primitives_ok(tess_var_ref(d->b, v[0], &d->i));
+  if (ndim == 2) primitives_ok(tess_var_ref(d->b, v[1], &d->j));
 }
 
 static tess_buffer is(describing *d, tess_expr body) {
   tess_buffer buf;
-  ok(tess_compute_end(d->b, 1, &body, &buf));
+  primitives_ok(tess_compute_end(d->b, 1, &body, &buf));
   return buf;
 }
 
@@ -123,66 +125,71 @@ static tess_program *program(describing *d, tess_buffer in, tess_buffer in2,
                              tess_buffer out) {
   const tess_buffer ins[] = {in, in2};
   tess_program *p;
-  ok(tess_program_new(d->b, "p", in2 ? 2 : 1, ins, 1, &out, &p));
+  primitives_ok(tess_program_new(d->b, "p", in2 ? 2 : 1, ins, 1, &out, &p));
   tess_builder_free(d->b);
   return p;
 }
 
 /* C[i, j] = sum over k of A[i, k] * B[k, j]; D = C + bias */
-static tess_program *matmul(double bias) {
+static tess_program *primitives_matmul(double bias) {
   describing d;
   tess_var axis;
   tess_expr sum, x;
-  ok(tess_builder_new(ctx, &d.b));
+  primitives_ok(tess_builder_new(ctx, &d.b));
   tess_buffer a = input(&d, "A", 2, 16, 16), b = input(&d, "B", 2, 16, 16);
-  ok(tess_reduce_axis(d.b, "k", number(&d, 0), number(&d, 16), &axis));
+  primitives_ok(
+      tess_reduce_axis(d.b, "k", number(&d, 0), number(&d, 16), &axis));
   compute(&d, "C", 2, 16, 16);
-  ok(tess_var_ref(d.b, axis, &d.k));
-  x = op(&d, "*", at(&d, a, 2, d.i, d.k), at(&d, b, 2, d.k, d.j));
-  ok(tess_reduce(d.b, "sum", 1, &x, 1, &axis, &sum));
+  primitives_ok(tess_var_ref(d.b, axis, &d.k));
+  x = op(&d, "*", primitives_at(&d, a, 2, d.i, d.k),
+         primitives_at(&d, b, 2, d.k, d.j));
+  primitives_ok(tess_reduce(d.b, "sum", 1, &x, 1, &axis, &sum));
   tess_buffer c = is(&d, sum);
   if (bias == 0) return program(&d, a, b, c);
   compute(&d, "D", 2, 16, 16);
-  return program(&d, a, b, is(&d, plus(&d, at(&d, c, 2, d.i, d.j), bias)));
+  return program(&d, a, b,
+                 is(&d, plus(&d, primitives_at(&d, c, 2, d.i, d.j), bias)));
 }
 
 /* X = A + 1; Y = X + 2, over 16 x 16 */
 static tess_program *two_stages(void) {
   describing d;
-  ok(tess_builder_new(ctx, &d.b));
+  primitives_ok(tess_builder_new(ctx, &d.b));
   tess_buffer a = input(&d, "A", 2, 16, 16);
   compute(&d, "X", 2, 16, 16);
-  tess_buffer x = is(&d, plus(&d, at(&d, a, 2, d.i, d.j), 1));
+  tess_buffer x = is(&d, plus(&d, primitives_at(&d, a, 2, d.i, d.j), 1));
   compute(&d, "Y", 2, 16, 16);
-  return program(&d, a, 0, is(&d, plus(&d, at(&d, x, 2, d.i, d.j), 2)));
+  return program(&d, a, 0,
+                 is(&d, plus(&d, primitives_at(&d, x, 2, d.i, d.j), 2)));
 }
 
 /* X[i] = A[i] + 1 over 18; Y[i] = X[i] + X[i + 2] over 16 */
 static tess_program *windows(void) {
   describing d;
-  ok(tess_builder_new(ctx, &d.b));
+  primitives_ok(tess_builder_new(ctx, &d.b));
   tess_buffer a = input(&d, "A", 1, 18, 0);
   compute(&d, "X", 1, 18, 0);
-  tess_buffer x = is(&d, plus(&d, at(&d, a, 1, d.i, 0), 1));
+  tess_buffer x = is(&d, plus(&d, primitives_at(&d, a, 1, d.i, 0), 1));
   compute(&d, "Y", 1, 16, 0);
   tess_expr next = op(&d, "+", d.i, number(&d, 2));
-  return program(
-      &d, a, 0,
-      is(&d, op(&d, "+", at(&d, x, 1, d.i, 0), at(&d, x, 1, next, 0))));
+  return program(&d, a, 0,
+                 is(&d, op(&d, "+", primitives_at(&d, x, 1, d.i, 0),
+                           primitives_at(&d, x, 1, next, 0))));
 }
 
 /* P[i] = 1 <= i < 17 ? A[i - 1] : 0, over 18 */
 static tess_program *padding(void) {
   describing d;
   tess_expr zero, padded;
-  ok(tess_builder_new(ctx, &d.b));
+  primitives_ok(tess_builder_new(ctx, &d.b));
   tess_buffer a = input(&d, "A", 1, 16, 0);
   compute(&d, "P", 1, 18, 0);
   tess_expr inside = op(&d, "and", op(&d, ">=", d.i, number(&d, 1)),
                         op(&d, "<", d.i, number(&d, 17)));
   tess_expr before = op(&d, "-", d.i, number(&d, 1));
-  ok(tess_real(d.b, F32, 0, &zero));
-  ok(tess_select(d.b, inside, at(&d, a, 1, before, 0), zero, &padded));
+  primitives_ok(tess_real(d.b, F32, 0, &zero));
+  primitives_ok(tess_select(d.b, inside, primitives_at(&d, a, 1, before, 0),
+                            zero, &padded));
   return program(&d, a, 0, is(&d, padded));
 }
 
@@ -190,8 +197,8 @@ static tess_program *padding(void) {
 
 static void test_looking_around(void **state) {
   (void)state;
-  tess_program *p = matmul(1);
-  tess_schedule *s = begin(p);
+  tess_program *p = primitives_matmul(1);
+  tess_schedule *s = primitives_begin(p);
   tess_rv root, c, d, some[4];
   uint32_t n;
   DO(get_block, "root", &root);
@@ -209,22 +216,22 @@ static void test_looking_around(void **state) {
   assert_int_equal(n, 1);
   DO(get_child_blocks, root, 4, some, &n);
   assert_int_equal(n, 2);
-  ok(tess_sch_enter_postproc(s));
+  primitives_ok(tess_sch_enter_postproc(s));
   is_last(s, "enter_postproc");
-  end(s, p);
+  primitives_end(s, p);
 }
 
 /* What fails says so, leaves no result and no instruction. */
 static void test_failing(void **state) {
   (void)state;
-  tess_program *p = matmul(1);
-  tess_schedule *s = begin(p);
+  tess_program *p = primitives_matmul(1);
+  tess_schedule *s = primitives_begin(p);
   tess_rv c = 7, loop[3];
   uint32_t n;
   assert_int_equal(tess_sch_get_block(s, "nowhere", &c), TESS_REFUSED);
   assert_int_equal(c, 0);
-  ok(tess_sch_get_block(s, "C", &c));
-  ok(tess_sch_get_loops(s, c, 3, loop, &n));
+  primitives_ok(tess_sch_get_block(s, "C", &c));
+  primitives_ok(tess_sch_get_loops(s, c, 3, loop, &n));
   const tess_value uneven[] = {tess_v_int(5), tess_v_auto()};
   const tess_sch_split_options exact = {.disable_predication = TESS_YES};
   tess_rv part[2];
@@ -232,15 +239,15 @@ static void test_failing(void **state) {
                    TESS_REFUSED);
   assert_int_equal(tess_sch_parallel(s, 0), TESS_INVALID);
   is_last(s, "get_loops");
-  end(s, p);
+  primitives_end(s, p);
 }
 
 /* ---- loops -------------------------------------------------------------- */
 
 static void test_tiles(void **state) {
   (void)state;
-  tess_program *p = matmul(0);
-  tess_schedule *s = begin(p);
+  tess_program *p = primitives_matmul(0);
+  tess_schedule *s = primitives_begin(p);
   tess_rv c, loop[3], f[2], i[2], j[2], fused, u;
   uint32_t n;
   DO(get_block, "C", &c);
@@ -278,13 +285,13 @@ static void test_tiles(void **state) {
   DO(annotate, c, "dict", tess_v_dict(2, pairs));
   DO(unannotate, c, "notes");
   DO(add_unit_loop, c, NULL);
-  end(s, p);
+  primitives_end(s, p);
 }
 
 static void test_loops(void **state) {
   (void)state;
   tess_program *p = two_stages();
-  tess_schedule *s = begin(p);
+  tess_schedule *s = primitives_begin(p);
   tess_rv x, y, i[2], j[2], merged, parts[2], around;
   uint32_t n;
   DO(get_block, "X", &x);
@@ -304,7 +311,7 @@ static void test_loops(void **state) {
   DO(get_loops, y, 2, j, &n);
   DO(blockize, 1, &j[1], &around);
   DO(bind, j[0], "threadIdx.x");
-  end(s, p);
+  primitives_end(s, p);
 }
 
 /* ---- moving blocks ------------------------------------------------------ */
@@ -313,12 +320,12 @@ static void test_moves(void **state) {
   (void)state;
   for (int way = 0; way < 5; way++) {
     tess_program *p = two_stages();
-    tess_schedule *s = begin(p);
+    tess_schedule *s = primitives_begin(p);
     tess_rv x, y, loop[2], where;
     uint32_t n;
-    ok(tess_sch_get_block(s, "X", &x));
-    ok(tess_sch_get_block(s, "Y", &y));
-    ok(tess_sch_get_loops(s, way == 1 ? x : y, 2, loop, &n));
+    primitives_ok(tess_sch_get_block(s, "X", &x));
+    primitives_ok(tess_sch_get_block(s, "Y", &y));
+    primitives_ok(tess_sch_get_loops(s, way == 1 ? x : y, 2, loop, &n));
     const tess_sch_compute_at_options here = {.index = tess_v_int(-2)};
     const tess_sch_reverse_compute_at_options units = {.preserve_unit_loops =
                                                            TESS_YES};
@@ -333,32 +340,33 @@ static void test_moves(void **state) {
       WITH(sample_compute_location, x, &outer, &where);
       DO(compute_at, x, where);
     }
-    end(s, p);
+    primitives_end(s, p);
   }
 }
 
 static void test_reductions(void **state) {
   (void)state;
-  tess_program *p = matmul(0), *q = matmul(2), *r = matmul(0);
+  tess_program *p = primitives_matmul(0), *q = primitives_matmul(2),
+               *r = primitives_matmul(0);
   tess_rv c, loop[3];
   uint32_t n;
-  tess_schedule *s = begin(p);
-  ok(tess_sch_get_block(s, "C", &c));
-  ok(tess_sch_get_loops(s, c, 3, loop, &n));
+  tess_schedule *s = primitives_begin(p);
+  primitives_ok(tess_sch_get_block(s, "C", &c));
+  primitives_ok(tess_sch_get_loops(s, c, 3, loop, &n));
   DO(rfactor, loop[2], NULL);
-  end(s, p);
-  s = begin(q);
+  primitives_end(s, p);
+  s = primitives_begin(q);
   tess_rv d;
-  ok(tess_sch_get_block(s, "C", &c));
-  ok(tess_sch_get_block(s, "D", &d));
+  primitives_ok(tess_sch_get_block(s, "C", &c));
+  primitives_ok(tess_sch_get_block(s, "D", &d));
   DO(fuse_reduction_epilogue, c, d);
-  end(s, q);
-  s = begin(r);
-  ok(tess_sch_get_block(s, "C", &c));
+  primitives_end(s, q);
+  s = primitives_begin(r);
+  primitives_ok(tess_sch_get_block(s, "C", &c));
   const int64_t multiples[] = {5, 1, 7}, turned[] = {1, 0, 2};
   DO(pad_einsum, c, 3, multiples);
   DO(reorder_block_iter_var, c, 3, turned);
-  end(s, r);
+  primitives_end(s, r);
 }
 
 static void test_windows_and_padding(void **state) {
@@ -366,19 +374,19 @@ static void test_windows_and_padding(void **state) {
   tess_program *p = windows(), *q = padding();
   tess_rv x, y, loop[2], fill;
   uint32_t n;
-  tess_schedule *s = begin(p);
-  ok(tess_sch_get_block(s, "X", &x));
-  ok(tess_sch_get_block(s, "Y", &y));
-  ok(tess_sch_get_loops(s, y, 2, loop, &n));
-  ok(tess_sch_compute_at(s, x, loop[0]));
+  tess_schedule *s = primitives_begin(p);
+  primitives_ok(tess_sch_get_block(s, "X", &x));
+  primitives_ok(tess_sch_get_block(s, "Y", &y));
+  primitives_ok(tess_sch_get_loops(s, y, 2, loop, &n));
+  primitives_ok(tess_sch_compute_at(s, x, loop[0]));
   DO(rolling_buffer, x, tess_v_int(0));
-  end(s, p);
-  s = begin(q);
-  ok(tess_sch_get_block(s, "P", &x));
-  ok(tess_sch_get_loops(s, x, 2, loop, &n));
+  primitives_end(s, p);
+  s = primitives_begin(q);
+  primitives_ok(tess_sch_get_block(s, "P", &x));
+  primitives_ok(tess_sch_get_loops(s, x, 2, loop, &n));
   DO(decompose_padding, x, loop[0], &fill);
   assert_int_not_equal(fill, 0);
-  end(s, q);
+  primitives_end(s, q);
 }
 
 /* ---- buffers ------------------------------------------------------------ */
@@ -386,11 +394,11 @@ static void test_windows_and_padding(void **state) {
 static void test_copies(void **state) {
   (void)state;
   tess_program *p = two_stages();
-  tess_schedule *s = begin(p);
+  tess_schedule *s = primitives_begin(p);
   tess_rv x, y, cached, loop[2];
   uint32_t n;
-  ok(tess_sch_get_block(s, "X", &x));
-  ok(tess_sch_get_block(s, "Y", &y));
+  primitives_ok(tess_sch_get_block(s, "X", &x));
+  primitives_ok(tess_sch_get_block(s, "Y", &y));
   const tess_sch_cache_read_options of_x = {.nconsumer_blocks = 1,
                                             .consumer_blocks = &x};
   WITH(cache_read, x, tess_v_str("A"), "local", &of_x, &cached);
@@ -403,47 +411,47 @@ static void test_copies(void **state) {
   DO(reindex_cache_read, y, tess_v_int(0), "local",
      tess_v_str("(i, j) -> (j, i)"), &cached);
   DO(transform_block_layout, x, tess_v_str("(i, j) -> (i * 16 + j)"));
-  end(s, p);
+  primitives_end(s, p);
   p = two_stages();
-  s = begin(p);
-  ok(tess_sch_get_block(s, "X", &x));
+  s = primitives_begin(p);
+  primitives_ok(tess_sch_get_block(s, "X", &x));
   const tess_sch_transform_layout_options injective = {
       .assume_injective_transform = TESS_YES};
   WITH(transform_layout, x, tess_v_str("X"),
        tess_v_str("(i, j) -> (j // 4, i, j % 4)"), &injective);
   DO(reindex_cache_write, x, tess_v_int(0), "local",
      tess_v_str("(i, j) -> (j, i)"), &cached);
-  ok(tess_sch_get_loops(s, x, 2, loop, &n));
+  primitives_ok(tess_sch_get_loops(s, x, 2, loop, &n));
   DO(read_at, loop[0], x, tess_v_int(0), "local", &cached);
   DO(write_at, loop[0], x, tess_v_int(0), "local", &cached);
-  end(s, p);
+  primitives_end(s, p);
 }
 
 static void test_in_place_and_indices(void **state) {
   (void)state;
-  tess_program *p = matmul(0), *q = windows();
+  tess_program *p = primitives_matmul(0), *q = windows();
   tess_rv c, loop[3], there, back, cached[4];
   uint32_t n;
-  tess_schedule *s = begin(p);
-  ok(tess_sch_get_block(s, "C", &c));
-  ok(tess_sch_get_loops(s, c, 3, loop, &n));
-  ok(tess_sch_decompose_reduction(s, c, loop[0], NULL));
+  tess_schedule *s = primitives_begin(p);
+  primitives_ok(tess_sch_get_block(s, "C", &c));
+  primitives_ok(tess_sch_get_loops(s, c, 3, loop, &n));
+  primitives_ok(tess_sch_decompose_reduction(s, c, loop[0], NULL));
   DO(cache_inplace, c, tess_v_str("C"), "local", &there, &back);
   assert_int_equal(back, there + 1);
-  end(s, p);
-  s = begin(q);
-  ok(tess_sch_get_block(s, "Y", &c));
+  primitives_end(s, p);
+  s = primitives_begin(q);
+  primitives_ok(tess_sch_get_block(s, "Y", &c));
   DO(cache_index, c, "global", 4, cached, &n);
   assert_int_equal(n, 1);
-  end(s, q);
+  primitives_end(s, q);
 }
 
 static void test_unsafe_ones(void **state) {
   (void)state;
-  tess_program *p = matmul(1);
-  tess_schedule *s = begin(p);
+  tess_program *p = primitives_matmul(1);
+  tess_schedule *s = primitives_begin(p);
   tess_rv c;
-  ok(tess_sch_get_block(s, "C", &c));
+  primitives_ok(tess_sch_get_block(s, "C", &c));
   const tess_value read_a[] = {tess_v_str("read"), tess_v_int(0)};
   DO(annotate_buffer_access, c, tess_v_list(2, read_a),
      tess_v_str("(i, j, k) -> (i, i + 1, 0, 16)"));
@@ -459,23 +467,24 @@ static void test_unsafe_ones(void **state) {
 /* for i in 16: R[i] = A[i] + 1, as a parameter's whole contents */
 static tess_program *row(void) {
   describing d;
-  ok(tess_builder_new(ctx, &d.b));
+  primitives_ok(tess_builder_new(ctx, &d.b));
   tess_buffer a = input(&d, "A", 1, 16, 0);
   compute(&d, "R", 1, 16, 0);
-  return program(&d, a, 0, is(&d, plus(&d, at(&d, a, 1, d.i, 0), 1)));
+  return program(&d, a, 0,
+                 is(&d, plus(&d, primitives_at(&d, a, 1, d.i, 0), 1)));
 }
 
 static void test_tensorize(void **state) {
   (void)state;
   tess_program *what = row(), *how = row(), *p = two_stages();
-  tess_schedule *s = begin(p);
+  tess_schedule *s = primitives_begin(p);
   tess_rv x, loop[2];
   uint32_t n;
-  ok(tess_tensor_intrin(ctx, "add_row", what, how, 0));
-  ok(tess_sch_get_block(s, "X", &x));
-  ok(tess_sch_get_loops(s, x, 2, loop, &n));
+  primitives_ok(tess_tensor_intrin(ctx, "add_row", what, how, 0));
+  primitives_ok(tess_sch_get_block(s, "X", &x));
+  primitives_ok(tess_sch_get_loops(s, x, 2, loop, &n));
   DO(tensorize, loop[1], "add_row");
-  end(s, p);
+  primitives_end(s, p);
   tess_program_free(what);
   tess_program_free(how);
 }
@@ -491,12 +500,12 @@ static void test_every_primitive_was_called(void **state) {
   }
 }
 
-static int start(void **state) {
+static int primitives_start(void **state) {
   (void)state;
   return tess_context_new(NULL, &ctx) != TESS_OK;
 }
 
-static int stop(void **state) {
+static int primitives_stop(void **state) {
   (void)state;
   tess_context_free(ctx);
   return 0;
@@ -516,5 +525,5 @@ int main(void) {
       cmocka_unit_test(test_unsafe_ones),
       cmocka_unit_test(test_tensorize),
       cmocka_unit_test(test_every_primitive_was_called)};
-  return cmocka_run_group_tests(tests, start, stop);
+  return cmocka_run_group_tests(tests, primitives_start, primitives_stop);
 }

@@ -61,7 +61,7 @@ typedef struct asked {
   tess_rv block, loop;
 } asked;
 
-static void ok(const asked *a, tess_status s) {
+static void struct_growth_ok(const asked *a, tess_status s) {
   if (s != TESS_OK) fail_msg("%s", tess_error(a->c)->message);
 }
 
@@ -72,37 +72,42 @@ static void describe_copy(asked *a) {
   tess_expr n, i, x;
   tess_buffer in, out;
   tess_var v;
-  ok(a, tess_builder_new(a->c, &b));
-  ok(a, tess_int(b, (tess_dtype){TESS_DTYPE_INT, 64, 1}, 8, &n));
-  ok(a, tess_placeholder(b, "A", f32, 1, &n, TESS_ROLE_INPUT, &in));
-  ok(a, tess_compute_begin(b, "B", 1, &n, NULL, &v));
-  ok(a, tess_var_ref(b, v, &i));
-  ok(a, tess_load(b, in, 1, &i, &x));
-  ok(a, tess_compute_end(b, 1, &x, &out));
-  ok(a, tess_program_new(b, "copy", 1, &in, 1, &out, &a->p));
+  struct_growth_ok(a, tess_builder_new(a->c, &b));
+  struct_growth_ok(a, tess_int(b, (tess_dtype){TESS_DTYPE_INT, 64, 1}, 8, &n));
+  struct_growth_ok(a,
+                   tess_placeholder(b, "A", f32, 1, &n, TESS_ROLE_INPUT, &in));
+  struct_growth_ok(a, tess_compute_begin(b, "B", 1, &n, NULL, &v));
+  struct_growth_ok(a, tess_var_ref(b, v, &i));
+  struct_growth_ok(a, tess_load(b, in, 1, &i, &x));
+  struct_growth_ok(a, tess_compute_end(b, 1, &x, &out));
+  struct_growth_ok(a, tess_program_new(b, "copy", 1, &in, 1, &out, &a->p));
   tess_builder_free(b);
 }
 
-static void call(asked *a, const char *prim, tess_arg arg, tess_rv *out) {
+static void struct_growth_call(asked *a, const char *prim, tess_arg arg,
+                               tess_rv *out) {
   uint32_t n;
-  ok(a, tess_schedule_call(a->s, prim, 1, &arg, 1, out, &n, NULL));
+  struct_growth_ok(a,
+                   tess_schedule_call(a->s, prim, 1, &arg, 1, out, &n, NULL));
 }
 
 static void schedule_copy(asked *a) {
   tess_rv tile;
-  ok(a, tess_schedule_new(a->p, NULL, 1, &a->s));
-  call(a, "get_block", (tess_arg){"name", {.kind = TESS_V_STR, .s = "B"}},
-       &a->block);
-  call(a, "get_loops", (tess_arg){"block", {.kind = TESS_V_RV, .rv = a->block}},
-       &a->loop);
+  struct_growth_ok(a, tess_schedule_new(a->p, NULL, 1, &a->s));
+  struct_growth_call(a, "get_block",
+                     (tess_arg){"name", {.kind = TESS_V_STR, .s = "B"}},
+                     &a->block);
+  struct_growth_call(a, "get_loops",
+                     (tess_arg){"block", {.kind = TESS_V_RV, .rv = a->block}},
+                     &a->loop);
   const tess_arg n[] = {{"loop", {.kind = TESS_V_RV, .rv = a->loop}},
                         {"n", {.kind = TESS_V_INT, .i = 2}}};
   uint32_t nout;
-  ok(a, tess_schedule_call(a->s, "sample_perfect_tile", 2, n, 1, &tile, &nout,
-                           NULL));
-  ok(a, tess_schedule_trace(a->s, &a->t));
-  ok(a, tess_stepper_new(a->t, a->p, &a->step));
-  ok(a, tess_stepper_goto(a->step, 3));
+  struct_growth_ok(a, tess_schedule_call(a->s, "sample_perfect_tile", 2, n, 1,
+                                         &tile, &nout, NULL));
+  struct_growth_ok(a, tess_schedule_trace(a->s, &a->t));
+  struct_growth_ok(a, tess_stepper_new(a->t, a->p, &a->step));
+  struct_growth_ok(a, tess_stepper_goto(a->step, 3));
 }
 
 static char path[64];
@@ -121,13 +126,13 @@ static void tune_copy(asked *a) {
   const tess_tune_options o = {
       .struct_size = sizeof o, .trials = 1, .database = path};
   tess_space *space;
-  ok(a, tess_space_traces(a->c, 1, &a->t, &space));
-  ok(a, tess_tune(a->p, NULL, space, &o, &a->r));
-  ok(a, tess_database_open(a->c, path, &a->d));
+  struct_growth_ok(a, tess_space_traces(a->c, 1, &a->t, &space));
+  struct_growth_ok(a, tess_tune(a->p, NULL, space, &o, &a->r));
+  struct_growth_ok(a, tess_database_open(a->c, path, &a->d));
   tess_space_free(space);
 }
 
-static void start(asked *a) {
+static void struct_growth_start(asked *a) {
   const tess_options o = {.struct_size = sizeof o, .in_process = 1};
   const tess_dtype f32 = {TESS_DTYPE_FLOAT, 32, 1};
   const int64_t shape = 8;
@@ -135,12 +140,13 @@ static void start(asked *a) {
   describe_copy(a);
   schedule_copy(a);
   tune_copy(a);
-  ok(a, tess_build(a->p, NULL, &a->k));
+  struct_growth_ok(a, tess_build(a->p, NULL, &a->k));
   for (int i = 0; i < 2; i++)
-    ok(a, tess_tensor_new(a->c, f32, 1, &shape, "zeros", 0, &a->arg[i]));
+    struct_growth_ok(
+        a, tess_tensor_new(a->c, f32, 1, &shape, "zeros", 0, &a->arg[i]));
 }
 
-static void end(asked *a) {
+static void struct_growth_end(asked *a) {
   tess_database_free(a->d);
   remove_database();
   tess_result_free(a->r);
@@ -155,10 +161,10 @@ static void end(asked *a) {
 
 /* ---- results ------------------------------------------------------------ */
 
-#define ASKS(name, call)                               \
+#define ASKS(name, struct_growth_call)                 \
   static tess_status ask_##name(asked *a, void *out) { \
     (void)a;                                           \
-    return call;                                       \
+    return struct_growth_call;                         \
   }
 ASKS(param, tess_program_param(a->p, 1, out))
 ASKS(loop_info, tess_schedule_loop_info(a->s, a->loop, out))
@@ -204,18 +210,18 @@ static void test_results_keep_to_the_hosts_size(void **state) {
   (void)state;
   asked a;
   _Alignas(8) unsigned char out[ROOM];
-  start(&a);
+  struct_growth_start(&a);
   for (int i = 0; i < (int)(sizeof RESULTS / sizeof *RESULTS); i++) {
     uint32_t size = RESULTS[i].size;
-    ok(&a, ask(&a, i, size, out));
+    struct_growth_ok(&a, ask(&a, i, size, out));
     all_are(out + size, out + ROOM, FRESH);
-    ok(&a, ask(&a, i, 16, out));
+    struct_growth_ok(&a, ask(&a, i, 16, out));
     all_are(out + 16, out + ROOM, FRESH);
-    ok(&a, ask(&a, i, size + 24, out));
+    struct_growth_ok(&a, ask(&a, i, size + 24, out));
     all_are(out + size, out + size + 24, 0);
     all_are(out + size + 24, out + ROOM, FRESH);
   }
-  end(&a);
+  struct_growth_end(&a);
 }
 
 static void test_sizes_that_are_none(void **state) {
@@ -223,7 +229,7 @@ static void test_sizes_that_are_none(void **state) {
   asked a;
   _Alignas(8) unsigned char out[ROOM];
   const uint32_t none[] = {0, 5, 8, 20, 0xaaaaaaaa};
-  start(&a);
+  struct_growth_start(&a);
   for (int i = 0; i < (int)(sizeof RESULTS / sizeof *RESULTS); i++)
     for (int k = 0; k < (int)(sizeof none / sizeof *none); k++) {
       char want[200];
@@ -236,7 +242,7 @@ static void test_sizes_that_are_none(void **state) {
                RESULTS[i].name, none[k], RESULTS[i].name, RESULTS[i].size);
       assert_string_equal(tess_error(a.c)->message, want);
     }
-  end(&a);
+  struct_growth_end(&a);
 }
 
 /* ---- arguments ---------------------------------------------------------- */
@@ -262,13 +268,13 @@ static void test_array_of_a_newer_host(void **state) {
   asked a;
   tess_space *space;
   char *text;
-  start(&a);
+  struct_growth_start(&a);
   for (int i = 0; i < 2; i++)
     list[i].m = (tess_module){.struct_size = sizeof list[i],
                               .name = i ? "second" : "first",
                               .apply = emit_copy};
-  ok(&a, tess_space_compose(a.c, 2, &list[0].m, &space));
-  ok(&a, tess_space_explain(space, a.p, NULL, &text));
+  struct_growth_ok(&a, tess_space_compose(a.c, 2, &list[0].m, &space));
+  struct_growth_ok(&a, tess_space_explain(space, a.p, NULL, &text));
   assert_non_null(strstr(text, "first at B: applied"));
   assert_non_null(strstr(text, "second at B: applied"));
   tess_text_free(a.c, text);
@@ -279,7 +285,7 @@ static void test_array_of_a_newer_host(void **state) {
   assert_string_equal(tess_error(a.c)->message,
                       "module 2: struct_size is 72, and that of the first is "
                       "64");
-  end(&a);
+  struct_growth_end(&a);
 }
 
 static void test_plugged_in_sizes(void **state) {
@@ -287,8 +293,8 @@ static void test_plugged_in_sizes(void **state) {
   asked a;
   tess_space *space;
   tess_result *r;
-  start(&a);
-  ok(&a, tess_space_traces(a.c, 1, &a.t, &space));
+  struct_growth_start(&a);
+  struct_growth_ok(&a, tess_space_traces(a.c, 1, &a.t, &space));
   const tess_strategy strategy = {.struct_size = 4};
   const tess_cost_model model = {.struct_size = 4};
   tess_tune_options o = {.struct_size = sizeof o, .custom_strategy = &strategy};
@@ -299,7 +305,7 @@ static void test_plugged_in_sizes(void **state) {
   assert_int_equal(tess_tune(a.p, NULL, space, &o, &r), TESS_INVALID);
   assert_non_null(strstr(tess_error(a.c)->message, "tess_cost_model.struct_s"));
   tess_space_free(space);
-  end(&a);
+  struct_growth_end(&a);
 }
 
 int main(void) {

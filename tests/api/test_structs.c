@@ -16,7 +16,7 @@ typedef struct fixture {
   tess_space *space;
 } fixture;
 
-static void ok(const fixture *f, tess_status s) {
+static void structs_ok(const fixture *f, tess_status s) {
   if (s != TESS_OK) fail_msg("%s", tess_error(f->c)->message);
 }
 
@@ -31,7 +31,7 @@ static tess_status as_it_is(void *ud, tess_schedule *s, tess_rv block,
 }
 
 /* B[i] = A[i], and a space of one sketch. */
-static void start(fixture *f) {
+static void structs_start(fixture *f) {
   const tess_options o = {.struct_size = sizeof o, .in_process = 1};
   const tess_dtype f32 = {TESS_DTYPE_FLOAT, 32, 1},
                    i64 = {TESS_DTYPE_INT, 64, 1};
@@ -42,19 +42,19 @@ static void start(fixture *f) {
   tess_buffer in, out;
   tess_var v;
   assert_int_equal(tess_context_new(&o, &f->c), TESS_OK);
-  ok(f, tess_builder_new(f->c, &b));
-  ok(f, tess_int(b, i64, 8, &n));
-  ok(f, tess_placeholder(b, "A", f32, 1, &n, TESS_ROLE_INPUT, &in));
-  ok(f, tess_compute_begin(b, "B", 1, &n, NULL, &v));
-  ok(f, tess_var_ref(b, v, &i));
-  ok(f, tess_load(b, in, 1, &i, &x));
-  ok(f, tess_compute_end(b, 1, &x, &out));
-  ok(f, tess_program_new(b, "copy", 1, &in, 1, &out, &f->p));
-  ok(f, tess_space_function(f->c, &m, &f->space));
+  structs_ok(f, tess_builder_new(f->c, &b));
+  structs_ok(f, tess_int(b, i64, 8, &n));
+  structs_ok(f, tess_placeholder(b, "A", f32, 1, &n, TESS_ROLE_INPUT, &in));
+  structs_ok(f, tess_compute_begin(b, "B", 1, &n, NULL, &v));
+  structs_ok(f, tess_var_ref(b, v, &i));
+  structs_ok(f, tess_load(b, in, 1, &i, &x));
+  structs_ok(f, tess_compute_end(b, 1, &x, &out));
+  structs_ok(f, tess_program_new(b, "copy", 1, &in, 1, &out, &f->p));
+  structs_ok(f, tess_space_function(f->c, &m, &f->space));
   tess_builder_free(b);
 }
 
-static void stop(fixture *f) {
+static void structs_stop(fixture *f) {
   tess_space_free(f->space);
   tess_program_free(f->p);
   tess_context_free(f->c);
@@ -87,7 +87,7 @@ static void test_plugged_in_is_freed(void **state) {
   (void)state;
   fixture f;
   tess_result *r;
-  start(&f);
+  structs_start(&f);
   const tess_strategy strategy = {.struct_size = sizeof(tess_strategy),
                                   .propose = propose_none,
                                   .free = free_either};
@@ -100,7 +100,7 @@ static void test_plugged_in_is_freed(void **state) {
                          .custom_cost_model = &model};
   plugged_in_freed = 0;
   freed_ud = &f;
-  ok(&f, tess_tune(f.p, NULL, f.space, &o, &r));
+  structs_ok(&f, tess_tune(f.p, NULL, f.space, &o, &r));
   tess_result_free(r);
   assert_int_equal(plugged_in_freed, 2);
   assert_null(freed_ud);
@@ -109,7 +109,7 @@ static void test_plugged_in_is_freed(void **state) {
   assert_string_equal(tess_error(f.c)->message,
                       "option 'min_time' is -1, not a time in seconds");
   assert_int_equal(plugged_in_freed, 4);
-  stop(&f);
+  structs_stop(&f);
 }
 
 static tess_status fail_to_propose(void *ud, tess_session *s, uint32_t n,
@@ -129,7 +129,7 @@ static void test_plugged_in_fails(void **state) {
   (void)state;
   fixture f;
   tess_result *r;
-  start(&f);
+  structs_start(&f);
   const tess_strategy strategy = {.struct_size = sizeof(tess_strategy),
                                   .propose = fail_to_propose};
   const tess_cost_model model = {.struct_size = sizeof(tess_cost_model),
@@ -145,14 +145,14 @@ static void test_plugged_in_fails(void **state) {
   assert_string_equal(tess_error(f.c)->message,
                       "the cost model's 'predict' failed: the schedule step "
                       "does not apply");
-  stop(&f);
+  structs_stop(&f);
 }
 
 static void test_plugged_in_has_functions(void **state) {
   (void)state;
   fixture f;
   tess_result *r;
-  start(&f);
+  structs_start(&f);
   const tess_strategy strategy = {.struct_size = sizeof(tess_strategy),
                                   .name = "empty"};
   const tess_cost_model model = {.struct_size = sizeof(tess_cost_model),
@@ -166,7 +166,7 @@ static void test_plugged_in_has_functions(void **state) {
   assert_int_equal(tess_tune(f.p, NULL, f.space, &o, &r), TESS_INVALID);
   assert_string_equal(tess_error(f.c)->message,
                       "option 'custom_cost_model': its 'predict' is NULL");
-  stop(&f);
+  structs_stop(&f);
 }
 
 static void says_size(const fixture *f, tess_status s, const char *name,
@@ -188,7 +188,7 @@ static void test_struct_sizes(void **state) {
   tess_schedule *s, *again;
   tess_trace *t;
   tess_result *r = NULL;
-  start(&f);
+  structs_start(&f);
   const tess_strategy strategy = {.struct_size = sizeof(tess_strategy),
                                   .propose = propose_none};
   tess_tune_options o = {.struct_size = 5, .custom_strategy = &strategy};
@@ -196,19 +196,19 @@ static void test_struct_sizes(void **state) {
             sizeof o);
   assert_null(r);
   o.struct_size = sizeof o + 24;
-  ok(&f, tess_tune(f.p, NULL, f.space, &o, &r));
+  structs_ok(&f, tess_tune(f.p, NULL, f.space, &o, &r));
   tess_result_free(r);
-  ok(&f, tess_schedule_new(f.p, NULL, 1, &s));
-  ok(&f, tess_schedule_trace(s, &t));
+  structs_ok(&f, tess_schedule_new(f.p, NULL, 1, &s));
+  structs_ok(&f, tess_schedule_trace(s, &t));
   tess_replay_options again_o = {.struct_size = 5};
   says_size(&f, tess_trace_replay(t, NULL, &again_o, &again),
             "tess_replay_options", sizeof again_o);
   again_o.struct_size = sizeof again_o + 8;
-  ok(&f, tess_trace_replay(t, NULL, &again_o, &again));
+  structs_ok(&f, tess_trace_replay(t, NULL, &again_o, &again));
   tess_schedule_free(again);
   tess_schedule_free(s);
   tess_trace_free(t);
-  stop(&f);
+  structs_stop(&f);
 }
 
 /* ---- lists and functions ------------------------------------------------ */
@@ -222,7 +222,7 @@ static void test_modules_lack_something(void **state) {
   (void)state;
   fixture f;
   tess_space *space;
-  start(&f);
+  structs_start(&f);
   tess_module m[] = {
       {.struct_size = sizeof(tess_module), .name = "first", .apply = as_it_is},
       {.struct_size = sizeof(tess_module), .name = "second"}};
@@ -236,7 +236,7 @@ static void test_modules_lack_something(void **state) {
           "space 2 is NULL");
   refuses(&f, tess_space_traces(f.c, 1, (tess_trace *[]){NULL}, &space),
           "trace 1 is NULL");
-  stop(&f);
+  structs_stop(&f);
 }
 
 /* Emits what a copy that failed leaves behind. */
@@ -263,27 +263,27 @@ static void test_modules_give_nothing(void **state) {
   tess_trace *t[4];
   uint32_t n;
   char *text;
-  start(&f);
+  structs_start(&f);
   tess_module m = {
       .struct_size = sizeof(tess_module), .name = "own", .apply = emit_null};
-  ok(&f, tess_space_compose(f.c, 1, &m, &space));
-  ok(&f, tess_space_explain(space, f.p, NULL, &text));
+  structs_ok(&f, tess_space_compose(f.c, 1, &m, &space));
+  structs_ok(&f, tess_space_explain(space, f.p, NULL, &text));
   assert_string_equal(text, "own at root: failed: it gave NULL for a schedule\n"
                             "own at B: failed: it gave NULL for a schedule\n");
   tess_text_free(f.c, text);
   tess_space_free(space);
-  ok(&f, tess_space_function(f.c, &m, &space));
+  structs_ok(&f, tess_space_function(f.c, &m, &space));
   refuses(&f, tess_space_sketches(space, f.p, NULL, 4, t, &n),
           "the scheduling function failed: it gave NULL for a schedule");
   tess_space_free(space);
   m.apply = refuse;
-  ok(&f, tess_space_function(f.c, &m, &space));
+  structs_ok(&f, tess_space_function(f.c, &m, &space));
   assert_int_equal(tess_space_sketches(space, f.p, NULL, 4, t, &n),
                    TESS_REFUSED);
   assert_string_equal(tess_error(f.c)->message,
                       "the scheduling function failed: not today");
   tess_space_free(space);
-  stop(&f);
+  structs_stop(&f);
 }
 
 /* A module may give back what it was lent, once. */
@@ -304,22 +304,22 @@ static void test_modules_give_back(void **state) {
   uint32_t n;
   char *text;
   int times = 1;
-  start(&f);
+  structs_start(&f);
   const tess_module m = {.struct_size = sizeof(tess_module),
                          .name = "own",
                          .apply = emit_itself,
                          .ud = &times};
-  ok(&f, tess_space_compose(f.c, 1, &m, &space));
-  ok(&f, tess_space_function(f.c, &m, &whole));
-  ok(&f, tess_space_explain(space, f.p, NULL, &text));
+  structs_ok(&f, tess_space_compose(f.c, 1, &m, &space));
+  structs_ok(&f, tess_space_function(f.c, &m, &whole));
+  structs_ok(&f, tess_space_explain(space, f.p, NULL, &text));
   assert_string_equal(text, "own at root: applied, 1 schedule\n"
                             "own at B: applied, 1 schedule\n");
   tess_text_free(f.c, text);
-  ok(&f, tess_space_sketches(whole, f.p, NULL, 4, t, &n));
+  structs_ok(&f, tess_space_sketches(whole, f.p, NULL, 4, t, &n));
   assert_int_equal(n, 1);
   tess_trace_free(t[0]);
   times = 2;
-  ok(&f, tess_space_explain(space, f.p, NULL, &text));
+  structs_ok(&f, tess_space_explain(space, f.p, NULL, &text));
   assert_string_equal(text, "own at root: failed: it gave a schedule twice\n"
                             "own at B: failed: it gave a schedule twice\n");
   tess_text_free(f.c, text);
@@ -327,7 +327,7 @@ static void test_modules_give_back(void **state) {
           "the scheduling function failed: it gave a schedule twice");
   tess_space_free(whole);
   tess_space_free(space);
-  stop(&f);
+  structs_stop(&f);
 }
 
 static void test_tensors_are_missing(void **state) {
@@ -335,15 +335,15 @@ static void test_tensors_are_missing(void **state) {
   fixture f;
   tess_tensor *t[2] = {NULL, NULL};
   tess_kernel *k;
-  start(&f);
-  ok(&f, tess_tensor_new(f.c, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1,
-                         (int64_t[]){8}, "zeros", 0, &t[0]));
-  ok(&f, tess_build(f.p, NULL, &k));
+  structs_start(&f);
+  structs_ok(&f, tess_tensor_new(f.c, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1,
+                                 (int64_t[]){8}, "zeros", 0, &t[0]));
+  structs_ok(&f, tess_build(f.p, NULL, &k));
   refuses(&f, tess_interpret(f.p, 2, t), "argument 2, 'B', is NULL");
   refuses(&f, tess_kernel_run(k, 2, t), "argument 2, 'B', is NULL");
   tess_kernel_free(k);
   tess_tensor_free(t[0]);
-  stop(&f);
+  structs_stop(&f);
 }
 
 static void test_allocator_without_function(void **state) {
@@ -365,10 +365,10 @@ static void test_blocks(void **state) {
   tess_var v;
   const char *const name[] = {"vi"};
   const tess_iter_kind kind[] = {(tess_iter_kind)42};
-  start(&f);
-  ok(&f, tess_builder_new(f.c, &b));
-  ok(&f, tess_int(b, (tess_dtype){TESS_DTYPE_INT, 64, 1}, 0, &lo));
-  ok(&f, tess_int(b, (tess_dtype){TESS_DTYPE_INT, 64, 1}, 8, &n));
+  structs_start(&f);
+  structs_ok(&f, tess_builder_new(f.c, &b));
+  structs_ok(&f, tess_int(b, (tess_dtype){TESS_DTYPE_INT, 64, 1}, 0, &lo));
+  structs_ok(&f, tess_int(b, (tess_dtype){TESS_DTYPE_INT, 64, 1}, 8, &n));
   refuses(&f, tess_block_begin(b, "x", 1, name, kind, &lo, &n, &lo, 0, &v),
           "variable 1 of block 'x' is of kind 42, and there is none such");
   tess_buffer buf;
@@ -383,7 +383,7 @@ static void test_blocks(void **state) {
   assert_string_equal(tess_error(f.c)->message,
                       "block 'x' has 99 variables; at most 16 are possible");
   tess_builder_free(b);
-  stop(&f);
+  structs_stop(&f);
 }
 
 int main(void) {

@@ -130,7 +130,7 @@ static tess_status compare_bodies(tess_dtype t, body *f, body *g) {
   return interp_residue_compare(&n, &m, &e);
 }
 
-static ir_expr at(nest *n, ir_buf b, ir_expr i, int64_t k) {
+static ir_expr interp_residue_at(nest *n, ir_buf b, ir_expr i, int64_t k) {
   return nest_load(n, b, i, nest_num(n, k));
 }
 
@@ -144,40 +144,48 @@ enum { NALL = sizeof all / sizeof *all };
 
 static ir_expr sum_left(nest *n, ir_buf x, ir_buf y, ir_expr i) {
   (void)y;
-  ir_expr a = ir_add(&n->p, at(n, x, i, 0), at(n, x, i, 1));
-  return ir_add(&n->p, a, at(n, x, i, 2));
+  ir_expr a = ir_add(&n->p, interp_residue_at(n, x, i, 0),
+                     interp_residue_at(n, x, i, 1));
+  return ir_add(&n->p, a, interp_residue_at(n, x, i, 2));
 }
 static ir_expr sum_right(nest *n, ir_buf x, ir_buf y, ir_expr i) {
   (void)y;
-  ir_expr a = ir_add(&n->p, at(n, x, i, 2), at(n, x, i, 1));
-  return ir_add(&n->p, at(n, x, i, 0), a);
+  ir_expr a = ir_add(&n->p, interp_residue_at(n, x, i, 2),
+                     interp_residue_at(n, x, i, 1));
+  return ir_add(&n->p, interp_residue_at(n, x, i, 0), a);
 }
 static ir_expr sum_wrong(nest *n, ir_buf x, ir_buf y, ir_expr i) {
   (void)y;
-  ir_expr a = ir_add(&n->p, at(n, x, i, 0), at(n, x, i, 1));
-  return ir_add(&n->p, a, at(n, x, i, 1));
+  ir_expr a = ir_add(&n->p, interp_residue_at(n, x, i, 0),
+                     interp_residue_at(n, x, i, 1));
+  return ir_add(&n->p, a, interp_residue_at(n, x, i, 1));
 }
 static ir_expr product_of_sum(nest *n, ir_buf x, ir_buf y, ir_expr i) {
-  ir_expr a = ir_sub(&n->p, at(n, x, i, 0), at(n, x, i, 1));
-  return ir_mul(&n->p, at(n, y, i, 2), a);
+  ir_expr a = ir_sub(&n->p, interp_residue_at(n, x, i, 0),
+                     interp_residue_at(n, x, i, 1));
+  return ir_mul(&n->p, interp_residue_at(n, y, i, 2), a);
 }
 static ir_expr sum_of_products(nest *n, ir_buf x, ir_buf y, ir_expr i) {
-  ir_expr a = ir_mul(&n->p, at(n, x, i, 0), at(n, y, i, 2));
-  ir_expr b = ir_mul(&n->p, at(n, y, i, 2), at(n, x, i, 1));
+  ir_expr a = ir_mul(&n->p, interp_residue_at(n, x, i, 0),
+                     interp_residue_at(n, y, i, 2));
+  ir_expr b = ir_mul(&n->p, interp_residue_at(n, y, i, 2),
+                     interp_residue_at(n, x, i, 1));
   return ir_sub(&n->p, a, b);
 }
 static ir_expr max_left(nest *n, ir_buf x, ir_buf y, ir_expr i) {
-  ir_expr a = ir_binary(&n->p, IR_MAX, at(n, x, i, 0), at(n, x, i, 1));
-  return ir_binary(&n->p, IR_MAX, a, at(n, y, i, 1));
+  ir_expr a = ir_binary(&n->p, IR_MAX, interp_residue_at(n, x, i, 0),
+                        interp_residue_at(n, x, i, 1));
+  return ir_binary(&n->p, IR_MAX, a, interp_residue_at(n, y, i, 1));
 }
 static ir_expr max_right(nest *n, ir_buf x, ir_buf y, ir_expr i) {
-  ir_expr a = ir_binary(&n->p, IR_MAX, at(n, y, i, 1), at(n, x, i, 0));
-  ir_expr b = ir_binary(&n->p, IR_MAX, at(n, x, i, 1), a);
+  ir_expr a = ir_binary(&n->p, IR_MAX, interp_residue_at(n, y, i, 1),
+                        interp_residue_at(n, x, i, 0));
+  ir_expr b = ir_binary(&n->p, IR_MAX, interp_residue_at(n, x, i, 1), a);
   ir_expr least = ir_extreme(&n->p, ir_at(&n->p, b)->dtype, false);
   return ir_binary(&n->p, IR_MAX, ir_binary(&n->p, IR_MAX, least, b), b);
 }
 static ir_expr max_by_select(nest *n, ir_buf x, ir_buf y, ir_expr i) {
-  ir_expr a = max_left(n, x, x, i), b = at(n, y, i, 1);
+  ir_expr a = max_left(n, x, x, i), b = interp_residue_at(n, y, i, 1);
   return ir_select(&n->p, ir_binary(&n->p, IR_LT, a, b), b, a);
 }
 
@@ -199,7 +207,8 @@ static void orders_agree(void **state) {
 static ir_expr chosen(nest *n, ir_buf x, ir_buf y, ir_expr i, ir_op op,
                       bool swap, int64_t constant) {
   ir_program *p = &n->p;
-  ir_expr a = at(n, x, i, 0), b = at(n, x, i, 1), c = at(n, y, i, 0);
+  ir_expr a = interp_residue_at(n, x, i, 0), b = interp_residue_at(n, x, i, 1),
+          c = interp_residue_at(n, y, i, 0);
   tess_dtype t = ir_at(p, a)->dtype;
   if (constant)
     b = ir_is_float(t) ? ir_real(p, t, (double)constant)
@@ -220,7 +229,7 @@ CHOSEN(up_to_20, IR_LE, false, 20)
 CHOSEN(is_20, IR_EQ, false, 20)
 static ir_expr other(nest *n, ir_buf x, ir_buf y, ir_expr i) {
   (void)x;
-  return at(n, y, i, 0);
+  return interp_residue_at(n, y, i, 0);
 }
 
 /* Some inputs are equal to each other and to the constants compared with. */
@@ -238,21 +247,25 @@ static void ties_are_met(void **state) {
 }
 
 static ir_expr quotient(nest *n, ir_buf x, ir_buf y, ir_expr i) {
-  ir_expr a = ir_add(&n->p, at(n, x, i, 0), at(n, x, i, 1));
-  return ir_binary(&n->p, IR_DIV, a, at(n, y, i, 0));
+  ir_expr a = ir_add(&n->p, interp_residue_at(n, x, i, 0),
+                     interp_residue_at(n, x, i, 1));
+  return ir_binary(&n->p, IR_DIV, a, interp_residue_at(n, y, i, 0));
 }
 static ir_expr quotients(nest *n, ir_buf x, ir_buf y, ir_expr i) {
-  ir_expr d = at(n, y, i, 0);
-  return ir_add(&n->p, ir_binary(&n->p, IR_DIV, at(n, x, i, 0), d),
-                ir_binary(&n->p, IR_DIV, at(n, x, i, 1), d));
+  ir_expr d = interp_residue_at(n, y, i, 0);
+  return ir_add(&n->p,
+                ir_binary(&n->p, IR_DIV, interp_residue_at(n, x, i, 0), d),
+                ir_binary(&n->p, IR_DIV, interp_residue_at(n, x, i, 1), d));
 }
 static ir_expr fused(nest *n, ir_buf x, ir_buf y, ir_expr i) {
-  ir_expr a[3] = {at(n, x, i, 0), at(n, y, i, 0), at(n, x, i, 1)};
+  ir_expr a[3] = {interp_residue_at(n, x, i, 0), interp_residue_at(n, y, i, 0),
+                  interp_residue_at(n, x, i, 1)};
   return ir_call(&n->p, IR_FN_FMA, ir_at(&n->p, a[0])->dtype, 3, a);
 }
 static ir_expr unfused(nest *n, ir_buf x, ir_buf y, ir_expr i) {
-  ir_expr a = ir_mul(&n->p, at(n, x, i, 0), at(n, y, i, 0));
-  return ir_add(&n->p, a, at(n, x, i, 1));
+  ir_expr a = ir_mul(&n->p, interp_residue_at(n, x, i, 0),
+                     interp_residue_at(n, y, i, 0));
+  return ir_add(&n->p, a, interp_residue_at(n, x, i, 1));
 }
 
 static void division_is_exact(void **state) {
@@ -393,7 +406,7 @@ static void known_values_are_seen_through(void **state) {
 /* ---- data-dependent indices --------------------------------------------- */
 
 /* R[i] = X[I[i]], gathered in either direction. */
-static void gather(nest *n, bool backwards, bool wrong) {
+static void interp_residue_gather(nest *n, bool backwards, bool wrong) {
   nest_start(n);
   ir_buf x = nest_param(n, "X", F32, IR_ROLE_INPUT, N, 0, 0);
   ir_buf idx = nest_param(n, "I", I32, IR_ROLE_INPUT, N, 0, 0);
@@ -408,11 +421,11 @@ static void gathers_agree(void **state) {
   (void)state;
   nest n, m;
   interp_error e;
-  gather(&n, false, false);
-  gather(&m, true, false);
+  interp_residue_gather(&n, false, false);
+  interp_residue_gather(&m, true, false);
   assert_int_equal(interp_residue_compare(&n, &m, &e), TESS_OK);
-  gather(&n, false, false);
-  gather(&m, false, true);
+  interp_residue_gather(&n, false, false);
+  interp_residue_gather(&m, false, true);
   assert_int_equal(interp_residue_compare(&n, &m, &e), TESS_MISMATCH);
   assert_int_equal(e.fault, INTERP_DIFFERS);
   assert_true(e.value[0].u != e.value[1].u);
@@ -423,17 +436,17 @@ static void gathers_agree(void **state) {
 static void misses_the_last(nest *n, ir_buf x, ir_buf y, ir_buf r) {
   (void)y;
   ir_expr i = nest_loop(n, N - 1, IR_SERIAL);
-  nest_store(n, r, i, 0, at(n, x, i, 0));
+  nest_store(n, r, i, 0, interp_residue_at(n, x, i, 0));
 }
 static void copies_all(nest *n, ir_buf x, ir_buf y, ir_buf r) {
   (void)y;
   ir_expr i = nest_loop(n, N, IR_SERIAL);
-  nest_store(n, r, i, 0, at(n, x, i, 0));
+  nest_store(n, r, i, 0, interp_residue_at(n, x, i, 0));
 }
 static void reads_beyond(nest *n, ir_buf x, ir_buf y, ir_buf r) {
   (void)y;
   ir_expr i = nest_loop(n, N, IR_SERIAL);
-  nest_store(n, r, i, 0, at(n, x, i, M));
+  nest_store(n, r, i, 0, interp_residue_at(n, x, i, M));
 }
 
 static void reports(void **state) {

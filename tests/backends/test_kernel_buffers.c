@@ -39,7 +39,7 @@ static ir_buf kernel_buffers_buffer(const char *name, ir_scope scope,
   return b;
 }
 
-static ir_expr at(ir_expr block, ir_expr thread) {
+static ir_expr kernel_buffers_at(ir_expr block, ir_expr thread) {
   return ir_add(&n.p, ir_mul(&n.p, block, nest_num(&n, T)), thread);
 }
 
@@ -87,10 +87,11 @@ static void exchange(ir_scope scope, bool mirror) {
   ir_expr bx = grid();
   ir_buf s = kernel_buffers_buffer("S", scope, T);
   ir_expr tx = threads(T);
-  kernel_buffers_store(s, tx, kernel_buffers_load(in, at(bx, tx)));
+  kernel_buffers_store(s, tx,
+                       kernel_buffers_load(in, kernel_buffers_at(bx, tx)));
   nest_close(&n, 1);
   tx = threads(T);
-  kernel_buffers_store(out, at(bx, tx),
+  kernel_buffers_store(out, kernel_buffers_at(bx, tx),
                        kernel_buffers_load(s, mirror ? mirrored(tx) : tx));
 }
 
@@ -131,7 +132,7 @@ static void done_by_one(void **state) {
   ir_buf s = kernel_buffers_buffer("S", IR_SCOPE_SHARED, 1);
   kernel_buffers_store(s, nest_num(&n, 0), kernel_buffers_load(in, bx));
   ir_expr tx = threads(T);
-  kernel_buffers_store(out, at(bx, tx),
+  kernel_buffers_store(out, kernel_buffers_at(bx, tx),
                        kernel_buffers_load(s, nest_num(&n, 0)));
   const char *text = kernel_buffers_must_work();
   has(text, "if tx == 0");
@@ -144,11 +145,13 @@ static void fewer_threads(void **state) {
   ir_expr bx = grid();
   ir_buf s = kernel_buffers_buffer("S", IR_SCOPE_SHARED, 3);
   ir_expr tx = threads(3);
-  kernel_buffers_store(s, tx, kernel_buffers_load(in, at(bx, tx)));
+  kernel_buffers_store(s, tx,
+                       kernel_buffers_load(in, kernel_buffers_at(bx, tx)));
   nest_close(&n, 1);
   tx = threads(T);
   ir_expr which = ir_binary(&n.p, IR_MOD, tx, nest_num(&n, 3));
-  kernel_buffers_store(out, at(bx, tx), kernel_buffers_load(s, which));
+  kernel_buffers_store(out, kernel_buffers_at(bx, tx),
+                       kernel_buffers_load(s, which));
   has(kernel_buffers_must_work(), "if tx < 3");
 }
 
@@ -159,9 +162,11 @@ static void together(void **state) {
   ir_expr bx = grid(), tx = threads(T);
   ir_buf s = kernel_buffers_buffer("S", IR_SCOPE_SHARED, T);
   ir_expr other = threads(T);
-  kernel_buffers_store(s, other, kernel_buffers_load(in, at(bx, other)));
+  kernel_buffers_store(s, other,
+                       kernel_buffers_load(in, kernel_buffers_at(bx, other)));
   nest_close(&n, 1);
-  kernel_buffers_store(out, at(bx, tx), kernel_buffers_load(s, mirrored(tx)));
+  kernel_buffers_store(out, kernel_buffers_at(bx, tx),
+                       kernel_buffers_load(s, mirrored(tx)));
   const char *text = kernel_buffers_must_work();
   has(text, "S[tx] = A[bx * 8 + tx]");
   has(text, "barrier shared");
@@ -173,11 +178,13 @@ static void alone(void **state) {
   ir_expr bx = grid(), tx = threads(T);
   ir_buf s = kernel_buffers_buffer("S", IR_SCOPE_SHARED, T);
   ir_expr other = threads(T);
-  kernel_buffers_store(s, other,
-                       ir_add(&n.p, kernel_buffers_load(in, at(bx, other)),
-                              kernel_buffers_load(in, tx)));
+  kernel_buffers_store(
+      s, other,
+      ir_add(&n.p, kernel_buffers_load(in, kernel_buffers_at(bx, other)),
+             kernel_buffers_load(in, tx)));
   nest_close(&n, 1);
-  kernel_buffers_store(out, at(bx, tx), kernel_buffers_load(s, mirrored(tx)));
+  kernel_buffers_store(out, kernel_buffers_at(bx, tx),
+                       kernel_buffers_load(s, mirrored(tx)));
   const char *text = kernel_buffers_must_work();
   has(text, "S: float32[8] in local");
   has_not(text, "barrier");
@@ -190,7 +197,7 @@ static void reads_by_both_places(void **state) {
   ir_expr row = threads(B), column = threads(T);
   ir_buf s = kernel_buffers_buffer("S", IR_SCOPE_SHARED, 1);
   kernel_buffers_store(s, nest_num(&n, 0),
-                       kernel_buffers_load(in, at(row, column)));
+                       kernel_buffers_load(in, kernel_buffers_at(row, column)));
   kernel_buffers_must_work();
 }
 
@@ -201,12 +208,14 @@ static void through_registers(void **state) {
   ir_buf s = kernel_buffers_buffer("S", IR_SCOPE_SHARED, T),
          l = kernel_buffers_buffer("L", IR_SCOPE_LOCAL, T);
   ir_expr other = threads(T);
-  kernel_buffers_store(l, other, kernel_buffers_load(in, at(bx, other)));
+  kernel_buffers_store(l, other,
+                       kernel_buffers_load(in, kernel_buffers_at(bx, other)));
   nest_close(&n, 1);
   other = threads(T);
   kernel_buffers_store(s, other, kernel_buffers_load(l, other));
   nest_close(&n, 1);
-  kernel_buffers_store(out, at(bx, tx), kernel_buffers_load(s, mirrored(tx)));
+  kernel_buffers_store(out, kernel_buffers_at(bx, tx),
+                       kernel_buffers_load(s, mirrored(tx)));
   const char *text = kernel_buffers_must_work();
   has(text, "L: float32[1] in local");
   has(text, "S: float32[8] in shared");
@@ -219,9 +228,11 @@ static void common_way(void **state) {
   ir_buf s = kernel_buffers_buffer("S", IR_SCOPE_SHARED, T);
   nest_if(&n, ir_binary(&n.p, IR_LT, bx, nest_num(&n, 2)));
   ir_expr other = threads(T);
-  kernel_buffers_store(s, other, kernel_buffers_load(in, at(bx, other)));
+  kernel_buffers_store(s, other,
+                       kernel_buffers_load(in, kernel_buffers_at(bx, other)));
   nest_close(&n, 1);
-  kernel_buffers_store(out, at(bx, tx), kernel_buffers_load(s, mirrored(tx)));
+  kernel_buffers_store(out, kernel_buffers_at(bx, tx),
+                       kernel_buffers_load(s, mirrored(tx)));
   nest_close(&n, 1);
   has(kernel_buffers_must_work(), "barrier shared");
 }
@@ -232,10 +243,11 @@ static const char *in_turns(ir_loop_kind kind, ir_scope scope, bool mirror) {
   ir_expr i = nest_loop(&n, B, kind);
   ir_buf s = kernel_buffers_buffer("S", scope, T);
   ir_expr tx = threads(T);
-  kernel_buffers_store(s, tx, kernel_buffers_load(in, at(i, tx)));
+  kernel_buffers_store(s, tx,
+                       kernel_buffers_load(in, kernel_buffers_at(i, tx)));
   nest_close(&n, 1);
   tx = threads(T);
-  kernel_buffers_store(out, at(i, tx),
+  kernel_buffers_store(out, kernel_buffers_at(i, tx),
                        kernel_buffers_load(s, mirror ? mirrored(tx) : tx));
   return kernel_buffers_must_work();
 }
@@ -265,8 +277,10 @@ static void parallel_may_stay(void **state) {
   nest_thread(&n, 1, IR_BLOCKIDX_X);
   ir_expr tx = threads(T), i = nest_loop(&n, B, IR_PARALLEL);
   ir_buf s = kernel_buffers_buffer("S", IR_SCOPE_LOCAL, 1);
-  kernel_buffers_store(s, nest_num(&n, 0), kernel_buffers_load(in, at(i, tx)));
-  kernel_buffers_store(out, at(i, tx), kernel_buffers_load(s, nest_num(&n, 0)));
+  kernel_buffers_store(s, nest_num(&n, 0),
+                       kernel_buffers_load(in, kernel_buffers_at(i, tx)));
+  kernel_buffers_store(out, kernel_buffers_at(i, tx),
+                       kernel_buffers_load(s, nest_num(&n, 0)));
   has(kernel_buffers_must_work(), "parallel");
 }
 
@@ -277,11 +291,12 @@ static void parted_way(void **state) {
   ir_buf s = kernel_buffers_buffer("S", IR_SCOPE_SHARED, T);
   ir_expr k = nest_loop(&n, 2, IR_SERIAL);
   ir_expr tx = threads(T);
-  kernel_buffers_store(s, tx, kernel_buffers_load(in, at(k, tx)));
+  kernel_buffers_store(s, tx,
+                       kernel_buffers_load(in, kernel_buffers_at(k, tx)));
   nest_close(&n, 1);
   tx = threads(T);
   nest_if(&n, ir_binary(&n.p, IR_LT, tx, nest_num(&n, 5)));
-  kernel_buffers_store(out, at(bx, tx),
+  kernel_buffers_store(out, kernel_buffers_at(bx, tx),
                        ir_add(&n.p, kernel_buffers_load(s, mirrored(tx)),
                               kernel_buffers_load(s, tx)));
   has(kernel_buffers_must_work(), "barrier shared");
@@ -296,15 +311,18 @@ static void own_counts(void **state) {
   ir_expr few = ir_binary(&n.p, IR_MOD, steps, nest_num(&n, 3));
   ir_var v =
       ir_var_new(&n.p, IR_VAR_LOOP, ir_name(&n.p, "w"), IR_INDEX, 0, INT64_MAX);
-  kernel_buffers_store(out, at(bx, tx), kernel_buffers_load(in, tx));
+  kernel_buffers_store(out, kernel_buffers_at(bx, tx),
+                       kernel_buffers_load(in, tx));
   ir_stmt w = ir_loop_new(&n.p, v, nest_num(&n, 0), few, IR_SERIAL);
   ir_append(&n.p, n.at, w);
   n.at = w;
   ir_buf s = kernel_buffers_buffer("S", IR_SCOPE_SHARED, T);
   ir_expr other = threads(T);
-  kernel_buffers_store(s, other, kernel_buffers_load(in, at(bx, other)));
+  kernel_buffers_store(s, other,
+                       kernel_buffers_load(in, kernel_buffers_at(bx, other)));
   nest_close(&n, 1);
-  kernel_buffers_store(out, at(bx, tx), kernel_buffers_load(s, mirrored(tx)));
+  kernel_buffers_store(out, kernel_buffers_at(bx, tx),
+                       kernel_buffers_load(s, mirrored(tx)));
   const char *text = kernel_buffers_must_work();
   has(text, "S: float32[8] in local");
   has_not(text, "barrier");
@@ -444,10 +462,13 @@ static void grid_cannot_be_waited_for(void **state) {
   ir_expr tx = threads(T), zero = nest_num(&n, 0);
   ir_buf s = kernel_buffers_buffer("S", IR_SCOPE_LOCAL, 1);
   ir_expr bx = grid();
-  kernel_buffers_store(g, at(bx, tx), kernel_buffers_load(in, at(bx, tx)));
-  kernel_buffers_store(out, at(bx, tx), kernel_buffers_load(in, at(bx, tx)));
+  kernel_buffers_store(g, kernel_buffers_at(bx, tx),
+                       kernel_buffers_load(in, kernel_buffers_at(bx, tx)));
+  kernel_buffers_store(out, kernel_buffers_at(bx, tx),
+                       kernel_buffers_load(in, kernel_buffers_at(bx, tx)));
   nest_close(&n, 1);
-  kernel_buffers_store(s, zero, kernel_buffers_load(g, at(zero, tx)));
+  kernel_buffers_store(s, zero,
+                       kernel_buffers_load(g, kernel_buffers_at(zero, tx)));
   kernel_buffers_refused(
       "G is written in a loop over the blocks of threads and used outside");
 }
@@ -460,7 +481,8 @@ static void extent_must_be_constant(void **state) {
   ir_st(&n.p, w)->thread = IR_THREADIDX_X;
   ir_append(&n.p, n.at, w);
   n.at = w;
-  kernel_buffers_store(out, at(i, ir_ref(&n.p, v)), kernel_buffers_load(in, i));
+  kernel_buffers_store(out, kernel_buffers_at(i, ir_ref(&n.p, v)),
+                       kernel_buffers_load(in, i));
   kernel_buffers_refused(
       "the extent of a loop bound to threadIdx.x is no constant");
 }

@@ -172,7 +172,7 @@ static void llvm_programs_compare(conform *c) {
   }
 }
 
-static void check_program(conform *c) {
+static void llvm_programs_check_program(conform *c) {
   gen_options o = {.representable = true, .no_16bit = true, .max_points = 400};
   scheduled_start(&c->t);
   scheduled *t = &c->t;
@@ -204,7 +204,7 @@ static void random_programs(void **state) {
   assert_int_equal(target_parse(&c->target, "llvm", &c->err), TESS_OK);
   for (uint32_t i = 0; i < (from ? 1 : PROGRAMS); i++) {
     c->seed = seed + i;
-    check_program(c);
+    llvm_programs_check_program(c);
   }
   assert_true(from || c->applied > PROGRAMS);
   free(c);

@@ -112,7 +112,7 @@ static void shared_by_threads(void **state) {
   runtime_free(&rt);
 }
 
-static int32_t is_inside(void *closure, int64_t begin, int64_t end) {
+static int32_t runtime_is_inside(void *closure, int64_t begin, int64_t end) {
   job *j = closure;
   for (int64_t i = begin; i < end; i++)
     atomic_fetch_add(&j->hits[i], tess_in_parallel());
@@ -126,7 +126,8 @@ static void in_parallel(void **state) {
     atomic_int hits[64] = {0};
     job j = {&rt, hits, -1};
     runtime_init(&rt, mem_default_allocator, threads);
-    assert_int_equal(rt.rt.parallel_for(rt.rt.ud, 64, is_inside, &j), TESS_OK);
+    assert_int_equal(rt.rt.parallel_for(rt.rt.ud, 64, runtime_is_inside, &j),
+                     TESS_OK);
     for (int i = 0; i < 64; i++) assert_int_equal(hits[i], threads > 1);
     assert_false(tess_in_parallel());
     runtime_free(&rt);

@@ -41,7 +41,8 @@ static void test_streams(void **state) {
 
 /* Chi-square over n cells: mean n-1, variance 2(n-1), so six deviations
  * practically never occur with a fixed seed. */
-static void fits(const uint32_t *count, const double *expected, uint32_t n) {
+static void rng_fits(const uint32_t *count, const double *expected,
+                     uint32_t n) {
   double chi = 0;
   for (uint32_t i = 0; i < n; i++) {
     double d = count[i] - expected[i];
@@ -66,7 +67,7 @@ static void test_below_is_uniform(void **state) {
       assert_true(x < n);
       count[x]++;
     }
-    fits(count, expected, n);
+    rng_fits(count, expected, n);
   }
 }
 
@@ -83,10 +84,10 @@ static void biased(uint64_t n, uint64_t seed) {
     assert_true(x < n);
     count[x / (n / CELLS)]++;
   }
-  fits(count, expected, CELLS);
+  rng_fits(count, expected, CELLS);
   uint32_t residue[CELLS] = {0};
   for (int i = 0; i < DRAWS; i++) residue[rng_below(&r, n) % CELLS]++;
-  fits(residue, expected, CELLS);
+  rng_fits(residue, expected, CELLS);
 }
 
 static void test_below_large(void **state) {
@@ -110,7 +111,7 @@ static void test_weighted(void **state) {
   seen[0] = count[0], seen[1] = count[2], seen[2] = count[3];
   seen[3] = count[4];
   const double expected[] = {DRAWS / 4., DRAWS / 20., DRAWS / 2., DRAWS / 5.};
-  fits(seen, expected, 4);
+  rng_fits(seen, expected, 4);
 }
 
 static void test_unit(void **state) {
@@ -126,7 +127,7 @@ static void test_unit(void **state) {
     count[(int)(x * CELLS)]++;
   }
   for (int i = 0; i < CELLS; i++) expected[i] = (double)DRAWS / CELLS;
-  fits(count, expected, CELLS);
+  rng_fits(count, expected, CELLS);
 }
 
 int main(void) {

@@ -56,21 +56,21 @@ static const char script[] =
 
 static console c;
 
-static int set_up(void **state) {
+static int misbehave_set_up(void **state) {
   (void)state;
   console_start(&c, TESS_BUILD_DIR "/bin/tessera");
   console_write(&c, "run.lua", script);
   return 0;
 }
 
-static int tear_down(void **state) {
+static int misbehave_tear_down(void **state) {
   (void)state;
   console_end(&c);
   return 0;
 }
 
 /* A run ends well and says all of `says` (up to a NULL). */
-static void expect(const char *args, const char *const *says) {
+static void misbehave_expect(const char *args, const char *const *says) {
   if (console_run(&c,
                   "TESSERA_EXTERNS=%s TESSERA_TEST_ONCE=$PWD/once %s "
                   "run.lua %s",
@@ -81,7 +81,8 @@ static void expect(const char *args, const char *const *says) {
       fail_msg("%s: '%s' is not in: %s", args, *says, c.out);
 }
 
-#define EXPECT(args, ...) expect(args, (const char *const[]){__VA_ARGS__, NULL})
+#define EXPECT(args, ...) \
+  misbehave_expect(args, (const char *const[]){__VA_ARGS__, NULL})
 
 static void some_misbehave(void **state) {
   (void)state;
@@ -125,5 +126,5 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(some_misbehave), cmocka_unit_test(all_misbehave),
       cmocka_unit_test(killed_once), cmocka_unit_test(wrong_later)};
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return cmocka_run_group_tests(tests, misbehave_set_up, misbehave_tear_down);
 }

@@ -8,13 +8,13 @@
 
 static console c;
 
-static int set_up(void **state) {
+static int prompt_set_up(void **state) {
   (void)state;
   console_start(&c, TESS_BUILD_DIR "/bin/tessera");
   return 0;
 }
 
-static int tear_down(void **state) {
+static int prompt_tear_down(void **state) {
   (void)state;
   console_end(&c);
   return 0;
@@ -143,5 +143,5 @@ int main(void) {
       cmocka_unit_test(interrupted_in_several_lines),
       cmocka_unit_test(interrupted_while_running),
       cmocka_unit_test(not_ascii)};
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return cmocka_run_group_tests(tests, prompt_set_up, prompt_tear_down);
 }

@@ -9,7 +9,7 @@
 
 static console c;
 
-static int set_up(void **state) {
+static int records_set_up(void **state) {
   (void)state;
   console_start(&c, TESS_BUILD_DIR "/bin/tessera");
   console_write(&c, "d.lua",
@@ -31,7 +31,7 @@ static int set_up(void **state) {
   return 0;
 }
 
-static int tear_down(void **state) {
+static int records_tear_down(void **state) {
   (void)state;
   console_end(&c);
   return 0;
@@ -72,7 +72,7 @@ static double median_of(const void *blob, int bytes) {
   return (v[(n - 1) / 2] + v[n / 2]) / 2;
 }
 
-static void run(const char *args) {
+static void records_run(const char *args) {
   int status = console_run(&c, "%s %s", CONSOLE_TESSERA, args);
   if (status) fail_msg("tessera %s: status %d: %s", args, status, c.err);
 }
@@ -96,7 +96,7 @@ static void samples(void **state) {
   sqlite3_stmt *q;
   int n = 0;
   remove_database();
-  run("tune d.lua --trials 4 --db a.db");
+  records_run("tune d.lua --trials 4 --db a.db");
   snprintf(path, sizeof path, "%s/a.db", c.dir);
   assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
   assert_int_equal(sqlite3_prepare_v2(db,
@@ -119,19 +119,19 @@ static void samples(void **state) {
 static void another_program(void **state) {
   (void)state;
   static const char *const ways[] = {"show a.db:1", "step a.db:1 < /dev/null"};
-  run("tune d.lua --trials 4 --db a.db");
+  records_run("tune d.lua --trials 4 --db a.db");
   for (int changed = 0; changed < 2; changed++) {
     for (int i = 0; i < 2; i++) {
-      run(ways[i]);
+      records_run(ways[i]);
       expect_warning(changed ? "database a.db: record 1: " : NULL);
     }
-    run("all.lua");
+    records_run("all.lua");
     assert_string_equal(c.out, changed ? "4\n" : "0\n");
     assert_string_equal(c.err, "");
     change("UPDATE record SET program_hash = 1");
   }
   change("UPDATE record SET status = 'TIMEOUT'");
-  run("show a.db:1"); /* of which there is no time */
+  records_run("show a.db:1"); /* of which there is no time */
   expect_warning(NULL);
 }
 
@@ -140,23 +140,23 @@ static void another_program(void **state) {
 static void refused_traces(void **state) {
   (void)state;
   remove_database();
-  run("tune d.lua --trials 3 --db a.db");
+  records_run("tune d.lua --trials 3 --db a.db");
   console_write(
       &c, "other.lua",
       "return require('tessera.ops').matmul { m = 6, n = 6, k = 6 }\n");
-  run("show a.db:1 --program d.lua");
+  records_run("show a.db:1 --program d.lua");
   assert_int_equal(
       console_run(&c, "%s show a.db:1 --program other.lua", CONSOLE_TESSERA),
       1);
   assert_non_null(strstr(c.err, "tessera: a.db:1: "));
   change("UPDATE record SET trace = replace(trace, '\"decision\": [', "
          "'\"decision\": [7, ')");
-  run("show a.db:1");
+  records_run("show a.db:1");
   if (!strstr(c.err, "database a.db: record 1: its trace no longer applies"))
     fail_msg("no such warning: %s", c.err);
   assert_ptr_equal(strchr(c.err, '\n'), c.err + strlen(c.err) - 1);
   change("UPDATE record SET program_hash = 1");
-  run("tune d.lua --trials 3 --db a.db");
+  records_run("tune d.lua --trials 3 --db a.db");
   if (!strstr(c.err, "database a.db: 3 of its records are damaged and"))
     fail_msg("no such warning: %s", c.err);
 }
@@ -173,7 +173,7 @@ static void damaged(void **state) {
        "damaged"}};
   (void)state;
   remove_database();
-  run("tune d.lua --trials 1 --db a.db");
+  records_run("tune d.lua --trials 1 --db a.db");
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     change(cases[i][0]);
     assert_int_equal(console_run(&c, "%s show a.db:1", CONSOLE_TESSERA), 1);
@@ -209,7 +209,7 @@ static void damaged_candidates(void **state) {
        "'\"max_innermost_factor\": 63')")};
   (void)state;
   remove_database();
-  run("tune d.lua --trials 4 --db a.db");
+  records_run("tune d.lua --trials 4 --db a.db");
   change("CREATE TABLE kept AS SELECT * FROM record");
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
     char sql[400];
@@ -218,11 +218,11 @@ static void damaged_candidates(void **state) {
              "UPDATE record SET checked = 1, seconds = 1e-9, %s WHERE id > 2",
              ways[i]);
     change(sql);
-    run("db a.db");
+    records_run("db a.db");
     const char *at = strstr(c.out, "\n     3             -  damaged  ");
     if (i < 10 && (!at || at < strstr(c.out, "\n     2 ")))
       fail_msg("%s: %s", ways[i], c.out);
-    run("tune d.lua --trials 2 --db a.db");
+    records_run("tune d.lua --trials 2 --db a.db");
     expect_lost(2, ways[i]);
     if (strstr(c.out, "e-06 ms")) fail_msg("%s: %s", ways[i], c.out);
   }
@@ -241,7 +241,7 @@ static void impossible_times(void **state) {
                 "assert(#db:records() == #db:records(99))\n"
                 "for _, r in ipairs(db:records()) do assert(r.id ~= 3) end\n"
                 "print(#db:records())\n");
-  run("tune d.lua --trials 4 --db a.db");
+  records_run("tune d.lua --trials 4 --db a.db");
   for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
     char sql[80];
     snprintf(sql, sizeof sql,
@@ -250,7 +250,7 @@ static void impossible_times(void **state) {
              times[i]);
     for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
       change(sql);
-      run(ways[k]);
+      records_run(ways[k]);
       const char *says = "database a.db: record 3: its time ";
       const char *at = strstr(c.err, says);
       if (!at || strstr(at + 1, says)) fail_msg("%s: %s", times[i], c.err);
@@ -264,17 +264,17 @@ static void texts_with_control_characters(void **state) {
   static const char *const ways[] = {"db a.db", "show a.db:1"};
   (void)state;
   remove_database();
-  run("tune d.lua --trials 1 --db a.db");
+  records_run("tune d.lua --trials 1 --db a.db");
   change("UPDATE workload SET name = 'a' || char(27) || '[2J' || char(10)");
   for (int i = 0; i < 2; i++) {
-    run(ways[i]);
+    records_run(ways[i]);
     if (!strstr(c.out, "a\\x1b[2J\\x0a") || strchr(c.out, '\033'))
       fail_msg("%s: %s", ways[i], c.out);
   }
 }
 
 static void says(const char *args, const char *text) {
-  run(args);
+  records_run(args);
   if (!strstr(c.out, text)) fail_msg("%s: %s", args, c.out);
 }
 
@@ -287,8 +287,8 @@ static void lists_of_several_programs(void **state) {
                 "return { program = ops.matmul { m = 8, n = 16, k = 16 },\n"
                 "  target = 'llvm', seed = 1, min_time = 0.001,\n"
                 "  threads = 1, kernel_threads = 1 }\n");
-  run("tune d.lua --trials 3 --db a.db");
-  run("tune e.lua --trials 2 --db a.db");
+  records_run("tune d.lua --trials 3 --db a.db");
+  records_run("tune e.lua --trials 2 --db a.db");
   says("db a.db", ": A: float32[16, 16], B: float32[16, 16], C: out float32");
   says("db a.db", ": A: float32[8, 16], B: float32[16, 16], C: out float32");
   assert_null(strstr(c.out, "lists all"));
@@ -297,7 +297,7 @@ static void lists_of_several_programs(void **state) {
   says("db a.db --program e.lua --limit 1", "\n-- 1 of 2 records; ");
   assert_null(strstr(c.out, "float32[16, 16], B"));
   says("db a.db --workload matmul --target llvm --limit 1", "-- 1 of 5 ");
-  run("db a.db --workload nobody");
+  records_run("db a.db --workload nobody");
   assert_null(strstr(c.out, "matmul"));
   says("show a.db:1", "\n-- workload matmul ");
 }
@@ -306,7 +306,7 @@ static void lists_of_several_programs(void **state) {
 static void what_measuring_gave(void **state) {
   (void)state;
   remove_database();
-  run("tune d.lua --trials 1 --db a.db");
+  records_run("tune d.lua --trials 1 --db a.db");
   says("show a.db:1", "\n-- samples: ");
   change("UPDATE record SET samples = x'fca9f1d24d62503ffca9f1d24d62603f'");
   says("show a.db:1", "\n-- samples: 2, from 1.0000 ms to 2.0000 ms\n");
@@ -318,7 +318,7 @@ static void what_measuring_gave(void **state) {
   assert_null(strstr(c.out, "-- samples"));
   says("db a.db --verbose",
        "\n        LLVM: \\x1b[2J no\n        such thing\n");
-  run("db a.db");
+  records_run("db a.db");
   assert_null(strstr(c.out, "LLVM"));
 }
 
@@ -326,12 +326,12 @@ static void what_measuring_gave(void **state) {
 static void greatest_seed(void **state) {
   (void)state;
   remove_database();
-  run("tune d.lua --trials 1 --db a.db --seed 18446744073709551615");
+  records_run("tune d.lua --trials 1 --db a.db --seed 18446744073709551615");
   change("INSERT INTO meta SELECT 'seed', seed FROM session;"
          "UPDATE workload SET name = 'seed ' || "
          "(SELECT value FROM meta WHERE key = 'seed')");
   says("db a.db", "seed -1 ");
-  run("tune d.lua --trials 1 --db a.db --seed 0");
+  records_run("tune d.lua --trials 1 --db a.db --seed 0");
 }
 
 static void cannot_be_opened(void **state) {
@@ -363,5 +363,5 @@ int main(void) {
       cmocka_unit_test(what_measuring_gave),
       cmocka_unit_test(greatest_seed),
       cmocka_unit_test(cannot_be_opened)};
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return cmocka_run_group_tests(tests, records_set_up, records_tear_down);
 }

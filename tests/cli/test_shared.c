@@ -54,7 +54,7 @@ static const char lister[] =
 
 static console c;
 
-static int set_up(void **state) {
+static int shared_set_up(void **state) {
   (void)state;
   console_start(&c, TESS_BUILD_DIR "/bin/tessera");
   console_write(&c, "run.lua", script);
@@ -62,7 +62,7 @@ static int set_up(void **state) {
   return 0;
 }
 
-static int tear_down(void **state) {
+static int shared_tear_down(void **state) {
   (void)state;
   console_end(&c);
   return 0;
@@ -89,7 +89,7 @@ static void check_integrity(void) {
   sqlite3_close(db);
 }
 
-static void expect(const char *out) {
+static void shared_expect(const char *out) {
   if (c.err[0]) fail_msg("%s", c.err);
   assert_string_equal(c.out, out);
 }
@@ -103,19 +103,19 @@ static void two_at_once(void **state) {
                                "wait $one && wait $two && cat one two",
                                CONSOLE_TESSERA, EACH, CONSOLE_TESSERA, EACH),
                    0);
-  expect("OK\t0\t8\nOK\t0\t8\n");
+  shared_expect("OK\t0\t8\nOK\t0\t8\n");
   check_integrity();
   assert_int_equal(console_run(&c, "%s list.lua", CONSOLE_TESSERA), 0);
-  expect("8\t8\n");
+  shared_expect("8\t8\n");
   /* A third run knows what both found. */
   assert_int_equal(
       console_run(&c, "%s run.lua both %d ''", CONSOLE_TESSERA, 2 * EACH + 4),
       0);
-  expect("OK\t16\t20\n");
+  shared_expect("OK\t16\t20\n");
   check_integrity();
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(two_at_once)};
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return cmocka_run_group_tests(tests, shared_set_up, shared_tear_down);
 }

@@ -11,7 +11,7 @@ static int fail(tess_context *c) {
   return 1;
 }
 
-static tess_program *describe(tess_context *c) {
+static tess_program *consumer_describe(tess_context *c) {
   static const tess_dtype f32 = {TESS_DTYPE_FLOAT, 32, 1},
                           i64 = {TESS_DTYPE_INT, 64, 1};
   tess_builder *b;
@@ -47,7 +47,7 @@ static int compile_and_run(tess_context *c, tess_program *p) {
   return v != 1;
 }
 
-static int tune(tess_context *c, tess_program *p) {
+static int consumer_tune(tess_context *c, tess_program *p) {
   const tess_tune_options o = {
       .struct_size = sizeof o, .trials = 2, .min_time = 0.001};
   tess_result *r;
@@ -64,8 +64,8 @@ int main(int argc, char **argv) {
   tess_options o = {.struct_size = sizeof o,
                     .worker_path = argc > 1 ? argv[1] : NULL};
   if (tess_context_new(&o, &c) != TESS_OK) return 1;
-  tess_program *p = describe(c);
-  int failed = compile_and_run(c, p) || tune(c, p);
+  tess_program *p = consumer_describe(c);
+  int failed = compile_and_run(c, p) || consumer_tune(c, p);
   tess_program_free(p);
   tess_context_free(c);
   if (!failed) printf("tessera %s\n", tess_version());

@@ -8,14 +8,14 @@
 #include <string.h>
 #include <tessera/lua.h>
 
-static void *count(void *ud, void *ptr, size_t osize, size_t nsize) {
+static void *host_count(void *ud, void *ptr, size_t osize, size_t nsize) {
   *(size_t *)ud += nsize - (ptr ? osize : 0);
   if (nsize) return realloc(ptr, nsize);
   free(ptr);
   return NULL;
 }
 
-static void put(void *ud, int level, const char *text) {
+static void host_put(void *ud, int level, const char *text) {
   (void)level;
   fprintf(ud, "%s\n", text);
 }
@@ -46,12 +46,12 @@ static int refuses_bare_state(tess_context *c) {
 
 int main(void) {
   size_t used = 0;
-  const tess_allocator memory = {count, &used};
+  const tess_allocator memory = {host_count, &used};
   const tess_options o = {
       .struct_size = sizeof o,
       .allocator = &memory,   /* NULL: malloc and free */
       .memory_cap = 1u << 30, /* bytes; 0: none */
-      .log = put,
+      .log = host_put,
       .log_ud = stderr,
   };
   tess_context *c;

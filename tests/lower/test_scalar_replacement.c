@@ -72,12 +72,12 @@ static ir_stmt cond(nest *t, ir_stmt parent, ir_expr e) {
 }
 
 /* i * m + c */
-static ir_expr at(nest *t, ir_expr i, int64_t m, int64_t c) {
+static ir_expr scalar_replacement_at(nest *t, ir_expr i, int64_t m, int64_t c) {
   ir_program *p = &t->p;
   return ir_add(p, ir_mul(p, i, num(t, m)), num(t, c));
 }
 
-static ir_expr load(nest *t, ir_buf b, ir_expr i) {
+static ir_expr scalar_replacement_load(nest *t, ir_buf b, ir_expr i) {
   return ir_load(&t->p, b, 1, &i);
 }
 
@@ -90,8 +90,9 @@ static ir_stmt store(nest *t, ir_stmt parent, ir_buf b, ir_expr i, ir_expr v) {
 /* b[i] = b[i] + A[k] in as many lanes as i has */
 static void add_to(nest *t, ir_stmt parent, ir_buf b, ir_expr i, ir_expr k) {
   ir_program *p = &t->p;
-  ir_expr x = ir_broadcast(p, load(t, t->a, k), ir_at(p, i)->dtype.lanes);
-  store(t, parent, b, i, ir_add(p, load(t, b, i), x));
+  ir_expr x = ir_broadcast(p, scalar_replacement_load(t, t->a, k),
+                           ir_at(p, i)->dtype.lanes);
+  store(t, parent, b, i, ir_add(p, scalar_replacement_load(t, b, i), x));
 }
 
 static ir_expr row(nest *t, ir_expr first, uint32_t lanes) {
@@ -142,7 +143,7 @@ static void lower(nest *t) {
   }
 }
 
-static void expect(nest *t, const char *piece) {
+static void scalar_replacement_expect(nest *t, const char *piece) {
   if (!strstr(t->text.v, piece)) fail_msg("no '%s' in\n%s", piece, t->text.v);
 }
 
@@ -161,17 +162,18 @@ static void accumulators_leave_loop_nest(void **state) {
   ir_stmt s = build_loop(t, t->root, "i", 3, &i);
   s = build_loop(t, s, "k", N, &k);
   s = build_loop(t, s, "m", 2, &m);
-  ir_expr km = ir_add(&t->p, at(t, k, 2, 0), m);
-  add_to(t, s, t->c, row(t, at(t, i, 16, 4), 4), km);
-  add_to(t, s, t->c, row(t, at(t, i, 16, 0), 4), k);
-  add_to(t, s, t->c, at(t, i, 16, 12), m);
+  ir_expr km = ir_add(&t->p, scalar_replacement_at(t, k, 2, 0), m);
+  add_to(t, s, t->c, row(t, scalar_replacement_at(t, i, 16, 4), 4), km);
+  add_to(t, s, t->c, row(t, scalar_replacement_at(t, i, 16, 0), 4), k);
+  add_to(t, s, t->c, scalar_replacement_at(t, i, 16, 12), m);
   lower(t);
-  expect(t, "allocate C_reg: float32[9] in local\n"
-            "      C_reg[ramp(0, 1, 4)] = C[ramp(i * 16, 1, 4)]\n"
-            "      C_reg[ramp(4, 1, 4)] = C[ramp(i * 16 + 4, 1, 4)]\n"
-            "      C_reg[8] = C[i * 16 + 12]\n"
-            "      for k in range(8)\n");
-  expect(t, "\n      C[i * 16 + 12] = C_reg[8]");
+  scalar_replacement_expect(
+      t, "allocate C_reg: float32[9] in local\n"
+         "      C_reg[ramp(0, 1, 4)] = C[ramp(i * 16, 1, 4)]\n"
+         "      C_reg[ramp(4, 1, 4)] = C[ramp(i * 16 + 4, 1, 4)]\n"
+         "      C_reg[8] = C[i * 16 + 12]\n"
+         "      for k in range(8)\n");
+  scalar_replacement_expect(t, "\n      C[i * 16 + 12] = C_reg[8]");
   expect_no(t, "    for m in range(2)\n          C[");
 }
 
@@ -180,12 +182,13 @@ static void must_store_needs_no_load(void **state) {
   nest *t = *state;
   ir_expr k, j;
   ir_stmt s = build_loop(t, t->root, "k", N, &k);
-  store(t, s, t->c, num(t, 3), load(t, t->a, k));
+  store(t, s, t->c, num(t, 3), scalar_replacement_load(t, t->a, k));
   add_to(t, s, t->c, num(t, 3), k);
   s = build_loop(t, t->root, "j", 64, &j);
-  store(t, s, t->c, j, load(t, t->a, j));
+  store(t, s, t->c, j, scalar_replacement_load(t, t->a, j));
   lower(t);
-  expect(t, "allocate C_reg: float32[1] in local\n    for k");
+  scalar_replacement_expect(t,
+                            "allocate C_reg: float32[1] in local\n    for k");
 }
 
 /* Each buffer is promoted at the outermost loop where its index is
@@ -199,9 +202,9 @@ static void promoted_at_inner_loop(void **state) {
   s = build_loop(t, s, "m", 5, &m);
   add_to(t, s, t->c, num(t, 40), m);
   lower(t);
-  expect(t, "for k in range(8)\n    C[k] = ");
-  expect(t, "    allocate C_reg: float32[1] in local\n"
-            "      C_reg[0] = C[40]\n      for m");
+  scalar_replacement_expect(t, "for k in range(8)\n    C[k] = ");
+  scalar_replacement_expect(t, "    allocate C_reg: float32[1] in local\n"
+                               "      C_reg[0] = C[40]\n      for m");
 }
 
 /* Overlapping elements, variant indices, conditions, masks, loops that may run
@@ -222,7 +225,8 @@ static void illegal_promotions(void **state) {
   add_to(t, s, t->c, num(t, 20), k);
   s = build_loop(t, t->root, "k", N, &k);
   ir_expr idx = row(t, num(t, 24), 4);
-  s = store(t, s, t->c, idx, ir_broadcast(p, load(t, t->a, k), 4));
+  s = store(t, s, t->c, idx,
+            ir_broadcast(p, scalar_replacement_load(t, t->a, k), 4));
   ir_st(p, s)->mask =
       ir_binary(p, IR_LT, row(t, k, 4), ir_broadcast(p, num(t, 5), 4));
   t->size = ir_var_new(p, IR_VAR_SIZE, ir_name(p, "n"), IR_INDEX, 0, N);
@@ -232,9 +236,9 @@ static void illegal_promotions(void **state) {
   s = build_loop(t, t->root, "k", N, &k);
   s = build_loop(t, s, "m", N, &m);
   ir_st(p, s)->extent = ir_ref(p, t->size);
-  store(t, s, t->c, num(t, 40), load(t, t->a, m));
+  store(t, s, t->c, num(t, 40), scalar_replacement_load(t, t->a, m));
   s = build_loop(t, t->root, "k", N, &k);
-  ir_expr j = ir_cast(p, IR_INDEX, load(t, t->a, num(t, 0)));
+  ir_expr j = ir_cast(p, IR_INDEX, scalar_replacement_load(t, t->a, num(t, 0)));
   j = ir_binary(p, IR_MIN, ir_binary(p, IR_MAX, j, num(t, 0)), num(t, 63));
   store(t, s, t->c, j, zero(t));
   lower(t);
@@ -251,16 +255,18 @@ static void loads_under_select(void **state) {
   ir_stmt s = build_loop(t, t->root, "k", N, &k);
   ir_expr later = ir_binary(p, IR_LE, num(t, 1), k);
   store(t, s, t->c, num(t, 3),
-        ir_select(p, later, load(t, t->c, num(t, 3)), load(t, t->a, k)));
+        ir_select(p, later, scalar_replacement_load(t, t->c, num(t, 3)),
+                  scalar_replacement_load(t, t->a, k)));
   clear_buffer(t, t->c);
   s = build_loop(t, t->root, "j", N, &j);
-  ir_expr old = load(t, t->c, num(t, 5));
+  ir_expr old = scalar_replacement_load(t, t->c, num(t, 5));
   store(t, s, t->c, num(t, 5),
-        ir_select(p, ir_binary(p, IR_LT, old, load(t, t->a, j)),
-                  load(t, t->a, j), old));
+        ir_select(p,
+                  ir_binary(p, IR_LT, old, scalar_replacement_load(t, t->a, j)),
+                  scalar_replacement_load(t, t->a, j), old));
   lower(t);
   expect_no(t, "C_reg[0] = C[3]");
-  expect(t, "C_reg[0] = C[5]");
+  scalar_replacement_expect(t, "C_reg[0] = C[5]");
 }
 
 /* Elements beyond the register budget stay in memory. */
@@ -274,15 +280,15 @@ static void register_budget(void **state) {
   ir_stmt s = build_loop(t, a, "k", N, &k);
   for (int i = 0; i < 65; i++)
     store(t, s, l, row(t, num(t, 8 * i), 8),
-          ir_broadcast(&t->p, load(t, t->a, k), 8));
+          ir_broadcast(&t->p, scalar_replacement_load(t, t->a, k), 8));
   s = build_loop(t, a, "k", N, &k);
   for (int i = 0; i < 64; i++)
     store(t, s, l, row(t, num(t, 1024 + 8 * i), 8),
-          ir_broadcast(&t->p, load(t, t->a, k), 8));
-  store(t, a, t->c, num(t, 0), load(t, l, num(t, 1100)));
+          ir_broadcast(&t->p, scalar_replacement_load(t, t->a, k), 8));
+  store(t, a, t->c, num(t, 0), scalar_replacement_load(t, l, num(t, 1100)));
   lower(t);
-  expect(t, "float32[512] in local");
-  expect(t, "L[ramp(0, 1, 8)] = broadcast");
+  scalar_replacement_expect(t, "float32[512] in local");
+  scalar_replacement_expect(t, "L[ramp(0, 1, 8)] = broadcast");
 }
 
 /* ---- hoist_init --------------------------------------------------------- */
@@ -299,10 +305,10 @@ static void init_leaves_loop_nest(void **state) {
   ir_expr start = ir_and(p, ir_binary(p, IR_EQ, k, num(t, 0)),
                          ir_binary(p, IR_EQ, m, num(t, 0)));
   store(t, cond(t, s, start), t->c, i, zero(t));
-  add_to(t, s, t->c, i, ir_add(p, at(t, k, 4, 0), m));
+  add_to(t, s, t->c, i, ir_add(p, scalar_replacement_at(t, k, 4, 0), m));
   lower(t);
-  expect(t, "for i in range(64)\n    C[i] = 0.0\n");
-  expect(t, "      C_reg[0] = C[i]\n      for k");
+  scalar_replacement_expect(t, "for i in range(64)\n    C[i] = 0.0\n");
+  scalar_replacement_expect(t, "      C_reg[0] = C[i]\n      for k");
   expect_no(t, "if ");
 }
 
@@ -317,11 +323,12 @@ static void conditions_that_stay(void **state) {
   ir_stmt s = build_loop(t, outer, "k", N, &k);
   ir_expr start = ir_binary(p, IR_EQ, k, num(t, 0));
   ir_expr more = ir_binary(p, IR_LT, i, num(t, 2));
-  store(t, cond(t, s, ir_and(p, start, more)), t->c, i, load(t, t->a, k));
-  add_to(t, s, t->c, at(t, k, 1, 10), k);
+  store(t, cond(t, s, ir_and(p, start, more)), t->c, i,
+        scalar_replacement_load(t, t->a, k));
+  add_to(t, s, t->c, scalar_replacement_at(t, k, 1, 10), k);
   s = build_loop(t, t->root, "k", N, &k);
   start = ir_binary(p, IR_EQ, k, num(t, 0));
-  add_to(t, s, t->c, at(t, k, 1, 20), k);
+  add_to(t, s, t->c, scalar_replacement_at(t, k, 1, 20), k);
   store(t, cond(t, s, start), t->c, num(t, 21), zero(t));
   s = build_loop(t, t->root, "k", N, &k);
   start = ir_binary(p, IR_EQ, k, num(t, 0));
@@ -329,9 +336,9 @@ static void conditions_that_stay(void **state) {
   store(t, s, t->c, num(t, 40), zero(t));
   ir_append_alt(p, s, ir_store_new(p, t->c, 1, &k, zero(t)));
   lower(t);
-  expect(t, "if i < 2\n      C[i] = A[0]\n    for k");
-  expect(t, "for k in range(8)\n    C[k + 20] = ");
-  expect(t, "else");
+  scalar_replacement_expect(t, "if i < 2\n      C[i] = A[0]\n    for k");
+  scalar_replacement_expect(t, "for k in range(8)\n    C[k + 20] = ");
+  scalar_replacement_expect(t, "else");
 }
 
 int main(void) {

@@ -26,7 +26,7 @@ static void free_all(tess_tensor **t, int n) {
   for (int i = 0; i < n; i++) tess_tensor_free(t[i]);
 }
 
-static void must(tess_context *c, tess_status s) {
+static void kernel_must(tess_context *c, tess_status s) {
   if (s) fail_msg("%s", tess_error(c)->message);
 }
 
@@ -39,14 +39,14 @@ static void compiled_agrees(bool in_process) {
                       matrix(c, N, "zeros", 0)};
   tess_tensor *o[] = {t[0], t[1], matrix(c, N, "zeros", 0)};
   double abs, rel;
-  must(c, tess_build(p, NULL, &k));
+  kernel_must(c, tess_build(p, NULL, &k));
   tess_program_free(p); /* the kernel keeps it */
-  must(c, tess_kernel_run(k, 3, t));
+  kernel_must(c, tess_kernel_run(k, 3, t));
   p = measured_matmul(c, N);
-  must(c, tess_interpret(p, 3, o));
-  must(c, tess_tensor_compare(t[2], o[2], &abs, &rel));
+  kernel_must(c, tess_interpret(p, 3, o));
+  kernel_must(c, tess_tensor_compare(t[2], o[2], &abs, &rel));
   assert_true(abs == 0);
-  must(c, tess_tensor_compare(t[2], t[0], &abs, &rel));
+  kernel_must(c, tess_tensor_compare(t[2], t[0], &abs, &rel));
   assert_true(abs > 0);
   free_all(t, 3);
   tess_tensor_free(o[2]);
@@ -69,8 +69,8 @@ static void test_time(void **state) {
                       matrix(c, 16, "zeros", 0)};
   tess_kernel *k;
   tess_timing r = TESS_INIT(tess_timing);
-  must(c, tess_build(p, NULL, &k));
-  must(c, tess_kernel_time(k, 3, t, 0.003, &r));
+  kernel_must(c, tess_build(p, NULL, &k));
+  kernel_must(c, tess_kernel_time(k, 3, t, 0.003, &r));
   assert_true(r.min > 0 && r.min <= r.median && r.min <= r.mean);
   assert_true(r.stddev >= 0 && r.repeats >= 1 && r.runs >= r.repeats);
   free_all(t, 3);
@@ -85,11 +85,11 @@ static void test_source(void **state) {
   tess_program *p = measured_matmul(c, 16);
   tess_kernel *k;
   char *text;
-  must(c, tess_build(p, NULL, &k));
-  must(c, tess_kernel_source(k, "ir", &text));
+  kernel_must(c, tess_build(p, NULL, &k));
+  kernel_must(c, tess_kernel_source(k, "ir", &text));
   assert_non_null(strstr(text, "define"));
   tess_text_free(c, text);
-  must(c, tess_kernel_source(k, "asm", &text));
+  kernel_must(c, tess_kernel_source(k, "asm", &text));
   assert_non_null(strstr(text, "tess_kernel:"));
   tess_text_free(c, text);
   assert_int_equal(tess_kernel_source(k, "ptx", &text), TESS_NOT_FOUND);
@@ -108,10 +108,10 @@ static void test_arguments(void **state) {
                          matrix(c, 16, "zeros", 0)};
   tess_tensor *small = matrix(c, 15, "zeros", 0), *ints;
   const int64_t shape[] = {16, 16};
-  must(c, tess_tensor_new(c, (tess_dtype){TESS_DTYPE_INT, 32, 1}, 2, shape,
-                          "zeros", 0, &ints));
+  kernel_must(c, tess_tensor_new(c, (tess_dtype){TESS_DTYPE_INT, 32, 1}, 2,
+                                 shape, "zeros", 0, &ints));
   tess_kernel *k;
-  must(c, tess_build(p, NULL, &k));
+  kernel_must(c, tess_build(p, NULL, &k));
   assert_int_equal(tess_kernel_run(k, 2, good), TESS_TYPE);
   assert_string_equal(tess_error(c)->message,
                       "'kernel' takes 3 tensors, given 2");
@@ -139,17 +139,18 @@ static tess_program *symbolic(tess_context *c) {
   tess_expr extent, i, x, one;
   tess_buffer in, out;
   tess_program *p;
-  must(c, tess_builder_new(c, &b));
-  must(c, tess_size_var(b, "n", &n));
-  must(c, tess_var_ref(b, n, &extent));
-  must(c, tess_placeholder(b, "A", F32, 1, &extent, TESS_ROLE_INPUT, &in));
-  must(c, tess_compute_begin(b, "B", 1, &extent, NULL, &v));
-  must(c, tess_var_ref(b, v, &i));
-  must(c, tess_load(b, in, 1, &i, &x));
-  must(c, tess_literal(b, 1, 1, &one));
-  must(c, tess_binary(b, "+", x, one, &x));
-  must(c, tess_compute_end(b, 1, &x, &out));
-  must(c, tess_program_new(b, "symbolic", 1, &in, 1, &out, &p));
+  kernel_must(c, tess_builder_new(c, &b));
+  kernel_must(c, tess_size_var(b, "n", &n));
+  kernel_must(c, tess_var_ref(b, n, &extent));
+  kernel_must(c,
+              tess_placeholder(b, "A", F32, 1, &extent, TESS_ROLE_INPUT, &in));
+  kernel_must(c, tess_compute_begin(b, "B", 1, &extent, NULL, &v));
+  kernel_must(c, tess_var_ref(b, v, &i));
+  kernel_must(c, tess_load(b, in, 1, &i, &x));
+  kernel_must(c, tess_literal(b, 1, 1, &one));
+  kernel_must(c, tess_binary(b, "+", x, one, &x));
+  kernel_must(c, tess_compute_end(b, 1, &x, &out));
+  kernel_must(c, tess_program_new(b, "symbolic", 1, &in, 1, &out, &p));
   tess_builder_free(b);
   return p;
 }
@@ -160,19 +161,19 @@ static void test_symbolic_extents(void **state) {
   tess_program *p = symbolic(c);
   tess_kernel *k;
   tess_tensor *t[2];
-  must(c, tess_build(p, NULL, &k));
+  kernel_must(c, tess_build(p, NULL, &k));
   for (int64_t n = 1; n < 100; n += 40) {
     for (int i = 0; i < 2; i++)
-      must(c, tess_tensor_new(c, F32, 1, &n, "zeros", 0, &t[i]));
-    must(c, tess_kernel_run(k, 2, t));
+      kernel_must(c, tess_tensor_new(c, F32, 1, &n, "zeros", 0, &t[i]));
+    kernel_must(c, tess_kernel_run(k, 2, t));
     double v;
     int64_t last = n - 1;
-    must(c, tess_tensor_get(t[1], &last, &v));
+    kernel_must(c, tess_tensor_get(t[1], &last, &v));
     assert_true(v == 1);
-    must(c, tess_interpret(p, 2, t));
+    kernel_must(c, tess_interpret(p, 2, t));
     tess_tensor_free(t[1]);
     n++;
-    must(c, tess_tensor_new(c, F32, 1, &n, "zeros", 0, &t[1]));
+    kernel_must(c, tess_tensor_new(c, F32, 1, &n, "zeros", 0, &t[1]));
     assert_int_equal(tess_kernel_run(k, 2, t), TESS_TYPE);
     n--;
     free_all(t, 2);
@@ -187,7 +188,7 @@ static void test_equivalent(void **state) {
   tess_context *c = open(true);
   tess_program *p = measured_matmul(c, 8), *q = measured_matmul(c, 8);
   tess_program *r = measured_matmul(c, 9);
-  must(c, tess_equivalent(p, q, 1));
+  kernel_must(c, tess_equivalent(p, q, 1));
   assert_int_not_equal(tess_equivalent(p, r, 1), TESS_OK);
   assert_true(tess_error(c)->message[0]);
   tess_program_free(p);
@@ -198,7 +199,7 @@ static void test_equivalent(void **state) {
 
 /* ---- runtimes ----------------------------------------------------------- */
 
-static int32_t count(void *closure, int64_t begin, int64_t end) {
+static int32_t kernel_count(void *closure, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i++) ((uint8_t *)closure)[i]++;
   return 0;
 }
@@ -212,7 +213,7 @@ static void test_runtime(void **state) {
   assert_ptr_equal(tess_default_runtime(c, 3), rt);
   assert_ptr_not_equal(tess_default_runtime(c, 2), rt);
   for (int round = 0; round < 10; round++)
-    assert_int_equal(rt->parallel_for(rt->ud, N, count, seen), 0);
+    assert_int_equal(rt->parallel_for(rt->ud, N, kernel_count, seen), 0);
   for (int i = 0; i < N; i++) assert_int_equal(seen[i], 10);
   void *a = rt->alloc(rt->ud, 100000, 64);
   assert_int_equal((uintptr_t)a % 64, 0);

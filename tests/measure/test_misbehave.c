@@ -18,7 +18,7 @@ static void use(measured *m, const char *fn) {
 }
 
 /* The status of running the task's program (or its parallel schedule). */
-static tess_status run(measured *m, measure_check check) {
+static tess_status misbehave_run(measured *m, measure_check check) {
   measure_result r;
   tess_status s = measured_run(m, NULL, check, &r);
   measure_result_free(&r);
@@ -27,19 +27,22 @@ static tess_status run(measured *m, measure_check check) {
 
 static void is_well(measured *m) {
   use(m, "test_plus_one");
-  tess_status s = run(m, MEASURE_CHECK_ALWAYS);
+  tess_status s = misbehave_run(m, MEASURE_CHECK_ALWAYS);
   if (s) fail_msg("%s", m->err.message);
 }
 
-static void start(measured *m) { measured_start(m, false, TESS_EXTERNS); }
+static void misbehave_start(measured *m) {
+  measured_start(m, false, TESS_EXTERNS);
+}
 
 /* fn gives the class, and a message with `says`; afterwards all is well. */
-static void expect(const char *fn, tess_status class, const char *says) {
+static void misbehave_expect(const char *fn, tess_status class,
+                             const char *says) {
   measured m;
-  start(&m);
+  misbehave_start(&m);
   if (class == TESS_TIMEOUT) m.policy.timeout = 0.3;
   use(&m, fn);
-  tess_status s = run(&m, MEASURE_CHECK_NEVER);
+  tess_status s = misbehave_run(&m, MEASURE_CHECK_NEVER);
   if (s != class) fail_msg("%s: %d %s", fn, (int)s, m.err.message);
   measured_says(&m, says);
   m.policy.timeout = 20;
@@ -49,27 +52,28 @@ static void expect(const char *fn, tess_status class, const char *says) {
 
 static void test_hang(void **state) {
   (void)state;
-  expect("test_hang", TESS_TIMEOUT, "running took longer than 0.3 s");
+  misbehave_expect("test_hang", TESS_TIMEOUT, "running took longer than 0.3 s");
 }
 
 static void test_crash(void **state) {
   (void)state;
-  expect("test_crash", TESS_CRASHED, "the kernel crashed: SIGSEGV");
-  expect("test_abort", TESS_CRASHED, "the kernel crashed: SIGABRT");
-  expect("test_exit", TESS_CRASHED, "ended its process with status 42");
+  misbehave_expect("test_crash", TESS_CRASHED, "the kernel crashed: SIGSEGV");
+  misbehave_expect("test_abort", TESS_CRASHED, "the kernel crashed: SIGABRT");
+  misbehave_expect("test_exit", TESS_CRASHED,
+                   "ended its process with status 42");
 }
 
 /* An undefined external function cannot be linked. */
 static void test_unknown_extern(void **state) {
   (void)state;
-  expect("test_no_such", TESS_BUILD_ERROR, "test_no_such");
+  misbehave_expect("test_no_such", TESS_BUILD_ERROR, "test_no_such");
 }
 
 /* An intrinsic of another processor passes LLVM's verifier, and then there
  * is no instruction for it. */
 static void test_compiler_gives_up(void **state) {
   (void)state;
-  expect("llvm.amdgcn.rcp.f32", TESS_BUILD_ERROR, "LLVM");
+  misbehave_expect("llvm.amdgcn.rcp.f32", TESS_BUILD_ERROR, "LLVM");
 }
 
 /* Thousands of calls written out take the compiler longer than it may, which is
@@ -79,7 +83,7 @@ static void test_slow_compiler(void **state) {
   measured m;
   measure_build b;
   tess_schedule *s;
-  start(&m);
+  misbehave_start(&m);
   tess_program *p = measured_extern(m.c, "test_plus_one", 3000);
   measured_task(&m, p);
   assert_int_equal(tess_schedule_new(p, NULL, 1, &s), TESS_OK);
@@ -102,7 +106,7 @@ static void test_slow_compiler(void **state) {
 
 static void test_killed_twice(void **state) {
   (void)state;
-  expect("test_kill", TESS_INFRA, "the worker was killed: SIGKILL");
+  misbehave_expect("test_kill", TESS_INFRA, "the worker was killed: SIGKILL");
 }
 
 static void test_killed_once(void **state) {
@@ -113,9 +117,9 @@ static void test_killed_once(void **state) {
   char mark[64];
   snprintf(mark, sizeof mark, "%s/once", path);
   setenv("TESSERA_TEST_ONCE", mark, 1);
-  start(&m);
+  misbehave_start(&m);
   use(&m, "test_kill_once");
-  tess_status s = run(&m, MEASURE_CHECK_ALWAYS);
+  tess_status s = misbehave_run(&m, MEASURE_CHECK_ALWAYS);
   if (s) fail_msg("%s", m.err.message);
   const measure_ledger *l = measure_get_ledger(m.pool);
   assert_int_equal(l->lost, 1);
@@ -129,7 +133,7 @@ static void test_killed_once(void **state) {
 static void test_killed_idle(void **state) {
   (void)state;
   measured m;
-  start(&m);
+  misbehave_start(&m);
   is_well(&m);
   pid_t pid = m.pool->runner.pid;
   kill(pid, SIGKILL);
@@ -155,18 +159,18 @@ static void expect_in_parallel(const char *fn, tess_status class,
                                const char *says) {
   measured m;
   measure_result r;
-  start(&m);
+  misbehave_start(&m);
   tess_program *p = measured_extern(m.c, fn, N);
   measured_task(&m, p);
   tess_schedule *s = in_parallel(p);
-  assert_int_equal(run(&m, MEASURE_CHECK_ALWAYS), TESS_OK);
+  assert_int_equal(misbehave_run(&m, MEASURE_CHECK_ALWAYS), TESS_OK);
   if (class == TESS_TIMEOUT) m.task->policy.timeout = 0.3;
   tess_status status = measured_run(&m, s, MEASURE_CHECK_IF_BEST, &r);
   m.task->policy.timeout = 20;
   if (status != class) fail_msg("%s: %d %s", fn, (int)status, m.err.message);
   measured_says(&m, says);
   measure_result_free(&r);
-  assert_int_equal(run(&m, MEASURE_CHECK_ALWAYS), TESS_OK);
+  assert_int_equal(misbehave_run(&m, MEASURE_CHECK_ALWAYS), TESS_OK);
   tess_schedule_free(s);
   tess_program_free(p);
   measured_end(&m);
@@ -193,7 +197,7 @@ static void test_wrong_rounded(void **state) {
   tess_var v;
   tess_expr n, i, x, scale, body;
   tess_program *p;
-  start(&m);
+  misbehave_start(&m);
   assert_int_equal(tess_builder_new(m.c, &b), TESS_OK);
   tess_int(b, I64, 2, &n);
   tess_placeholder(b, "A", F32, 1, &n, TESS_ROLE_INPUT, &in);
@@ -209,7 +213,7 @@ static void test_wrong_rounded(void **state) {
   tess_builder_free(b);
   measured_task(&m, p);
   tess_schedule *s = in_parallel(p);
-  assert_int_equal(run(&m, MEASURE_CHECK_ALWAYS), TESS_OK);
+  assert_int_equal(misbehave_run(&m, MEASURE_CHECK_ALWAYS), TESS_OK);
   assert_int_equal(measured_run(&m, s, MEASURE_CHECK_ALWAYS, &r),
                    TESS_WRONG_RESULT);
   measured_says(&m, "2 of 2 elements differ");
@@ -228,7 +232,7 @@ static void test_wrong_later(void **state) {
   measured m;
   measure_build b;
   measure_result r;
-  start(&m);
+  misbehave_start(&m);
   tess_program *p = measured_extern(m.c, "test_wrong_in_parallel", N);
   measured_task(&m, p);
   tess_schedule *s = in_parallel(p);
@@ -267,7 +271,7 @@ static void test_endless_reference(void **state) {
   (void)state;
   measured m;
   measure_result r;
-  start(&m);
+  misbehave_start(&m);
   m.pool->config.reference = 0.3;
   tess_program *p = measured_extern(m.c, "test_hang_in_serial", N);
   measured_task(&m, p);
@@ -322,10 +326,10 @@ static tess_program *scatter(tess_context *c, const char *fn) {
 static void expect_outside(const char *fn, tess_status class,
                            const char *says) {
   measured m;
-  start(&m);
+  misbehave_start(&m);
   tess_program *p = scatter(m.c, fn);
   measured_task(&m, p);
-  tess_status s = run(&m, MEASURE_CHECK_NEVER);
+  tess_status s = misbehave_run(&m, MEASURE_CHECK_NEVER);
   if (s != class) fail_msg("%s: %d %s", fn, (int)s, m.err.message);
   measured_says(&m, says);
   tess_program_free(p);

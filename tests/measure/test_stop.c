@@ -13,7 +13,7 @@ typedef struct stopped {
 
 static tess_context *running;
 
-static void stop(int sig) {
+static void stop_stop(int sig) {
   (void)sig;
   tess_stop(running);
 }
@@ -37,7 +37,8 @@ static int set_up_matmul(void **state, int64_t n) {
                      TESS_OK);
   assert_int_equal(tess_build(f.p, NULL, &f.k), TESS_OK);
   running = f.c;
-  const struct sigaction act = {.sa_handler = stop, .sa_flags = SA_RESTART};
+  const struct sigaction act = {.sa_handler = stop_stop,
+                                .sa_flags = SA_RESTART};
   assert_int_equal(sigaction(SIGALRM, &act, NULL), 0);
   *state = &f;
   return 0;
@@ -48,7 +49,7 @@ static int set_up_small(void **state) { return set_up_matmul(state, 16); }
 /* The interpreter would take minutes. */
 static int set_up_large(void **state) { return set_up_matmul(state, 1024); }
 
-static int tear_down(void **state) {
+static int stop_tear_down(void **state) {
   stopped *f = *state;
   stop_every(0);
   for (int i = 0; i < 3; i++) tess_tensor_free(f->t[i]);
@@ -95,8 +96,11 @@ static void test_too_early(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(test_oracle, set_up_large, tear_down),
-      cmocka_unit_test_setup_teardown(test_timing, set_up_small, tear_down),
-      cmocka_unit_test_setup_teardown(test_too_early, set_up_small, tear_down)};
+      cmocka_unit_test_setup_teardown(test_oracle, set_up_large,
+                                      stop_tear_down),
+      cmocka_unit_test_setup_teardown(test_timing, set_up_small,
+                                      stop_tear_down),
+      cmocka_unit_test_setup_teardown(test_too_early, set_up_small,
+                                      stop_tear_down)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

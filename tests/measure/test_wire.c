@@ -19,13 +19,13 @@ typedef struct message {
   strbuf body;
 } message;
 
-static void begin(message *m) {
+static void wire_begin(message *m) {
   test_heap_start(&m->heap, 0);
   arena_init(&m->scratch, &m->heap.heap);
   str_init(&m->body, &m->heap.heap);
 }
 
-static void end(message *m) {
+static void wire_end(message *m) {
   str_free(&m->body);
   arena_free(&m->scratch);
   test_heap_end(&m->heap);
@@ -49,7 +49,7 @@ static bool read_build(message *m, size_t n) {
 static void test_build(void **state) {
   (void)state;
   message m;
-  begin(&m);
+  wire_begin(&m);
   const int64_t decisions[] = {2, INT64_MIN, 7};
   job_build r = {.base = 5,
                  .target = "llvm -mcpu=x",
@@ -73,7 +73,7 @@ static void test_build(void **state) {
   assert_int_equal(got.program.n, 3);
   assert_memory_equal(got.program.v, "abc", 3);
   refuses_other_lengths(&m, read_build);
-  end(&m);
+  wire_end(&m);
 }
 
 static bool read_run(message *m, size_t n) {
@@ -85,7 +85,7 @@ static void test_run(void **state) {
   (void)state;
   static job_run r, got;
   message m;
-  begin(&m);
+  wire_begin(&m);
   r = (job_run){.bench = {1, 2, "llvm", 3},
                 .n = 2,
                 .code = {{"ab", 2}, {"", 0}},
@@ -106,7 +106,7 @@ static void test_run(void **state) {
   assert_memory_equal(got.reference.v, "ref", 3);
   assert_true(got.best == 1e-9 && got.only_check && got.has_reference);
   refuses_other_lengths(&m, read_run);
-  end(&m);
+  wire_end(&m);
 }
 
 static bool read_ran(message *m, size_t n) {
@@ -121,7 +121,7 @@ static bool read_ran(message *m, size_t n) {
 static void test_ran(void **state) {
   (void)state;
   message m;
-  begin(&m);
+  wire_begin(&m);
   double samples[] = {1, 2, 3};
   measure_result r[2] = {{.status = TESS_OK,
                           .median = 2,
@@ -144,14 +144,14 @@ static void test_ran(void **state) {
   for (int i = 0; i < 2; i++) measure_result_free(&got[i]);
   str_free(&r[0].message);
   str_free(&r[1].message);
-  end(&m);
+  wire_end(&m);
 }
 
 /* A status that does not exist, a time that is not a number. */
 static void test_impossible(void **state) {
   (void)state;
   message m;
-  begin(&m);
+  wire_begin(&m);
   measure_build b = {.status = (tess_status)77};
   str_init(&b.message, &m.heap.heap);
   str_init(&b.code, &m.heap.heap);
@@ -163,7 +163,7 @@ static void test_impossible(void **state) {
   wire_write_built(&m.body, &b);
   assert_false(wire_read_built(m.body.v, m.body.n, &b));
   measure_build_free(&b);
-  end(&m);
+  wire_end(&m);
 }
 
 /* ---- frames ------------------------------------------------------------- */
@@ -477,7 +477,7 @@ static void test_nonsense_for_worker(void **state) {
 
 /* ---- hosts that die ----------------------------------------------------- */
 
-static void tell(worker *w, frame_type type, strbuf *body) {
+static void wire_tell(worker *w, frame_type type, strbuf *body) {
   assert_int_equal(worker_send(w, type, body), TESS_OK);
   str_clear(body);
 }
@@ -518,11 +518,11 @@ static void test_host_dies(void **state) {
   assert_int_equal(worker_start(&w, path, TESS_EXTERNS, &m.err), TESS_OK);
   const strbuf *bytes = &m.task->program;
   wire_write_put(&body, &(wire_put){JOB_PROGRAM, 1, {bytes->v, bytes->n}});
-  tell(&w, FRAME_PUT, &body);
+  wire_tell(&w, FRAME_PUT, &body);
   run = (job_run){
       .bench = {1, 0, "llvm", 1}, .n = 1, .code = {{b.code.v, b.code.n}}};
   wire_write_run(&body, &run);
-  tell(&w, FRAME_RUN, &body);
+  wire_tell(&w, FRAME_RUN, &body);
   wait_for_launch(&w);
   shutdown(w.fd, SHUT_RDWR);
   while (waitpid(w.pid, &status, 0) != w.pid) {

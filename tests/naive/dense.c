@@ -26,7 +26,7 @@ static void products(naive *x, bool ta, bool tb) {
       }
 }
 
-static void matmul(naive *x) {
+static void dense_matmul(naive *x) {
   products(x, naive_flag(x, "trans_a"), naive_flag(x, "trans_b"));
 }
 
@@ -43,7 +43,7 @@ static void dense(naive *x) {
 
 static void gemm(naive *x) {
   naive_tensor *c = &x->t[2], *y = &x->t[3];
-  matmul(x);
+  dense_matmul(x);
   for (int64_t i = 0; i < y->n; i++)
     y->v[i] = naive_real(x, "alpha", 1) * y->v[i] +
               naive_real(x, "beta", 1) * c->v[i];
@@ -108,10 +108,10 @@ static void attention(naive *x) {
 }
 
 const naive_op naive_dense[] = {
-    {"matmul", matmul},
+    {"matmul", dense_matmul},
     {"dense", dense},
     {"gemm", gemm},
-    {"batch_matmul", matmul},
+    {"batch_matmul", dense_matmul},
     {"transpose_batch_matmul", transpose_batch_matmul},
     {"3mm", three_products},
     {"attention", attention},

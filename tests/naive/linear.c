@@ -87,7 +87,7 @@ static bool neighbours(const naive_tensor *t, const double *v, int64_t i,
   return true;
 }
 
-static void stencil(naive *x, bool heat) {
+static void linear_stencil(naive *x, bool heat) {
   naive_tensor *t = x->t, *y = &x->t[1];
   size_t bytes = (size_t)t->n * sizeof(double);
   double *old = malloc(bytes), sum, n = 2 * t->ndim;
@@ -104,8 +104,8 @@ static void stencil(naive *x, bool heat) {
   free(old);
 }
 
-static void jacobi(naive *x) { stencil(x, false); }
-static void heat(naive *x) { stencil(x, true); }
+static void jacobi(naive *x) { linear_stencil(x, false); }
+static void heat(naive *x) { linear_stencil(x, true); }
 
 const naive_op naive_linear[] = {
     {"lu", lu},

@@ -157,7 +157,7 @@ static void push_call(lua_State *L, naive *x) {
 }
 
 /* run(operator, options, tensors) -> a list of what they should be */
-static int run(lua_State *L) {
+static int module_run(lua_State *L) {
   naive x = {.lua = L};
   const naive_op *o = find(luaL_checkstring(L, 1));
   if (!o) return luaL_error(L, "there are no loops for %s", lua_tostring(L, 1));
@@ -202,7 +202,7 @@ static int differ(lua_State *L) {
 
 int luaopen_naive(lua_State *L) {
   static const luaL_Reg functions[] = {
-      {"run", run}, {"peer", peer}, {"differ", differ}, {NULL, NULL}};
+      {"run", module_run}, {"peer", peer}, {"differ", differ}, {NULL, NULL}};
   luaL_newlib(L, functions);
   return 1;
 }

@@ -108,7 +108,7 @@ static int64_t wrapped(double v, int64_t n) {
   return i < 0 ? 0 : i >= n ? n - 1 : i;
 }
 
-static void gather(naive *x) {
+static void move_gather(naive *x) {
   naive_tensor *t = x->t, *index = &x->t[1], *y = &x->t[2];
   uint32_t axis = naive_axis(x, "axis", t->ndim, 0);
   for (int64_t i = 0; i < y->n; i++) {
@@ -145,6 +145,6 @@ const naive_op naive_move[] = {
     {"broadcast", broadcast}, {"where", where},
     {"slice", slice},         {"split", split},
     {"concat", concat},       {"pad", pad},
-    {"gather", gather},       {"scatter_add", scatter_add},
+    {"gather", move_gather},  {"scatter_add", scatter_add},
     {"one_hot", one_hot},     {NULL, NULL},
 };

@@ -124,7 +124,7 @@ static void test_overhang(void **state) {
 
 /* A product: partial sums stay where they are added up, in the loops of the
  * copy, and the stage before and after goes into the copies. */
-static void test_matmul(void **state) {
+static void test_auto_copy_matmul(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
@@ -399,12 +399,18 @@ static void test_threads_overhang(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_tiles),    cmocka_unit_test(test_overhang),
-      cmocka_unit_test(test_matmul),   cmocka_unit_test(test_window),
-      cmocka_unit_test(test_operands), cmocka_unit_test(test_made_there),
-      cmocka_unit_test(test_parts),    cmocka_unit_test(test_not_whole),
-      cmocka_unit_test(test_partial),  cmocka_unit_test(test_spread),
-      cmocka_unit_test(test_gaps),     cmocka_unit_test(test_threads_overhang),
+      cmocka_unit_test(test_tiles),
+      cmocka_unit_test(test_overhang),
+      cmocka_unit_test(test_auto_copy_matmul),
+      cmocka_unit_test(test_window),
+      cmocka_unit_test(test_operands),
+      cmocka_unit_test(test_made_there),
+      cmocka_unit_test(test_parts),
+      cmocka_unit_test(test_not_whole),
+      cmocka_unit_test(test_partial),
+      cmocka_unit_test(test_spread),
+      cmocka_unit_test(test_gaps),
+      cmocka_unit_test(test_threads_overhang),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

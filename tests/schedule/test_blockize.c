@@ -4,7 +4,7 @@
 #include "support/scheduled.h"
 
 /* A matmul of tiles: the block around a tile gets the init. */
-static void test_reduction(void **state) {
+static void test_blockize_reduction(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
@@ -203,7 +203,7 @@ static void test_blocks(void **state) {
   scheduled_end(&t);
 }
 
-static void test_refusals(void **state) {
+static void test_blockize_refusals(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
@@ -291,7 +291,7 @@ static void with_bound(bool halved) {
 
 /* A block with a triangle in it, in tiles that overhang its domain: the loop
  * of the triangle would be longer than it says. */
-static void test_triangle(void **state) {
+static void test_blockize_triangle(void **state) {
   (void)state;
   for (int64_t factor = 3; factor <= 4; factor++) {
     scheduled t;
@@ -353,7 +353,7 @@ static void test_bounds(void **state) {
 
 /* A box around every fourth element holds others', too; what is accessed in
  * it is told apart. */
-static void test_race(void **state) {
+static void test_blockize_race(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
@@ -488,16 +488,16 @@ static void test_idle_condition(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_reduction),
+      cmocka_unit_test(test_blockize_reduction),
       cmocka_unit_test(test_unit_outside),
       cmocka_unit_test(test_complete),
       cmocka_unit_test(test_guards),
       cmocka_unit_test(test_blocks),
-      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_blockize_refusals),
       cmocka_unit_test(test_row),
       cmocka_unit_test(test_bounds),
-      cmocka_unit_test(test_race),
-      cmocka_unit_test(test_triangle),
+      cmocka_unit_test(test_blockize_race),
+      cmocka_unit_test(test_blockize_triangle),
       cmocka_unit_test(test_short_row),
       cmocka_unit_test(test_empty),
       cmocka_unit_test(test_contents),

@@ -276,7 +276,7 @@ static void test_deeper(void **state) {
 
 /* ---- refusals ----------------------------------------------------------- */
 
-static void test_refusals(void **state) {
+static void test_cache_refusals(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
@@ -406,7 +406,7 @@ int main(void) {
       cmocka_unit_test(test_deeper),
       cmocka_unit_test(test_write_consumers),
       cmocka_unit_test(test_write_part),
-      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_cache_refusals),
       cmocka_unit_test(test_names),
       cmocka_unit_test(test_writers),
       cmocka_unit_test(test_no_reader),

@@ -166,7 +166,7 @@ static void test_inplace_refusals(void **state) {
 /* ---- what is surely there ----------------------------------------------- */
 
 /* A triangle is no box, and a loop that may be empty writes nothing. */
-static void test_triangle(void **state) {
+static void test_cache_more_triangle(void **state) {
   (void)state;
   for (int k = 0; k < 2; k++) {
     scheduled t;
@@ -354,7 +354,7 @@ int main(void) {
       cmocka_unit_test(test_map_refusals),
       cmocka_unit_test(test_inplace),
       cmocka_unit_test(test_inplace_refusals),
-      cmocka_unit_test(test_triangle),
+      cmocka_unit_test(test_cache_more_triangle),
       cmocka_unit_test(test_guarded_triangle),
       cmocka_unit_test(test_short_rows),
       cmocka_unit_test(test_guarded_reader),

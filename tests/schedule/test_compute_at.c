@@ -4,7 +4,7 @@
 #include "support/moved.h"
 
 /* The whole reduction moves, with its init. */
-static void test_reduction(void **state) {
+static void test_compute_at_reduction(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
@@ -68,7 +68,7 @@ static void test_unit_loops(void **state) {
 }
 
 /* B = A + 1, C[i] = B[i] + B[i + 2]: neighbouring tiles share elements. */
-static void stencil(scheduled *t, ir_stmt *b, ir_stmt *c) {
+static void compute_at_stencil(scheduled *t, ir_stmt *b, ir_stmt *c) {
   int64_t n = 18, m = 16;
   ir_buf in = scheduled_buf(t, "A", IR_ROLE_INPUT, 1, &n);
   ir_buf mid = scheduled_buf(t, "B", IR_ROLE_LOCAL, 1, &n);
@@ -92,7 +92,7 @@ static void test_stencil(void **state) {
     scheduled t;
     ir_stmt b, c;
     scheduled_start(&t);
-    stencil(&t, &b, &c);
+    compute_at_stencil(&t, &b, &c);
     DO(&t, split, AT(loop, scheduled_loop(&t, c, 0)), INTS(factors, 4, 5));
     ir_stmt l = scheduled_loop(&t, c, 0);
     if (before) DO(&t, parallel, AT(loop, l));
@@ -535,7 +535,7 @@ static void test_partial(void **state) {
 }
 
 /* Sums over a triangle: moved, they keep to it. */
-static void test_triangle(void **state) {
+static void test_compute_at_triangle(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
@@ -571,15 +571,23 @@ static void test_triangle(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_reduction),   cmocka_unit_test(test_unit_loops),
-      cmocka_unit_test(test_stencil),     cmocka_unit_test(test_chain),
-      cmocka_unit_test(test_index),       cmocka_unit_test(test_several_reads),
-      cmocka_unit_test(test_places),      cmocka_unit_test(test_output),
-      cmocka_unit_test(test_conditions),  cmocka_unit_test(test_incomplete),
-      cmocka_unit_test(test_no_consumer), cmocka_unit_test(test_overwritten),
-      cmocka_unit_test(test_scratch),     cmocka_unit_test(test_not_local),
-      cmocka_unit_test(test_instances),   cmocka_unit_test(test_partial),
-      cmocka_unit_test(test_triangle),
+      cmocka_unit_test(test_compute_at_reduction),
+      cmocka_unit_test(test_unit_loops),
+      cmocka_unit_test(test_stencil),
+      cmocka_unit_test(test_chain),
+      cmocka_unit_test(test_index),
+      cmocka_unit_test(test_several_reads),
+      cmocka_unit_test(test_places),
+      cmocka_unit_test(test_output),
+      cmocka_unit_test(test_conditions),
+      cmocka_unit_test(test_incomplete),
+      cmocka_unit_test(test_no_consumer),
+      cmocka_unit_test(test_overwritten),
+      cmocka_unit_test(test_scratch),
+      cmocka_unit_test(test_not_local),
+      cmocka_unit_test(test_instances),
+      cmocka_unit_test(test_partial),
+      cmocka_unit_test(test_compute_at_triangle),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 
 /* Iterations that run at once would write what others read: the elements
  * that the strided block leaves out keep the buffer from being theirs. */
-static void test_race(void **state) {
+static void test_compute_at_scopes_race(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
@@ -204,8 +204,10 @@ static void test_ordered(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_ordered),     cmocka_unit_test(test_race),
-      cmocka_unit_test(test_nested),      cmocka_unit_test(test_scopes),
+      cmocka_unit_test(test_ordered),
+      cmocka_unit_test(test_compute_at_scopes_race),
+      cmocka_unit_test(test_nested),
+      cmocka_unit_test(test_scopes),
       cmocka_unit_test(test_partly_made),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

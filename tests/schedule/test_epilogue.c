@@ -9,7 +9,7 @@ static const tess_dtype F32 = {TESS_DTYPE_FLOAT, 32, 1};
  * result, b[i] and c[i]. */
 typedef ir_expr (*function)(ir_program *p, ir_expr x, ir_expr b, ir_expr c);
 
-static void describe(scheduled *t, const char *reducer, function f) {
+static void epilogue_describe(scheduled *t, const char *reducer, function f) {
   ir_program *p = &t->p;
   int64_t n = 6, shape[2] = {6, 8};
   ir_buf a = scheduled_buf(t, "A", IR_ROLE_INPUT, 2, shape);
@@ -67,7 +67,7 @@ static ir_expr relu(ir_program *p, ir_expr x, ir_expr b, ir_expr c) {
   (void)b, (void)c;
   return ir_binary(p, IR_MAX, x, ir_real(p, F32, 0));
 }
-static ir_expr square(ir_program *p, ir_expr x, ir_expr b, ir_expr c) {
+static ir_expr epilogue_square(ir_program *p, ir_expr x, ir_expr b, ir_expr c) {
   (void)b, (void)c;
   return ir_mul(p, x, x);
 }
@@ -84,7 +84,7 @@ static void test_bias(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
-  describe(&t, "sum", add);
+  epilogue_describe(&t, "sum", add);
   ir_stmt x = scheduled_get(&t, "X"), y = scheduled_get(&t, "Y");
   DO(&t, fuse_reduction_epilogue, AT(reduction_block, x),
      AT(epilogue_block, y));
@@ -114,7 +114,7 @@ static void test_fused(void **state) {
   for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
     scheduled t;
     scheduled_start(&t);
-    describe(&t, cases[i / 2].reducer, cases[i / 2].f);
+    epilogue_describe(&t, cases[i / 2].reducer, cases[i / 2].f);
     ir_stmt x = scheduled_get(&t, "X");
     DO(&t, fuse_reduction_epilogue, AT(reduction_block, x),
        AT(epilogue_block, scheduled_get(&t, "Y")));
@@ -133,7 +133,7 @@ static void test_fused(void **state) {
 static void refused(const char *reducer, function f, const char *why) {
   scheduled t;
   scheduled_start(&t);
-  describe(&t, reducer, f);
+  epilogue_describe(&t, reducer, f);
   ir_stmt x = scheduled_get(&t, "X"), y = scheduled_get(&t, "Y");
   assert_false(RUN(&t, fuse_reduction_epilogue, AT(reduction_block, x),
                    AT(epilogue_block, y)));
@@ -141,7 +141,7 @@ static void refused(const char *reducer, function f, const char *why) {
   scheduled_end(&t);
 }
 
-static void test_refused(void **state) {
+static void test_epilogue_refused(void **state) {
   (void)state;
   refused("sum", relu, "EPILOGUE_OTHER");
   refused("sum", clip, "EPILOGUE_OTHER");
@@ -150,11 +150,11 @@ static void test_refused(void **state) {
   refused("max", negate, "EPILOGUE_OTHER");
   refused("prod", add, "EPILOGUE_OTHER");
   refused("max", add, "EPILOGUE_OTHER");
-  refused("prod", square, "EPILOGUE_TWICE");
+  refused("prod", epilogue_square, "EPILOGUE_TWICE");
   refused("sum", twice, "EPILOGUE_TWICE");
   scheduled t;
   scheduled_start(&t);
-  describe(&t, "sum", add);
+  epilogue_describe(&t, "sum", add);
   ir_stmt x = scheduled_get(&t, "X"), y = scheduled_get(&t, "Y");
   REFUSED(&t, NO_INIT, fuse_reduction_epilogue, AT(reduction_block, y),
           AT(epilogue_block, x));
@@ -203,7 +203,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_bias),
       cmocka_unit_test(test_fused),
-      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_epilogue_refused),
       cmocka_unit_test(test_start_made_there),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

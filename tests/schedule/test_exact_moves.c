@@ -23,7 +23,7 @@ static ir_stmt triangle(scheduled *t, const char *name, ir_buf to, ir_buf from,
   return b;
 }
 
-static triangles start(scheduled *t, bool lower) {
+static triangles exact_moves_start(scheduled *t, bool lower) {
   const int64_t n[2] = {6, 6};
   triangles x;
   scheduled_start(t);
@@ -38,11 +38,11 @@ static triangles start(scheduled *t, bool lower) {
 
 /* A consumer over a triangle follows its producer, row by row and element by
  * element. */
-static void test_triangle(void **state) {
+static void test_exact_moves_triangle(void **state) {
   (void)state;
   for (uint32_t k = 0; k < 4; k++) {
     scheduled t;
-    triangles x = start(&t, k < 2);
+    triangles x = exact_moves_start(&t, k < 2);
     ir_stmt at = scheduled_loop(&t, scheduled_get(&t, "B"), k % 2);
     assert_false(sch_can_reverse_compute_at(&t.s, x.C, at, false));
     DO(&t, reverse_compute_at, AT(block, x.C), AT(loop, at));
@@ -387,7 +387,7 @@ static void test_read_ahead(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_triangle),
+      cmocka_unit_test(test_exact_moves_triangle),
       cmocka_unit_test(test_transposed),
       cmocka_unit_test(test_halves),
       cmocka_unit_test(test_next),

@@ -48,7 +48,7 @@ static void test_distances(void **state) {
   }
 }
 
-static void test_refusals(void **state) {
+static void test_fission_refusals(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
@@ -346,7 +346,7 @@ static void test_undecided(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_distances),
-      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_fission_refusals),
       cmocka_unit_test(test_other_statement),
       cmocka_unit_test(test_scratch),
       cmocka_unit_test(test_would_race),

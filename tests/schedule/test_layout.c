@@ -5,7 +5,7 @@
 #include "support/moved.h"
 
 /* C of a matrix product of m x n, between the product and what reads it. */
-static ir_stmt matmul(scheduled *t, int64_t m, int64_t n) {
+static ir_stmt layout_matmul(scheduled *t, int64_t m, int64_t n) {
   scheduled_start(t);
   scheduled_matmul(t, m, n, 5);
   return scheduled_get(t, "C");
@@ -18,7 +18,7 @@ static ir_stmt matmul(scheduled *t, int64_t m, int64_t n) {
 static void test_digits(void **state) {
   (void)state;
   scheduled t;
-  ir_stmt c = matmul(&t, 8, 6);
+  ir_stmt c = layout_matmul(&t, 8, 6);
   LAYOUT(&t, c, "(i, j) -> (i // 4, j, i % 4)");
   scheduled_expect(
       &t, "main(A: float32[8, 5], B: float32[5, 6], D: out float32[8, 6])\n"
@@ -56,7 +56,7 @@ static void test_digits(void **state) {
 static void test_padding_alone(void **state) {
   (void)state;
   scheduled t;
-  ir_stmt d = (matmul(&t, 4, 6), scheduled_get(&t, "D"));
+  ir_stmt d = (layout_matmul(&t, 4, 6), scheduled_get(&t, "D"));
   ir_stmt c = scheduled_get(&t, "C");
   DO(&t, cache_write, AT(block, c), NUM(write_buffer_index, 0),
      STR(storage_scope, "global"), LIST(consumer_blocks, d));
@@ -70,7 +70,7 @@ static void test_padding_alone(void **state) {
 static void test_padding(void **state) {
   (void)state;
   scheduled t;
-  ir_stmt c = matmul(&t, 10, 6);
+  ir_stmt c = layout_matmul(&t, 10, 6);
   LAYOUT(&t, c, "(i, j) -> (i // 4, j + 1, i % 4)", NUM(pad_value, 3));
   assert_non_null(
       strstr(scheduled_text(&t),
@@ -84,7 +84,7 @@ static void test_padding(void **state) {
   moved_equal(&t);
   scheduled_end(&t);
   /* A map as the pad value; the buffer lives in a loop that runs at once. */
-  c = matmul(&t, 6, 6);
+  c = layout_matmul(&t, 6, 6);
   ir_stmt i = scheduled_loop(&t, c, 0);
   DO(&t, reverse_compute_at, AT(block, scheduled_get(&t, "D")), AT(loop, i));
   DO(&t, parallel, AT(loop, i));
@@ -103,7 +103,7 @@ static void test_padding(void **state) {
 static void test_undefined(void **state) {
   (void)state;
   scheduled t;
-  ir_stmt c = matmul(&t, 10, 6);
+  ir_stmt c = layout_matmul(&t, 10, 6);
   LAYOUT(&t, c, "(i, j) -> (i // 4, j + 1, i % 4)",
          NUM(assume_injective_transform, 1));
   assert_non_null(strstr(scheduled_text(&t), "  alloc C: float32[3, 7, 4]\n"
@@ -126,7 +126,7 @@ static void test_undefined(void **state) {
 static void test_undefined_copied(void **state) {
   (void)state;
   scheduled t;
-  ir_stmt c = matmul(&t, 4, 6), d = scheduled_get(&t, "D");
+  ir_stmt c = layout_matmul(&t, 4, 6), d = scheduled_get(&t, "D");
   DO(&t, blockize, LIST(target, scheduled_loop(&t, d, 0)));
   ir_stmt all = t.out[0];
   LAYOUT(&t, c, "(i, j) -> (i, j * 2)", NUM(assume_injective_transform, 1));
@@ -191,7 +191,7 @@ static void test_regions(void **state) {
 static void test_maps_refused(void **state) {
   (void)state;
   scheduled t;
-  ir_stmt c = matmul(&t, 10, 6);
+  ir_stmt c = layout_matmul(&t, 10, 6);
   NO(MAP_ARITY, "(i) -> (i)");
   assert_string_equal(scheduled_why(&t, "transform_layout"),
                       "transform_layout: the index map has 1 parameters for 2 "
@@ -218,14 +218,14 @@ static void test_maps_refused(void **state) {
      STR(pad_value, "(i, j, k) -> (i, j)"));
   NO(MAP_UNSOLVED, "(i, j) -> (i * (2 * i + 1) % 16, j)", NUM(pad_value, 0));
   scheduled_end(&t);
-  c = matmul(&t, 300, 300);
+  c = layout_matmul(&t, 300, 300);
   NO(MAP_COLLIDES, "(i, j) -> (i // 2, j)");
   assert_string_equal(scheduled_why(&t, "transform_layout"),
                       "transform_layout: the index map is not injective: (0, "
                       "0) and (1, 0) both go to (0, 0)");
   scheduled_end(&t);
   /* Too many to be tried, unless they are said not to meet. */
-  c = matmul(&t, 300, 300);
+  c = layout_matmul(&t, 300, 300);
   NO(MAP_INJECTIVE_UNPROVEN, "(i, j) -> ((i + j) % 300, j)");
   LAYOUT(&t, c, "(i, j) -> ((i + j) % 300, j)",
          NUM(assume_injective_transform, 1));
@@ -239,7 +239,7 @@ static void test_maps_refused(void **state) {
 static void test_buffers_refused(void **state) {
   (void)state;
   scheduled t;
-  ir_stmt c = matmul(&t, 8, 6);
+  ir_stmt c = layout_matmul(&t, 8, 6);
   ir_program *p = &t.p;
   ir_buf buf = p->region.v[ir_blk(p, c)->writes.at].buf;
   REFUSED(&t, BUFFER_SIDE_OPEN, transform_layout, AT(block, c), NUM(buffer, 0),
@@ -255,7 +255,7 @@ static void test_buffers_refused(void **state) {
   NO(PAD_TYPE, "(i, j) -> (j, i + 1)", NUM(pad_value, 128));
   scheduled_end(&t);
   /* Of a shape that may be empty. */
-  c = matmul(&t, 8, 6);
+  c = layout_matmul(&t, 8, 6);
   buf = p->region.v[ir_blk(p, c)->writes.at].buf;
   ir_var n = ir_var_new(p, IR_VAR_SIZE, ir_name(p, "n"), IR_INDEX, 0, 100);
   ir_expr shape[2] = {ir_ref(p, n), ir_index(p, 6)};
@@ -264,7 +264,7 @@ static void test_buffers_refused(void **state) {
   NO(MAP_OPEN, "(i, j) -> (j, i)");
   scheduled_end(&t);
   /* A part of it is matched to another buffer. */
-  c = matmul(&t, 8, 6);
+  c = layout_matmul(&t, 8, 6);
   buf = p->region.v[ir_blk(p, c)->writes.at].buf;
   ir_stmt d = scheduled_get(&t, "D");
   ir_buf part = ir_buf_new(p, ir_name(p, "part"), p->buf.v[buf].dtype, 2,
@@ -279,10 +279,10 @@ static void test_buffers_refused(void **state) {
 
 /* What is not seen to be each iteration's own any more: a permutation, but
  * not a quasi-affine one. */
-static void test_race(void **state) {
+static void test_layout_race(void **state) {
   (void)state;
   scheduled t;
-  ir_stmt c = matmul(&t, 8, 6);
+  ir_stmt c = layout_matmul(&t, 8, 6);
   DO(&t, parallel, AT(loop, scheduled_loop(&t, c, 0)));
   NO(WOULD_RACE, "(i, j) -> (i * (2 * i + 1) % 8, j)");
   LAYOUT(&t, c, "(i, j) -> (j, i // 2, i % 2)");
@@ -301,7 +301,7 @@ static void test_race(void **state) {
 static void test_block(void **state) {
   (void)state;
   scheduled t;
-  ir_stmt c = matmul(&t, 8, 6), d = scheduled_get(&t, "D");
+  ir_stmt c = layout_matmul(&t, 8, 6), d = scheduled_get(&t, "D");
   BLOCK(&t, c, "(i, j, k) -> (i // 4, j, k, i % 4)");
   assert_non_null(
       strstr(scheduled_text(&t),
@@ -324,7 +324,7 @@ static void test_block(void **state) {
 static void test_block_refused(void **state) {
   (void)state;
   scheduled t;
-  ir_stmt c = matmul(&t, 8, 6), d = scheduled_get(&t, "D");
+  ir_stmt c = layout_matmul(&t, 8, 6), d = scheduled_get(&t, "D");
   NO_BLOCK(BLOCK_IS_ROOT, t.root, "(i) -> (i)");
   NO_BLOCK(MAP_NOT_SURJECTIVE, d, "(i, j) -> (i, j + 1)");
   NO_BLOCK(MAP_MIXES, c, "(i, j, k) -> (i, j * 5 + k)");
@@ -371,7 +371,7 @@ static void test_block_order(void **state) {
 
 /* A region without constant extents becomes the whole buffer; so do those of
  * the blocks around. */
-static void test_triangle(void **state) {
+static void test_layout_triangle(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
@@ -437,11 +437,11 @@ int main(void) {
       cmocka_unit_test(test_regions),
       cmocka_unit_test(test_maps_refused),
       cmocka_unit_test(test_buffers_refused),
-      cmocka_unit_test(test_race),
+      cmocka_unit_test(test_layout_race),
       cmocka_unit_test(test_block),
       cmocka_unit_test(test_block_refused),
       cmocka_unit_test(test_block_order),
-      cmocka_unit_test(test_triangle),
+      cmocka_unit_test(test_layout_triangle),
       cmocka_unit_test(test_overhang),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

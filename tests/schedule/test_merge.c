@@ -46,7 +46,7 @@ static void test_outer(void **state) {
 }
 
 /* B[i] = A[i] + 1, then C[i] = B[i + shift] for i below n. */
-static void chain(scheduled *t, int64_t n, int64_t shift) {
+static void merge_chain(scheduled *t, int64_t n, int64_t shift) {
   ir_buf a = scheduled_buf(t, "A", IR_ROLE_INPUT, 1, (int64_t[]){n});
   ir_buf b = scheduled_buf(t, "B", IR_ROLE_LOCAL, 1, (int64_t[]){n});
   ir_buf c = scheduled_buf(t, "C", IR_ROLE_OUTPUT, 1, (int64_t[]){n});
@@ -101,7 +101,7 @@ static void test_order_refused(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
-  chain(&t, 8, 1);
+  merge_chain(&t, 8, 1);
   ir_stmt lb = scheduled_loop(&t, scheduled_get(&t, "B"), 0);
   ir_stmt lc = scheduled_loop(&t, scheduled_get(&t, "C"), 0);
   REFUSED(&t, MERGE_DEPENDS, merge, LIST(loops, lb, lc));

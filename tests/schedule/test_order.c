@@ -15,7 +15,7 @@ static ir_stmt order_of(scheduled *t, ir_stmt block, const char *names) {
   return block;
 }
 
-static void test_matmul(void **state) {
+static void test_order_matmul(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
@@ -37,7 +37,7 @@ static void test_matmul(void **state) {
   scheduled_end(&t);
 }
 
-static void test_refusals(void **state) {
+static void test_order_refusals(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
@@ -247,8 +247,8 @@ static void test_parallel_moves_out(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_matmul),
-      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_order_matmul),
+      cmocka_unit_test(test_order_refusals),
       cmocka_unit_test(test_mixed_reduction),
       cmocka_unit_test(test_aligned_reduction),
       cmocka_unit_test(test_reduction_predicate),

@@ -19,24 +19,25 @@ typedef struct world {
 
 /* ---- making a nest ------------------------------------------------------ */
 
-static int64_t below(world *w, int64_t n) {
+static int64_t order_exact_below(world *w, int64_t n) {
   return (int64_t)rng_below(&w->r, (uint64_t)n);
 }
 
 /* One loop, counted up, down, from the middle on, or with another one. */
 static ir_expr random_bind(world *w) {
   ir_program *p = &w->t.p;
-  uint32_t k = (uint32_t)below(w, DEPTH), o = (k + 1) % DEPTH;
+  uint32_t k = (uint32_t)order_exact_below(w, DEPTH), o = (k + 1) % DEPTH;
   ir_expr v = ir_ref(p, ir_st(p, w->loop[k])->var);
   ir_expr u = ir_ref(p, ir_st(p, w->loop[o])->var);
   ir_expr down = ir_sub(p, ir_index(p, w->size[k] - 1), v);
   ir_expr size = ir_index(p, w->size[k]), over = ir_index(p, w->size[o]);
-  switch (below(w, 7)) {
+  switch (order_exact_below(w, 7)) {
   case 0:
   case 1: return v;
   case 2: return down;
   case 3:
-    return ir_binary(p, IR_MOD, ir_add(p, v, ir_index(p, below(w, 3))), size);
+    return ir_binary(p, IR_MOD,
+                     ir_add(p, v, ir_index(p, order_exact_below(w, 3))), size);
   case 4: return ir_add(p, ir_mul(p, v, over), u);
   case 5: return ir_add(p, ir_mul(p, down, over), u);
   default: return ir_binary(p, IR_DIV, v, ir_index(p, 2));
@@ -45,10 +46,10 @@ static ir_expr random_bind(world *w) {
 
 static ir_expr random_pred(world *w) {
   ir_program *p = &w->t.p;
-  uint32_t k = (uint32_t)below(w, DEPTH);
+  uint32_t k = (uint32_t)order_exact_below(w, DEPTH);
   ir_expr v = ir_ref(p, ir_st(p, w->loop[k])->var);
   ir_expr u = ir_ref(p, ir_st(p, w->loop[(k + 1) % DEPTH])->var);
-  switch (below(w, 6)) {
+  switch (order_exact_below(w, 6)) {
   case 0: return ir_binary(p, IR_LE, v, u);
   case 1: return ir_binary(p, IR_LE, ir_index(p, 1), v);
   case 2: return ir_binary(p, IR_NE, v, u);
@@ -57,7 +58,7 @@ static ir_expr random_pred(world *w) {
 }
 
 /* C is all ones, and then sums of X by iters that follow the loops at will. */
-static void make(world *w, uint64_t seed) {
+static void order_exact_make(world *w, uint64_t seed) {
   scheduled *t = &w->t;
   ir_program *p = &t->p;
   memset(w, 0, sizeof *w);
@@ -70,7 +71,7 @@ static void make(world *w, uint64_t seed) {
   scheduled_block(t, "one", "S", wide);
   scheduled_store(t, c, t->it[0], 0,
                   ir_real(p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1), false);
-  for (int k = 0; k < DEPTH; k++) w->size[k] = 2 + below(w, 3);
+  for (int k = 0; k < DEPTH; k++) w->size[k] = 2 + order_exact_below(w, 3);
   ir_stmt b = scheduled_block(t, "C", "SRR", wide), l = b;
   ir_expr idx[3] = {t->it[0], t->it[1], t->it[2]};
   scheduled_store(t, c, t->it[0], 0, ir_load(p, x, 3, idx), true);
@@ -100,7 +101,7 @@ typedef struct run {
   bool init;
 } run;
 
-static int64_t eval(const world *w, const int64_t *at, ir_expr e) {
+static int64_t order_exact_eval(const world *w, const int64_t *at, ir_expr e) {
   const ir_program *p = &w->start;
   const ir_node *n = ir_at(p, e);
   if (n->op == IR_INT) return n->i;
@@ -109,7 +110,7 @@ static int64_t eval(const world *w, const int64_t *at, ir_expr e) {
       if (ir_st(p, w->loop[k])->var == n->a) return at[k];
     fail_msg("not a loop");
   }
-  int64_t a = eval(w, at, n->a), b = eval(w, at, n->b);
+  int64_t a = order_exact_eval(w, at, n->a), b = order_exact_eval(w, at, n->b);
   switch ((ir_op)n->op) {
   case IR_ADD: return a + b;
   case IR_SUB: return a - b;
@@ -131,12 +132,12 @@ static uint32_t run_all(const world *w, run *out) {
   for (at[0] = 0; at[0] < w->size[0]; at[0]++)
     for (at[1] = 0; at[1] < w->size[1]; at[1]++)
       for (at[2] = 0; at[2] < w->size[2]; at[2]++) {
-        if (b->pred && !eval(w, at, b->pred)) continue;
+        if (b->pred && !order_exact_eval(w, at, b->pred)) continue;
         run *r = &out[n++];
         memcpy(r->at, at, sizeof at);
-        r->result = eval(w, at, p->iter.v[b->iters.at].bind);
-        r->init = !eval(w, at, p->iter.v[b->iters.at + 1].bind) &&
-                  !eval(w, at, p->iter.v[b->iters.at + 2].bind);
+        r->result = order_exact_eval(w, at, p->iter.v[b->iters.at].bind);
+        r->init = !order_exact_eval(w, at, p->iter.v[b->iters.at + 1].bind) &&
+                  !order_exact_eval(w, at, p->iter.v[b->iters.at + 2].bind);
       }
   return n;
 }
@@ -193,7 +194,7 @@ static void test_exact(void **state) {
   for (uint64_t seed = 0; seed < NESTS; seed++) {
     static world w;
     run all[MAX_RUN];
-    make(&w, seed);
+    order_exact_make(&w, seed);
     uint32_t n = run_all(&w, all);
     for (uint32_t k = 0; k < 5; k++) {
       ir_stmt to[DEPTH];

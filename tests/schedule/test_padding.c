@@ -147,7 +147,7 @@ static void test_decompose_refused(void **state) {
 
 /* ---- pad_einsum --------------------------------------------------------- */
 
-static void test_matmul(void **state) {
+static void test_padding_matmul(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
@@ -319,7 +319,7 @@ int main(void) {
       cmocka_unit_test(test_inner),
       cmocka_unit_test(test_among_others),
       cmocka_unit_test(test_decompose_refused),
-      cmocka_unit_test(test_matmul),
+      cmocka_unit_test(test_padding_matmul),
       cmocka_unit_test(test_spatial),
       cmocka_unit_test(test_einsum_refused),
       cmocka_unit_test(test_loops_refused),

@@ -34,7 +34,7 @@ static void test_factors(void **state) {
 }
 
 /* Parts behind the first go on with what the first has begun. */
-static void test_reduction(void **state) {
+static void test_partition_reduction(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
@@ -122,7 +122,7 @@ static void test_guarded(void **state) {
   scheduled_end(&t);
 }
 
-static void test_refusals(void **state) {
+static void test_partition_refusals(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
@@ -195,9 +195,12 @@ static void test_rest_in_block(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_factors),       cmocka_unit_test(test_reduction),
-      cmocka_unit_test(test_points),        cmocka_unit_test(test_points_same),
-      cmocka_unit_test(test_guarded),       cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_factors),
+      cmocka_unit_test(test_partition_reduction),
+      cmocka_unit_test(test_points),
+      cmocka_unit_test(test_points_same),
+      cmocka_unit_test(test_guarded),
+      cmocka_unit_test(test_partition_refusals),
       cmocka_unit_test(test_rest_in_block),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

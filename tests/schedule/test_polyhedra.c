@@ -119,7 +119,7 @@ static void new_block(world *w, uint32_t k, ir_stmt in, uint32_t n,
   w->block[k] = b;
 }
 
-static void make(world *w, uint64_t seed) {
+static void polyhedra_make(world *w, uint64_t seed) {
   memset(w, 0, sizeof *w);
   scheduled_start(&w->t);
   ir_program_init(&w->start, &w->t.heap.heap);
@@ -166,12 +166,12 @@ typedef struct tracer {
   uint32_t n;
 } tracer;
 
-static int64_t eval(const tracer *x, ir_expr e) {
+static int64_t polyhedra_eval(const tracer *x, ir_expr e) {
   const ir_node *n = ir_at(x->p, e);
   if (n->op == IR_INT) return n->i;
   if (n->op == IR_VAR) return x->value[n->a];
-  if (n->op == IR_NOT) return !eval(x, n->a);
-  int64_t a = eval(x, n->a), b = eval(x, n->b);
+  if (n->op == IR_NOT) return !polyhedra_eval(x, n->a);
+  int64_t a = polyhedra_eval(x, n->a), b = polyhedra_eval(x, n->b);
   int64_t q = b ? a / b - (a % b != 0 && (a < 0) != (b < 0)) : 0;
   switch ((ir_op)n->op) {
   case IR_ADD: return a + b;
@@ -198,7 +198,7 @@ static void note(tracer *x, uint32_t block, bool write, uint32_t at) {
   for (uint32_t i = 0; i < x->w->depth; i++)
     t->at[i] = x->value[ir_st(x->p, x->w->loop[i])->var];
   for (int d = 0; d < 2; d++)
-    t->idx[d] = eval(x, x->p->arg.v[at + (uint32_t)d]);
+    t->idx[d] = polyhedra_eval(x, x->p->arg.v[at + (uint32_t)d]);
 }
 
 static void note_loads(tracer *x, uint32_t block, ir_expr e) {
@@ -212,22 +212,23 @@ static void note_loads(tracer *x, uint32_t block, ir_expr e) {
   note_loads(x, block, n->b);
 }
 
-static void run(tracer *x, ir_stmt first) {
+static void polyhedra_run(tracer *x, ir_stmt first) {
   const ir_program *p = x->p;
   for (ir_stmt s = first; s; s = ir_st(p, s)->next) {
     const ir_stmt_rec *r = ir_st(p, s);
     if (r->kind == IR_LOOP) {
-      int64_t lo = eval(x, r->lo), end = lo + eval(x, r->extent);
+      int64_t lo = polyhedra_eval(x, r->lo),
+              end = lo + polyhedra_eval(x, r->extent);
       for (int64_t v = lo; v < end; v++) {
         x->value[r->var] = v;
-        run(x, r->body);
+        polyhedra_run(x, r->body);
       }
       continue;
     }
     const ir_block_rec *b = ir_blk(p, s);
-    if (b->pred && !eval(x, b->pred)) continue;
+    if (b->pred && !polyhedra_eval(x, b->pred)) continue;
     for (uint32_t i = b->iters.at; i < b->iters.at + b->iters.n; i++)
-      x->value[p->iter.v[i].var] = eval(x, p->iter.v[i].bind);
+      x->value[p->iter.v[i].var] = polyhedra_eval(x, p->iter.v[i].bind);
     uint32_t k = s == x->w->block[1];
     note_loads(x, k, ir_st(p, r->body)->value);
     note(x, k, true, ir_st(p, r->body)->idx.at);
@@ -258,8 +259,8 @@ static bool may_parallel(const tracer *x, uint32_t k) {
 }
 
 /* Of the loops in the order to[0 .. depth). */
-static int compare(const tracer *x, const touch *a, const touch *b,
-                   const uint32_t *to) {
+static int polyhedra_compare(const tracer *x, const touch *a, const touch *b,
+                             const uint32_t *to) {
   for (uint32_t i = 0; i < x->w->depth; i++)
     if (a->at[to[i]] != b->at[to[i]])
       return a->at[to[i]] < b->at[to[i]] ? -1 : 1;
@@ -270,7 +271,7 @@ static bool may_reorder(const tracer *x, const uint32_t *to) {
   for (uint32_t i = 0; i < x->n; i++)
     for (uint32_t j = 0; j < i; j++)
       if (meet(&x->run[j], &x->run[i]) &&
-          compare(x, &x->run[j], &x->run[i], to) > 0)
+          polyhedra_compare(x, &x->run[j], &x->run[i], to) > 0)
         return false;
   return true;
 }
@@ -317,8 +318,8 @@ static void check_clash(const world *w, const tracer *x) {
            scheduled_why((scheduled *)(uintptr_t)&w->t, "it"));
 }
 
-static void expect(world *w, const tracer *x, tally *n, bool legal, bool ok,
-                   const char *what, uint64_t seed) {
+static void polyhedra_expect(world *w, const tracer *x, tally *n, bool legal,
+                             bool ok, const char *what, uint64_t seed) {
   if (legal != ok) {
     ir_program_copy(&w->t.p, &w->start);
     fail_msg("seed %llu: %s is %s\n%s%s", (unsigned long long)seed, what,
@@ -353,7 +354,7 @@ static void orders(world *w, const tracer *x, tally *n, uint64_t seed) {
     for (uint32_t i = 0; i < w->depth; i++) to[i] = w->loop[perm[k][i]];
     bool ok =
         RUN(&w->t, reorder, {.name = "ordered_loops", .v = to, .n = w->depth});
-    expect(w, x, n, may_reorder(x, perm[k]), ok, "reorder", seed);
+    polyhedra_expect(w, x, n, may_reorder(x, perm[k]), ok, "reorder", seed);
   }
 }
 
@@ -384,7 +385,7 @@ static void merges(world *w, const tracer *x, tally *n, uint64_t seed) {
   for (uint32_t k = 0; k < w->depth; k++) {
     ir_stmt other = part(w, k);
     bool ok = RUN(&w->t, merge, LIST(loops, w->loop[w->depth - 1], other));
-    expect(w, x, n, may_part(x, k), ok, "merge", seed);
+    polyhedra_expect(w, x, n, may_part(x, k), ok, "merge", seed);
     for (uint32_t i = 0; i < w->depth; i++)
       w->second[i] = ir_st(&w->t.p, w->loop[i])->var;
   }
@@ -397,18 +398,19 @@ static void test_exact(void **state) {
   for (uint64_t seed = 0; seed < NESTS; seed++) {
     static world w;
     static tracer x;
-    make(&w, seed);
+    polyhedra_make(&w, seed);
     x = (tracer){.p = &w.start, .w = &w};
     x.value = arena_zalloc(&w.t.texts, w.t.p.var.n * sizeof *x.value);
-    run(&x, ir_st(&w.start, w.t.root)->body);
+    polyhedra_run(&x, ir_st(&w.start, w.t.root)->body);
     for (uint32_t k = 0; k < w.depth; k++) {
       bool ok = RUN(&w.t, parallel, AT(loop, w.loop[k]));
-      expect(&w, &x, &n, may_parallel(&x, k), ok, "parallel", seed);
+      polyhedra_expect(&w, &x, &n, may_parallel(&x, k), ok, "parallel", seed);
     }
     orders(&w, &x, &n, seed);
     if (w.nblocks == 2) {
       bool ok = RUN(&w.t, fission, AT(loop, w.loop[w.depth - 1]));
-      expect(&w, &x, &n, may_part(&x, w.depth - 1), ok, "fission", seed);
+      polyhedra_expect(&w, &x, &n, may_part(&x, w.depth - 1), ok, "fission",
+                       seed);
       merges(&w, &x, &n, seed);
     }
     unmake(&w);

@@ -7,7 +7,7 @@
 #include "support/moved.h"
 
 /* C[i, j] = A[j, i] + B[i, j], B layout-free. */
-static ir_stmt describe(scheduled *t, bool writes) {
+static ir_stmt prepare_describe(scheduled *t, bool writes) {
   int64_t s[2] = {6, 4}, back[2] = {4, 6};
   scheduled_start(t);
   ir_buf a = scheduled_buf(t, "A", IR_ROLE_INPUT, 2, back);
@@ -56,7 +56,7 @@ static void test_stage(void **state) {
   (void)state;
   scheduled t;
   lower_prepared what;
-  ir_stmt c = describe(&t, false);
+  ir_stmt c = prepare_describe(&t, false);
   assert_false(splits(&t, &what));
   DO(&t, transform_layout, AT(block, c), STR(buffer, "B"),
      STR(index_map, "(i, j) -> (j // 3, i, j % 3)"), NUM(pad_value, 9));
@@ -89,7 +89,7 @@ static void test_stage(void **state) {
   assert_int_equal(what.bytes[0], 2 * 6 * 3 * 4);
   /* Under a loop with others it is a stage like any other. */
   scheduled_end(&t);
-  c = describe(&t, false);
+  c = prepare_describe(&t, false);
   DO(&t, transform_layout, AT(block, c), STR(buffer, "B"),
      STR(index_map, "(i, j) -> (j, i)"));
   assert_true(splits(&t, &what));
@@ -100,10 +100,10 @@ static void test_stage(void **state) {
   scheduled_end(&t);
 }
 
-static void test_refused(void **state) {
+static void test_prepare_refused(void **state) {
   (void)state;
   scheduled t;
-  ir_stmt c = describe(&t, true);
+  ir_stmt c = prepare_describe(&t, true);
   REFUSED(&t, INPUT_WRITTEN, transform_layout, AT(block, c), STR(buffer, "B"),
           STR(index_map, "(i, j) -> (j, i)"));
   scheduled_end(&t);
@@ -112,7 +112,7 @@ static void test_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_stage),
-      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_prepare_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

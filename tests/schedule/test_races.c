@@ -3,11 +3,11 @@
 #include "ir/edit.h"
 #include "support/scheduled.h"
 
-static ir_loop_kind kind_of(scheduled *t, ir_stmt loop) {
+static ir_loop_kind races_kind_of(scheduled *t, ir_stmt loop) {
   return (ir_loop_kind)ir_st(&t->p, loop)->loop_kind;
 }
 
-static void test_matmul(void **state) {
+static void test_races_matmul(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
@@ -24,11 +24,11 @@ static void test_matmul(void **state) {
   REFUSED(&t, ITER_NOT_SPATIAL, bind, AT(loop, k),
           STR(thread_axis, "blockIdx.x"));
   DO(&t, parallel, AT(loop, i));
-  assert_int_equal(kind_of(&t, i), IR_PARALLEL);
+  assert_int_equal(races_kind_of(&t, i), IR_PARALLEL);
   DO(&t, vectorize, AT(loop, j));
-  assert_int_equal(kind_of(&t, j), IR_VECTORIZED);
+  assert_int_equal(races_kind_of(&t, j), IR_VECTORIZED);
   DO(&t, unroll, AT(loop, k));
-  assert_int_equal(kind_of(&t, k), IR_UNROLLED);
+  assert_int_equal(races_kind_of(&t, k), IR_UNROLLED);
   DO(&t, bind, AT(loop, scheduled_loop(&t, d, 0)),
      STR(thread_axis, "blockIdx.x"));
   REFUSED(&t, THREAD_TAKEN, bind, AT(loop, scheduled_loop(&t, d, 1)),
@@ -83,7 +83,8 @@ static void test_fused_reduction(void **state) {
 
 /* B[i] = A[i + d] + A[i] below one loop with A made there; `local` says that
  * each iteration may have A for its own. */
-static bool stencil(int64_t d, bool local, const char *axis, const char *why) {
+static bool races_stencil(int64_t d, bool local, const char *axis,
+                          const char *why) {
   scheduled t;
   scheduled_start(&t);
   int64_t n = 8, m = 16;
@@ -117,11 +118,11 @@ static bool stencil(int64_t d, bool local, const char *axis, const char *why) {
 
 static void test_stencil(void **state) {
   (void)state;
-  assert_false(stencil(1, false, NULL, "RACE"));
-  assert_true(stencil(8, false, NULL, NULL));
-  assert_true(stencil(1, true, NULL, NULL));
-  assert_true(stencil(1, true, "blockIdx.x", NULL));
-  assert_true(stencil(1, true, "threadIdx.x", NULL));
+  assert_false(races_stencil(1, false, NULL, "RACE"));
+  assert_true(races_stencil(8, false, NULL, NULL));
+  assert_true(races_stencil(1, true, NULL, NULL));
+  assert_true(races_stencil(1, true, "blockIdx.x", NULL));
+  assert_true(races_stencil(1, true, "threadIdx.x", NULL));
 }
 
 /* A loop that no binding uses writes the same place again and again. */
@@ -242,7 +243,7 @@ static void test_other_statement(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_matmul),
+      cmocka_unit_test(test_races_matmul),
       cmocka_unit_test(test_split_and_fused),
       cmocka_unit_test(test_fused_reduction),
       cmocka_unit_test(test_stencil),

@@ -59,7 +59,7 @@ static void rows(scheduled *t, rng *r) {
 }
 
 /* Three elementwise steps, with broadcasts. */
-static void chain(scheduled *t, rng *r) {
+static void random_chain(scheduled *t, rng *r) {
   int64_t s[2] = {pick(r, 1, 6), pick(r, 2, 9)};
   ir_buf a = scheduled_buf(t, "A", IR_ROLE_INPUT, 2, s);
   ir_buf v = scheduled_buf(t, "V", IR_ROLE_INPUT, 1, s + 1);
@@ -128,11 +128,11 @@ static void windows(scheduled *t, rng *r) {
   scheduled_finish(t);
 }
 
-static void describe(scheduled *t, rng *r) {
+static void random_describe(scheduled *t, rng *r) {
   switch (rng_below(r, PROGRAMS)) {
   case 0: stencils(t, r); break;
   case 1: rows(t, r); break;
-  case 2: chain(t, r); break;
+  case 2: random_chain(t, r); break;
   case 3: in_place(t, r); break;
   case 4: windows(t, r); break;
   default: scheduled_matmul(t, pick(r, 1, 5), pick(r, 1, 5), pick(r, 1, 5));
@@ -290,7 +290,7 @@ static bool do_blockize(walk *w) {
              NUM(preserve_unit_iters, (int64_t)rng_below(&w->r, 2)));
 }
 
-static bool step(walk *w) {
+static bool random_step(walk *w) {
   look(w);
   switch (rng_below(&w->r, 15)) {
   case 14: return do_blockize(w);
@@ -318,9 +318,9 @@ static void one_walk(uint64_t seed, uint64_t *asked, uint64_t *needless) {
   scheduled_start(&w.t);
   w.t.untraced = true;
   rng_init(&w.r, seed, 0);
-  describe(&w.t, &w.r);
+  random_describe(&w.t, &w.r);
   for (int k = 0; k < 12; k++)
-    if (step(&w) && !scheduled_same(&w.t))
+    if (random_step(&w) && !scheduled_same(&w.t))
       fail_msg("seed %llu: step %d is wrong", (unsigned long long)seed, k);
   *asked += w.asked;
   *needless += w.needless;

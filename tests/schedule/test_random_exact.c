@@ -8,7 +8,7 @@
 
 enum { PROGRAMS = TEST_DRAWS(300), N = 5, PAD = 2, WIDE = N + 2 * PAD };
 
-static int64_t below(rng *r, int64_t n) {
+static int64_t random_exact_below(rng *r, int64_t n) {
   return (int64_t)rng_below(r, (uint64_t)n);
 }
 
@@ -22,7 +22,7 @@ static void cut(scheduled *t, rng *r, ir_stmt block) {
   ir_program *p = &t->p;
   ir_stmt col = ir_st(p, block)->parent, row = ir_st(p, col)->parent;
   ir_expr i = loop_of(t, row), j = loop_of(t, col), e;
-  switch (below(r, 5)) {
+  switch (random_exact_below(r, 5)) {
   case 0:
     e = scheduled_plus(t, i, 1);
     ir_st(p, col)->extent = e;
@@ -33,7 +33,7 @@ static void cut(scheduled *t, rng *r, ir_stmt block) {
     break;
   case 2:
     e = ir_binary(p, IR_MOD, ir_add(p, i, j), ir_index(p, 2));
-    e = ir_binary(p, IR_EQ, e, ir_index(p, below(r, 2)));
+    e = ir_binary(p, IR_EQ, e, ir_index(p, random_exact_below(r, 2)));
     ir_blk(p, block)->pred = e;
     break;
   case 3:
@@ -51,7 +51,7 @@ static void turn(scheduled *t, rng *r, ir_stmt block) {
   uint32_t at = ir_blk(p, block)->iters.at;
   ir_expr i = loop_of(t, row), j = loop_of(t, col);
   bool reduces = p->iter.v[at + 1].kind == IR_REDUCE;
-  switch (below(r, reduces ? 2 : 4)) {
+  switch (random_exact_below(r, reduces ? 2 : 4)) {
   case 0: i = ir_sub(p, ir_index(p, N - 1), i); break;
   case 1: break;
   case 2: j = ir_sub(p, ir_index(p, N - 1), j); break;
@@ -67,28 +67,29 @@ static void turn(scheduled *t, rng *r, ir_stmt block) {
 
 static ir_expr near(scheduled *t, rng *r, ir_buf b, bool far) {
   ir_expr i = t->it[0], j = t->it[1];
-  if (far && !below(r, 5)) i = t->it[1], j = t->it[0];
-  i = scheduled_plus(t, i, PAD + (far ? below(r, 3) - 1 : 0));
-  j = scheduled_plus(t, j, PAD + (far ? below(r, 3) - 1 : 0));
+  if (far && !random_exact_below(r, 5)) i = t->it[1], j = t->it[0];
+  i = scheduled_plus(t, i, PAD + (far ? random_exact_below(r, 3) - 1 : 0));
+  j = scheduled_plus(t, j, PAD + (far ? random_exact_below(r, 3) - 1 : 0));
   return scheduled_load(t, b, i, j);
 }
 
 /* Stages: maybe ones everywhere, then P, Q of P, and R of Q (and P). */
-static void describe(scheduled *t, rng *r, ir_stmt *stage, uint32_t *n) {
+static void random_exact_describe(scheduled *t, rng *r, ir_stmt *stage,
+                                  uint32_t *n) {
   static const int64_t square[2] = {N, N}, wide[2] = {WIDE, WIDE};
   static const char *const names[] = {"P", "Q", "R"};
   ir_program *p = &t->p;
   ir_buf b[4];
-  bool sums = !below(r, 3);
+  bool sums = !random_exact_below(r, 3);
   const int64_t row = N;
   b[0] = scheduled_buf(t, "A", IR_ROLE_INPUT, 2, wide);
-  *n = 2 + (uint32_t)below(r, 2);
+  *n = 2 + (uint32_t)random_exact_below(r, 2);
   for (uint32_t k = 1; k <= *n; k++)
     b[k] =
         scheduled_buf(t, names[k - 1], k < *n ? IR_ROLE_LOCAL : IR_ROLE_OUTPUT,
                       k == *n && sums ? 1 : 2, k == *n && sums ? &row : wide);
   for (uint32_t k = 1; k < *n; k++) {
-    if (below(r, 2)) continue;
+    if (random_exact_below(r, 2)) continue;
     scheduled_block(t, arena_printf(&t->texts, "ones%u", k), "SS", wide);
     scheduled_store(t, b[k], t->it[0], t->it[1],
                     ir_real(p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1),
@@ -97,9 +98,11 @@ static void describe(scheduled *t, rng *r, ir_stmt *stage, uint32_t *n) {
   for (uint32_t k = 1; k <= *n; k++) {
     bool sum = k == *n && sums;
     stage[k - 1] = scheduled_block(t, names[k - 1], sum ? "SR" : "SS", square);
-    ir_expr e = near(t, r, b[k - 1], k > 1 && below(r, 2));
-    if (k > 1 && below(r, 2))
-      e = ir_binary(p, IR_ADD, e, near(t, r, b[below(r, k)], !below(r, 2)));
+    ir_expr e = near(t, r, b[k - 1], k > 1 && random_exact_below(r, 2));
+    if (k > 1 && random_exact_below(r, 2))
+      e = ir_binary(
+          p, IR_ADD, e,
+          near(t, r, b[random_exact_below(r, k)], !random_exact_below(r, 2)));
     if (sum)
       scheduled_store(t, b[k], t->it[0], 0, e, true);
     else
@@ -113,11 +116,11 @@ static void describe(scheduled *t, rng *r, ir_stmt *stage, uint32_t *n) {
 
 static void disturb(scheduled *t, rng *r, const ir_stmt *stage, uint32_t n) {
   for (uint32_t k = 0; k < n; k++) {
-    ir_stmt l = scheduled_loop(t, stage[k], (uint32_t)below(r, 2));
-    if (!below(r, 3))
+    ir_stmt l = scheduled_loop(t, stage[k], (uint32_t)random_exact_below(r, 2));
+    if (!random_exact_below(r, 3))
       (void)RUN(t, split, AT(loop, l), INTS(factors, SCH_AUTO, 2));
   }
-  if (!below(r, 3))
+  if (!random_exact_below(r, 3))
     (void)RUN(t, merge,
               LIST(loops, scheduled_loop(t, stage[0], 0),
                    scheduled_loop(t, stage[1], 0)));
@@ -140,7 +143,7 @@ static bool try_move(uint64_t seed, uint64_t number, const move *m,
   scheduled_start(&t);
   t.untraced = true;
   rng_init(&r, seed, number);
-  describe(&t, &r, stage, &n);
+  random_exact_describe(&t, &r, stage, &n);
   bool sound = m->block < n && m->under < n && m->block != m->under &&
                moved_is_equal(&t, &why);
   if (sound) disturb(&t, &r, stage, n);

@@ -32,14 +32,14 @@ typedef struct random_case {
 static uint64_t first_seed = 1, ncases = TEST_DRAWS(2500);
 static bool show_steps;
 
-static uint32_t below(random_case *c, uint32_t n) {
+static uint32_t random_moves_below(random_case *c, uint32_t n) {
   return (uint32_t)rng_below(&c->r, n);
 }
 
 /* How often each primitive was accepted, in the order of prims.def. */
 static uint64_t accepted[128], tried[128];
 
-static void count(uint64_t *list, const char *prim) {
+static void random_moves_count(uint64_t *list, const char *prim) {
   for (uint32_t i = 0; i < sch_nprims; i++)
     list[i] += !strcmp(sch_prims[i]->name, prim);
 }
@@ -48,7 +48,7 @@ static void count(uint64_t *list, const char *prim) {
 #define TRY(c, PRIM, ...) ((c)->what = #PRIM, RUN(&(c)->t, PRIM, __VA_ARGS__))
 
 static bool chance(random_case *c, uint32_t one_in) {
-  return below(c, one_in) == 0;
+  return random_moves_below(c, one_in) == 0;
 }
 
 /* ---- programs ----------------------------------------------------------- */
@@ -71,15 +71,16 @@ static ir_expr over(random_case *c, ir_op op, ir_expr i, int64_t by) {
 
 /* A load of one dimension `n` long with an index made of i, which runs over
  * `m` values; *guard is set to an index to be kept within [0, n). */
-static ir_expr index_of(random_case *c, ir_expr i, int64_t m, int64_t n,
-                        ir_expr *guard) {
+static ir_expr random_moves_index_of(random_case *c, ir_expr i, int64_t m,
+                                     int64_t n, ir_expr *guard) {
   ir_program *p = &c->t.p;
   *guard = 0;
-  switch (below(c, 7)) {
+  switch (random_moves_below(c, 7)) {
   case 0:
     if (m < n)
-      return ir_add(p, i,
-                    ir_index(p, (int64_t)below(c, (uint32_t)(n - m + 1))));
+      return ir_add(
+          p, i,
+          ir_index(p, (int64_t)random_moves_below(c, (uint32_t)(n - m + 1))));
     break;
   case 1:
     if (2 * m - 1 <= n) return mul(c, i, 2);
@@ -92,7 +93,7 @@ static ir_expr index_of(random_case *c, ir_expr i, int64_t m, int64_t n,
     break;
   case 4: return over(c, IR_MOD, i, n);
   case 5:
-    *guard = ir_sub(p, i, ir_index(p, 1 + (int64_t)below(c, 2)));
+    *guard = ir_sub(p, i, ir_index(p, 1 + (int64_t)random_moves_below(c, 2)));
     return *guard;
   default: break;
   }
@@ -121,11 +122,13 @@ static ir_expr load_of(random_case *c, const stage *from, uint32_t ndim,
   bool swap = chance(c, 4);
   for (uint32_t d = 0; d < from->ndim; d++) {
     uint32_t k = swap ? ndim - 1 - d % ndim : d % ndim;
-    if (from->ndim == 1 && ndim == 2) k = below(c, 2);
+    if (from->ndim == 1 && ndim == 2) k = random_moves_below(c, 2);
     if (chance(c, 12))
-      idx[d] = ir_index(p, (int64_t)below(c, (uint32_t)from->dim[d]));
+      idx[d] =
+          ir_index(p, (int64_t)random_moves_below(c, (uint32_t)from->dim[d]));
     else if (chance(c, 3))
-      idx[d] = index_of(c, t->it[k], dim[k], from->dim[d], &guard[d]);
+      idx[d] =
+          random_moves_index_of(c, t->it[k], dim[k], from->dim[d], &guard[d]);
     else if (dim[k] <= from->dim[d])
       idx[d] = t->it[k];
     else
@@ -147,16 +150,17 @@ static void add_stage(random_case *c, bool last) {
   char name[8], kinds[4] = "S";
   snprintf(name, sizeof name, "S%u", c->nstages);
   stage *s = &c->stage[c->nstages];
-  const stage *base = &c->stage[below(c, c->nstages)];
+  const stage *base = &c->stage[random_moves_below(c, c->nstages)];
   if (!chance(c, 3)) base = &c->stage[c->nstages - 1];
   *s = *base;
   if (chance(c, 5)) {
-    s->ndim = 1 + below(c, 2);
-    s->dim[0] = 1 + (int64_t)below(c, 9);
-    s->dim[1] = 1 + (int64_t)below(c, 9);
+    s->ndim = 1 + random_moves_below(c, 2);
+    s->dim[0] = 1 + (int64_t)random_moves_below(c, 9);
+    s->dim[1] = 1 + (int64_t)random_moves_below(c, 9);
   } else {
     for (uint32_t d = 0; d < s->ndim; d++)
-      if (chance(c, 3) && s->dim[d] > 3) s->dim[d] -= 1 + (int64_t)below(c, 2);
+      if (chance(c, 3) && s->dim[d] > 3)
+        s->dim[d] -= 1 + (int64_t)random_moves_below(c, 2);
   }
   bool output = last || chance(c, 6), reduce = chance(c, 3);
   s->buf = scheduled_buf(t, name, output ? IR_ROLE_OUTPUT : IR_ROLE_LOCAL,
@@ -166,7 +170,7 @@ static void add_stage(random_case *c, bool last) {
   if (n == 2) strcpy(kinds, "SS");
   if (reduce) {
     strcat(kinds, "R");
-    dim[n++] = 2 + (int64_t)below(c, 5);
+    dim[n++] = 2 + (int64_t)random_moves_below(c, 5);
   }
   scheduled_block(t, name, kinds, dim);
   ir_expr out[2] = {t->it[0], s->ndim == 2 ? t->it[1] : 0};
@@ -180,10 +184,10 @@ static void add_stage(random_case *c, bool last) {
     dim[n - 1] = e;
   }
   ir_expr value = load_of(c, base, n > 2 ? 2 : n, dim);
-  for (uint32_t k = below(c, 3); k; k--) {
-    ir_expr v =
-        load_of(c, chance(c, 2) ? base : &c->stage[below(c, c->nstages)],
-                n > 2 ? 2 : n, dim);
+  for (uint32_t k = random_moves_below(c, 3); k; k--) {
+    ir_expr v = load_of(
+        c, chance(c, 2) ? base : &c->stage[random_moves_below(c, c->nstages)],
+        n > 2 ? 2 : n, dim);
     value = ir_binary(p, chance(c, 2) ? IR_ADD : IR_MUL, value, v);
   }
   if (chance(c, 2))
@@ -196,7 +200,7 @@ static void add_stage(random_case *c, bool last) {
 static void add_change(random_case *c, uint32_t k) {
   scheduled *t = &c->t;
   ir_program *p = &t->p;
-  const stage *s = &c->stage[below(c, c->nstages)];
+  const stage *s = &c->stage[random_moves_below(c, c->nstages)];
   char name[8];
   if (p->buf.v[s->buf].role == IR_ROLE_INPUT) return;
   snprintf(name, sizeof name, "U%u", k);
@@ -226,12 +230,13 @@ static void add_change(random_case *c, uint32_t k) {
 static void make_program(random_case *c) {
   scheduled *t = &c->t;
   stage *s = &c->stage[0];
-  uint32_t inputs = 1 + below(c, 2), stages = 2 + below(c, 4);
+  uint32_t inputs = 1 + random_moves_below(c, 2),
+           stages = 2 + random_moves_below(c, 4);
   for (uint32_t i = 0; i < inputs; i++, s++) {
     char name[2] = {(char)('A' + i), 0};
-    s->ndim = 1 + below(c, 2);
-    s->dim[0] = 4 + (int64_t)below(c, 14);
-    s->dim[1] = 3 + (int64_t)below(c, 7);
+    s->ndim = 1 + random_moves_below(c, 2);
+    s->dim[0] = 4 + (int64_t)random_moves_below(c, 14);
+    s->dim[1] = 3 + (int64_t)random_moves_below(c, 7);
     s->buf = scheduled_buf(t, name, IR_ROLE_INPUT, s->ndim, s->dim);
     c->nstages++;
   }
@@ -248,14 +253,14 @@ static void make_program(random_case *c) {
 static ir_stmt any_block(random_case *c) {
   sch_state s = {.p = &c->t.p, .scratch = &c->t.scratch};
   sch_list l = sch_child_blocks(&s, ir_entry(&c->t.p)->root);
-  return l.v[below(c, l.n)];
+  return l.v[random_moves_below(c, l.n)];
 }
 
 /* A loop around some block; 0: there is none. */
 static ir_stmt any_loop(random_case *c) {
   ir_stmt v[SCHEDULED_MAX];
   uint32_t n = sch_loops_above(&c->t.p, any_block(c), SCHEDULED_MAX, v);
-  return n ? v[below(c, n)] : 0;
+  return n ? v[random_moves_below(c, n)] : 0;
 }
 
 /* A block and a loop around a neighbour of it: after it, or before. */
@@ -264,15 +269,16 @@ static ir_stmt near_loop(random_case *c, ir_stmt b, bool after) {
   sch_list l = after ? sch_consumers(&s, b) : sch_producers(&s, b);
   ir_stmt v[SCHEDULED_MAX];
   if (!l.n || chance(c, 6)) return any_loop(c);
-  uint32_t n = sch_loops_above(&c->t.p, l.v[below(c, l.n)], SCHEDULED_MAX, v);
-  return n ? v[below(c, n)] : 0;
+  uint32_t n = sch_loops_above(&c->t.p, l.v[random_moves_below(c, l.n)],
+                               SCHEDULED_MAX, v);
+  return n ? v[random_moves_below(c, n)] : 0;
 }
 
 static bool step_loops(random_case *c) {
   scheduled *t = &c->t;
   ir_stmt l = any_loop(c), v[SCHEDULED_MAX];
   if (!l) return false;
-  switch (below(c, 9)) {
+  switch (random_moves_below(c, 9)) {
   case 0: return TRY(c, parallel, AT(loop, l));
   case 3: return TRY(c, vectorize, AT(loop, l));
   case 4:
@@ -285,11 +291,12 @@ static bool step_loops(random_case *c) {
   case 2: {
     uint32_t n = sch_loops_above(&t->p, any_block(c), SCHEDULED_MAX, v);
     return n > 1 &&
-           TRY(c, reorder, LIST(ordered_loops, v[n - 1], v[below(c, n - 1)]));
+           TRY(c, reorder,
+               LIST(ordered_loops, v[n - 1], v[random_moves_below(c, n - 1)]));
   }
   default:
     return TRY(c, split, AT(loop, l),
-               INTS(factors, SCH_AUTO, 1 + (int64_t)below(c, 5)));
+               INTS(factors, SCH_AUTO, 1 + (int64_t)random_moves_below(c, 5)));
   }
 }
 
@@ -300,9 +307,10 @@ static bool step_cache(random_case *c) {
   if (chance(c, 2)) {
     if (listed)
       return TRY(c, cache_read, AT(block, b),
-                 NUM(read_buffer_index, below(c, 3)), STR(storage_scope, scope),
-                 LIST(consumer_blocks, other));
-    return TRY(c, cache_read, AT(block, b), NUM(read_buffer_index, below(c, 2)),
+                 NUM(read_buffer_index, random_moves_below(c, 3)),
+                 STR(storage_scope, scope), LIST(consumer_blocks, other));
+    return TRY(c, cache_read, AT(block, b),
+               NUM(read_buffer_index, random_moves_below(c, 2)),
                STR(storage_scope, scope));
   }
   if (listed)
@@ -312,10 +320,11 @@ static bool step_cache(random_case *c) {
              STR(storage_scope, scope));
 }
 
-static bool step(random_case *c) {
+static bool random_moves_step(random_case *c) {
   ir_stmt b = any_block(c), l;
-  int64_t index = (int64_t)below(c, 4) - 2, keep = below(c, 2);
-  switch (below(c, 10)) {
+  int64_t index = (int64_t)random_moves_below(c, 4) - 2,
+          keep = random_moves_below(c, 2);
+  switch (random_moves_below(c, 10)) {
   case 0:
   case 1:
   case 2: return step_loops(c);
@@ -388,12 +397,12 @@ static void run_case(uint64_t seed) {
       TESS_OK)
     failed(c, seed, "the program itself", NULL, sentence(c, &e));
   if (show_steps) printf("%s", scheduled_text(&c->t));
-  for (uint32_t k = 4 + below(c, 20); k; k--) {
+  for (uint32_t k = 4 + random_moves_below(c, 20); k; k--) {
     c->what = "";
-    bool done = step(c);
-    count(tried, c->what);
+    bool done = random_moves_step(c);
+    random_moves_count(tried, c->what);
     if (!done) continue;
-    count(accepted, c->what);
+    random_moves_count(accepted, c->what);
     if (show_steps) printf("%s\n%s", c->what, scheduled_text(&c->t));
     check(c, seed);
   }

@@ -15,7 +15,7 @@ typedef struct world {
   bool ahead; /* P makes E for B */
 } world;
 
-static int64_t below(world *w, int64_t n) {
+static int64_t random_overwrites_below(world *w, int64_t n) {
   return (int64_t)rng_below(&w->r, (uint64_t)n);
 }
 
@@ -23,8 +23,8 @@ static int64_t below(world *w, int64_t n) {
 static ir_expr place(world *w, bool wide) {
   ir_program *p = &w->t.p;
   ir_expr i = w->t.it[0], two = ir_index(p, 2);
-  ir_expr s = ir_index(p, wide ? below(w, 3) : 0);
-  switch (below(w, 6)) {
+  ir_expr s = ir_index(p, wide ? random_overwrites_below(w, 3) : 0);
+  switch (random_overwrites_below(w, 6)) {
   case 0: return ir_sub(p, ir_add(p, ir_index(p, N - 1), s), i);
   case 1: return ir_add(p, ir_mul(p, ir_binary(p, IR_DIV, i, two), two), s);
   case 2: return ir_add(p, ir_binary(p, IR_DIV, i, two), s);
@@ -39,9 +39,10 @@ static ir_stmt stage(world *w, const char *name, ir_buf to, bool exact,
   const int64_t n = N;
   ir_stmt b = scheduled_block(t, name, "S", &n);
   ir_expr v = scheduled_load(t, w->A, t->it[0], 0);
-  ir_buf other = from ? from : below(w, 2) ? w->Z : w->Y;
-  ir_expr at = from && below(w, 3) ? t->it[0] : place(w, from != w->B);
-  if (from || below(w, 3))
+  ir_buf other = from ? from : random_overwrites_below(w, 2) ? w->Z : w->Y;
+  ir_expr at =
+      from && random_overwrites_below(w, 3) ? t->it[0] : place(w, from != w->B);
+  if (from || random_overwrites_below(w, 3))
     v = ir_binary(&t->p, IR_ADD, v, scheduled_load(t, other, at, 0));
   scheduled_store(t, to, exact ? t->it[0] : place(w, true), 0, v, false);
   return b;
@@ -50,22 +51,23 @@ static ir_stmt stage(world *w, const char *name, ir_buf to, bool exact,
 /* Every other iteration only. */
 static void thin_out(world *w, ir_stmt b) {
   ir_program *p = &w->t.p;
-  if (below(w, 3)) return;
+  if (random_overwrites_below(w, 3)) return;
   ir_expr i = ir_ref(p, ir_st(p, ir_st(p, b)->parent)->var);
   i = ir_binary(p, IR_MOD, i, ir_index(p, 2));
   ir_blk(p, b)->pred = ir_binary(p, IR_EQ, i, ir_index(p, 0));
 }
 
 static void bystander(world *w, const char *name, ir_stmt with) {
-  if (below(w, 2)) return;
-  ir_stmt b = stage(w, name, below(w, 2) ? w->Z : w->Y, false, 0);
+  if (random_overwrites_below(w, 2)) return;
+  ir_stmt b =
+      stage(w, name, random_overwrites_below(w, 2) ? w->Z : w->Y, false, 0);
   if (with) moved_join(&w->t, with, b);
   thin_out(w, b);
 }
 
 /* Everything has a value; then P may make E for B, in loops with others, and F
  * takes what B made, or changes Z by it. */
-static void describe(world *w, uint64_t seed) {
+static void random_overwrites_describe(world *w, uint64_t seed) {
   scheduled *t = &w->t;
   const int64_t wide = WIDE;
   scheduled_start(t);
@@ -83,21 +85,24 @@ static void describe(world *w, uint64_t seed) {
     scheduled_store(t, given[k], t->it[0], 0,
                     scheduled_load(t, w->A, t->it[0], 0), false);
   }
-  w->ahead = below(w, 2);
+  w->ahead = random_overwrites_below(w, 2);
   ir_stmt p = w->ahead ? stage(w, "P", w->E, true, w->A) : 0;
   if (p) bystander(w, "p", p);
   bystander(w, "between", 0);
   ir_stmt first = 0;
-  if (below(w, 2)) first = stage(w, "b", below(w, 2) ? w->Z : w->Y, false, 0);
+  if (random_overwrites_below(w, 2))
+    first =
+        stage(w, "b", random_overwrites_below(w, 2) ? w->Z : w->Y, false, 0);
   ir_stmt b = stage(w, "B", w->B, true,
-                    w->ahead      ? w->E
-                    : below(w, 2) ? w->Z
-                                  : w->Y);
+                    w->ahead                        ? w->E
+                    : random_overwrites_below(w, 2) ? w->Z
+                                                    : w->Y);
   if (first) moved_join(t, first, b);
   if (first) thin_out(w, first);
   bystander(w, "c", first ? first : b);
   bystander(w, "behind", 0);
-  ir_stmt f = stage(w, "F", below(w, 2) ? w->Z : w->E, false, w->B);
+  ir_stmt f =
+      stage(w, "F", random_overwrites_below(w, 2) ? w->Z : w->E, false, w->B);
   bystander(w, "f", f);
   scheduled_finish(t);
   ir_program_copy(&w->start, &t->p);
@@ -128,7 +133,7 @@ static void test_moves(void **state) {
   uint32_t later = 0, inlined = 0, earlier = 0;
   for (uint64_t seed = 0; seed < PROGRAMS; seed++) {
     static world w;
-    describe(&w, seed);
+    random_overwrites_describe(&w, seed);
     later += try_move(&w, "compute_at", "F");
     inlined += try_move(&w, "compute_inline", NULL);
     if (w.ahead) earlier += try_move(&w, "reverse_compute_at", "P");

@@ -163,7 +163,7 @@ static void test_users(void **state) {
   assert_true(with_user(-1, true));
 }
 
-static void test_refusals(void **state) {
+static void test_reduction_refusals(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
@@ -679,7 +679,7 @@ int main(void) {
       cmocka_unit_test(test_tiled),
       cmocka_unit_test(test_guarded),
       cmocka_unit_test(test_users),
-      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_reduction_refusals),
       cmocka_unit_test(test_init_reads),
       cmocka_unit_test(test_rfactor),
       cmocka_unit_test(test_rfactor_units),

@@ -5,7 +5,7 @@
 #include "ir/query.h"
 #include "support/moved.h"
 
-static ir_stmt matmul(scheduled *t) {
+static ir_stmt regions_matmul(scheduled *t) {
   scheduled_start(t);
   scheduled_matmul(t, 4, 6, 8);
   return scheduled_get(t, "C");
@@ -18,7 +18,7 @@ static uint32_t nreads(const scheduled *t, ir_stmt b) {
 static void test_hidden(void **state) {
   (void)state;
   scheduled t;
-  ir_stmt c = matmul(&t), d = scheduled_get(&t, "D");
+  ir_stmt c = regions_matmul(&t), d = scheduled_get(&t, "D");
   DO(&t, unsafe_hide_buffer_access, AT(block, c), STR(buf_type, "read"),
      INTS(buf_index_array, 1));
   assert_int_equal(nreads(&t, c), 1);
@@ -43,7 +43,7 @@ static void test_hidden(void **state) {
 static void test_hidden_refused(void **state) {
   (void)state;
   scheduled t;
-  ir_stmt c = matmul(&t);
+  ir_stmt c = regions_matmul(&t);
   REFUSED(&t, SIDE_UNKNOWN, unsafe_hide_buffer_access, AT(block, c),
           STR(buf_type, "both"), INTS(buf_index_array, 0));
   assert_string_equal(
@@ -81,7 +81,7 @@ static void test_hidden_inline(void **state) {
 static void test_said(void **state) {
   (void)state;
   scheduled t;
-  ir_stmt c = matmul(&t);
+  ir_stmt c = regions_matmul(&t);
   DO(&t, annotate_buffer_access,
      SAY(c, read, 0, "(i, j, k) -> (i, i + 1, 0, 8)"));
   ir_region r = t.p.region.v[ir_blk(&t.p, c)->reads.at];
@@ -121,7 +121,7 @@ static void test_said(void **state) {
 static void test_said_wrong(void **state) {
   (void)state;
   scheduled t;
-  ir_stmt c = matmul(&t);
+  ir_stmt c = regions_matmul(&t);
   const char *why;
   DO(&t, annotate_buffer_access,
      SAY(c, read, 0, "(i, j, k) -> (i, i + 1, k // 2 + 2, k // 2 + 5)"));
@@ -171,7 +171,7 @@ static void test_said_before(void **state) {
 static void test_said_inside(void **state) {
   (void)state;
   scheduled t;
-  matmul(&t);
+  regions_matmul(&t);
   ir_stmt d = scheduled_get(&t, "D");
   DO(&t, blockize, LIST(target, d));
   ir_stmt outer = t.out[0];

@@ -3,7 +3,7 @@
 #include "ir/edit.h"
 #include "support/moved.h"
 
-static void test_matmul(void **state) {
+static void test_reindex_matmul(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
@@ -195,9 +195,9 @@ static void test_conditional(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_matmul),      cmocka_unit_test(test_window),
-      cmocka_unit_test(test_tiles),       cmocka_unit_test(test_operands),
-      cmocka_unit_test(test_places),      cmocka_unit_test(test_inside),
+      cmocka_unit_test(test_reindex_matmul), cmocka_unit_test(test_window),
+      cmocka_unit_test(test_tiles),          cmocka_unit_test(test_operands),
+      cmocka_unit_test(test_places),         cmocka_unit_test(test_inside),
       cmocka_unit_test(test_conditional),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -161,7 +161,7 @@ static void test_strides(void **state) {
 }
 
 /* A reduction over what is made goes on from tile to tile, in order. */
-static void test_reduction(void **state) {
+static void test_reverse_compute_at_reduction(void **state) {
   (void)state;
   for (int turned = 0; turned < 2; turned++) {
     scheduled t;
@@ -244,7 +244,7 @@ static void test_other_inputs(void **state) {
   }
 }
 
-static void test_refusals(void **state) {
+static void test_reverse_compute_at_refusals(void **state) {
   (void)state;
   scheduled t;
   two x;
@@ -354,7 +354,7 @@ static void test_read_before(void **state) {
 }
 
 /* A reduction whose tiles would be summed up by iterations at once. */
-static void test_race(void **state) {
+static void test_reverse_compute_at_race(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
@@ -407,12 +407,18 @@ static void test_outer_iters(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_tiled),      cmocka_unit_test(test_guarded),
-      cmocka_unit_test(test_shifted),    cmocka_unit_test(test_strides),
-      cmocka_unit_test(test_reduction),  cmocka_unit_test(test_other_inputs),
-      cmocka_unit_test(test_refusals),   cmocka_unit_test(test_stencil),
-      cmocka_unit_test(test_decomposed), cmocka_unit_test(test_read_before),
-      cmocka_unit_test(test_race),       cmocka_unit_test(test_outer_iters),
+      cmocka_unit_test(test_tiled),
+      cmocka_unit_test(test_guarded),
+      cmocka_unit_test(test_shifted),
+      cmocka_unit_test(test_strides),
+      cmocka_unit_test(test_reverse_compute_at_reduction),
+      cmocka_unit_test(test_other_inputs),
+      cmocka_unit_test(test_reverse_compute_at_refusals),
+      cmocka_unit_test(test_stencil),
+      cmocka_unit_test(test_decomposed),
+      cmocka_unit_test(test_read_before),
+      cmocka_unit_test(test_reverse_compute_at_race),
+      cmocka_unit_test(test_outer_iters),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

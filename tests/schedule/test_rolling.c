@@ -61,7 +61,7 @@ static void test_windows(void **state) {
   scheduled_end(&t);
 }
 
-static void test_refused(void **state) {
+static void test_rolling_refused(void **state) {
   (void)state;
   scheduled t;
   scheduled_start(&t);
@@ -218,9 +218,12 @@ static void test_inputs_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_windows),        cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_inputs_refused), cmocka_unit_test(test_at_once),
-      cmocka_unit_test(test_overhang),       cmocka_unit_test(test_shared),
+      cmocka_unit_test(test_windows),
+      cmocka_unit_test(test_rolling_refused),
+      cmocka_unit_test(test_inputs_refused),
+      cmocka_unit_test(test_at_once),
+      cmocka_unit_test(test_overhang),
+      cmocka_unit_test(test_shared),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -126,7 +126,7 @@ typedef struct space {
   uint64_t count;
 } space;
 
-static uint64_t index_of(const space *p, const int64_t *d) {
+static uint64_t sample_index_of(const space *p, const int64_t *d) {
   int64_t other[32];
   for (uint64_t i = 0; i < p->count; i++) {
     p->s->at(&p->t->s, p->args, i, other);
@@ -150,11 +150,11 @@ static void check_space(space *p) {
   uint32_t hits[64] = {0}, tries = 20000;
   for (uint64_t i = 0; i < p->count; i++) {
     p->s->at(st, p->args, i, d);
-    assert_int_equal(index_of(p, d), i);
+    assert_int_equal(sample_index_of(p, d), i);
     assert_true(p->s->admit(st, p->args, p->n, d));
     sum += exp(p->s->logp(st, p->args, d));
     if (p->s->neighbour(st, p->args, d, &r, e)) {
-      assert_true(index_of(p, e) != i);
+      assert_true(sample_index_of(p, e) != i);
       assert_true(p->s->admit(st, p->args, p->n, e));
     }
     p->s->repair(st, p->args, p->n, d, e);
@@ -166,7 +166,7 @@ static void check_space(space *p) {
   assert_true(fabs(sum - 1) < 1e-9);
   for (uint32_t i = 0; i < tries; i++) {
     p->s->draw(st, p->args, &r, d);
-    hits[index_of(p, d)]++;
+    hits[sample_index_of(p, d)]++;
   }
   for (uint64_t i = 0; i < p->count; i++) {
     p->s->at(st, p->args, i, d);
@@ -176,8 +176,8 @@ static void check_space(space *p) {
 }
 
 /* The layouts of the argument structs, from the declarations. */
-static void put(const sch_prim *prim, char *args, const char *name,
-                const void *v, size_t size) {
+static void sample_put(const sch_prim *prim, char *args, const char *name,
+                       const void *v, size_t size) {
   for (uint32_t i = 0; i < prim->nspecs; i++)
     if (!strcmp(prim->specs[i].name, name)) {
       memcpy(args + prim->specs[i].off, v, size);
@@ -199,9 +199,9 @@ static void test_tile(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     _Alignas(16) char args[SCH_MAX_ARGS] = {0};
     ir_stmt loop = scheduled_loop(&t, c, (uint32_t)cases[i][0]);
-    put(prim, args, "loop", &loop, sizeof loop);
-    put(prim, args, "n", &cases[i][1], 8);
-    put(prim, args, "max_innermost_factor", &cases[i][2], 8);
+    sample_put(prim, args, "loop", &loop, sizeof loop);
+    sample_put(prim, args, "n", &cases[i][1], 8);
+    sample_put(prim, args, "max_innermost_factor", &cases[i][2], 8);
     space p = {.t = &t, .s = prim->sampler, .args = args};
     check_space(&p);
   }
@@ -263,10 +263,10 @@ static void test_part(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     _Alignas(16) char args[SCH_MAX_ARGS] = {0};
     ir_stmt loop = scheduled_loop(&t, c, (uint32_t)cases[i][0]);
-    put(prim, args, "loop", &loop, sizeof loop);
-    put(prim, args, "n", &cases[i][1], 8);
-    put(prim, args, "partition_pos", &cases[i][2], 8);
-    put(prim, args, "innerpart_factor", &cases[i][3], 8);
+    sample_put(prim, args, "loop", &loop, sizeof loop);
+    sample_put(prim, args, "n", &cases[i][1], 8);
+    sample_put(prim, args, "partition_pos", &cases[i][2], 8);
+    sample_put(prim, args, "innerpart_factor", &cases[i][3], 8);
     space p = {.t = &t, .s = prim->sampler, .args = args};
     check_space(&p);
   }
@@ -307,10 +307,10 @@ static void part_repaired(scheduled *t, int64_t pos, uint32_t n,
   const sch_prim *prim = sch_find_prim("sample_partitioned_tile");
   ir_stmt loop = scheduled_loop(t, scheduled_get(t, "C"), 0);
   int64_t parts = 3, inner = 8, out[3];
-  put(prim, args, "loop", &loop, sizeof loop);
-  put(prim, args, "n", &parts, 8);
-  put(prim, args, "partition_pos", &pos, 8);
-  put(prim, args, "innerpart_factor", &inner, 8);
+  sample_put(prim, args, "loop", &loop, sizeof loop);
+  sample_put(prim, args, "n", &parts, 8);
+  sample_put(prim, args, "partition_pos", &pos, 8);
+  sample_put(prim, args, "innerpart_factor", &inner, 8);
   prim->sampler->repair(&t->s, args, n, d, out);
   assert_true(prim->sampler->admit(&t->s, args, 3, out));
   for (int k = 0; k < 3; k++) assert_int_equal(out[k], want[k]);
@@ -339,9 +339,9 @@ static void repaired(scheduled *t, uint32_t n, const int64_t *d,
   const sch_prim *prim = sch_find_prim("sample_perfect_tile");
   ir_stmt loop = scheduled_loop(t, scheduled_get(t, "C"), 0);
   int64_t parts = 3, limit = 16, out[3];
-  put(prim, args, "loop", &loop, sizeof loop);
-  put(prim, args, "n", &parts, 8);
-  put(prim, args, "max_innermost_factor", &limit, 8);
+  sample_put(prim, args, "loop", &loop, sizeof loop);
+  sample_put(prim, args, "n", &parts, 8);
+  sample_put(prim, args, "max_innermost_factor", &limit, 8);
   prim->sampler->repair(&t->s, args, n, d, out);
   assert_true(prim->sampler->admit(&t->s, args, 3, out));
   for (int k = 0; k < 3; k++) assert_int_equal(out[k], want[k]);
@@ -375,10 +375,10 @@ static void test_categorical(void **state) {
   sch_ints candidates = {4, c};
   sch_reals probs = {4, w};
   _Alignas(16) char args[SCH_MAX_ARGS] = {0};
-  put(prim, args, "candidates", &candidates, sizeof candidates);
+  sample_put(prim, args, "candidates", &candidates, sizeof candidates);
   space p = {.t = &t, .s = prim->sampler, .args = args};
   check_space(&p);
-  put(prim, args, "probs", &probs, sizeof probs);
+  sample_put(prim, args, "probs", &probs, sizeof probs);
   check_space(&p);
   DO(&t, sample_categorical, INTS(candidates, 3, 5, 9), NUM(decision, 2));
   assert_int_equal(t.value[0], 9);
@@ -410,12 +410,12 @@ static void test_location(void **state) {
   DO(&t, add_unit_loop, AT(block_or_loop, d));
   const sch_prim *prim = sch_find_prim("sample_compute_location");
   _Alignas(16) char args[SCH_MAX_ARGS] = {0};
-  put(prim, args, "block", &c, sizeof c);
+  sample_put(prim, args, "block", &c, sizeof c);
   space p = {.t = &t, .s = prim->sampler, .args = args};
   check_space(&p);
   /* A reduction is not inlined: stay, and two loops. */
   assert_int_equal(p.count, 3);
-  put(prim, args, "block", &d, sizeof d);
+  sample_put(prim, args, "block", &d, sizeof d);
   check_space(&p);
   assert_int_equal(p.count, 1);
   DO(&t, sample_compute_location, AT(block, c), NUM(decision, 1));
@@ -428,7 +428,7 @@ static void test_location(void **state) {
           NUM(decision, -2));
   REFUSED(&t, BLOCK_IS_ROOT, sample_compute_location,
           AT(block, scheduled_get(&t, "root")));
-  put(prim, args, "block", &c, sizeof c);
+  sample_put(prim, args, "block", &c, sizeof c);
   static const int64_t stale[] = {7, 1, 0, -1, -2}, want[] = {1, 1, 0, -1, -1};
   for (int k = 0; k < 5; k++) {
     int64_t out;
@@ -469,7 +469,7 @@ static void test_location_reduce(void **state) {
   DO(&t, reorder, LIST(ordered_loops, i, j, k0, i1, k1));
   const sch_prim *prim = sch_find_prim("sample_compute_location");
   _Alignas(16) char args[SCH_MAX_ARGS] = {0};
-  put(prim, args, "block", &make, sizeof make);
+  sample_put(prim, args, "block", &make, sizeof make);
   space s = {.t = &t, .s = prim->sampler, .args = args};
   check_space(&s);
   /* Inline, stay, i, j and k0. */

@@ -4,7 +4,7 @@
 #include "lower/lower.h"
 #include "support/moved.h"
 
-static ir_stmt matmul(scheduled *t, int64_t m, int64_t n) {
+static ir_stmt storage_matmul(scheduled *t, int64_t m, int64_t n) {
   scheduled_start(t);
   scheduled_matmul(t, m, n, 5);
   return scheduled_get(t, "C");
@@ -31,7 +31,7 @@ static void match_part(scheduled *t, ir_stmt reader) {
 static void test_scope(void **state) {
   (void)state;
   scheduled t;
-  ir_stmt c = matmul(&t, 8, 6), d = scheduled_get(&t, "D");
+  ir_stmt c = storage_matmul(&t, 8, 6), d = scheduled_get(&t, "D");
   DO(&t, set_scope, AT(block, c), NUM(buffer_index, 0),
      STR(storage_scope, "shared"));
   assert_int_equal(t.p.buf.v[written(&t, c)].scope, IR_SCOPE_SHARED);
@@ -52,7 +52,7 @@ static void test_scope(void **state) {
 static void test_scope_of_threads(void **state) {
   (void)state;
   scheduled t;
-  ir_stmt c = matmul(&t, 8, 6), d = scheduled_get(&t, "D");
+  ir_stmt c = storage_matmul(&t, 8, 6), d = scheduled_get(&t, "D");
   DO(&t, bind, AT(loop, scheduled_loop(&t, c, 0)),
      STR(thread_axis, "threadIdx.x"));
   DO(&t, bind, AT(loop, scheduled_loop(&t, d, 0)),
@@ -69,7 +69,7 @@ static void test_scope_of_threads(void **state) {
      STR(storage_scope, "shared"));
   scheduled_end(&t);
   /* Each iteration's own, until it is shared by all. */
-  c = matmul(&t, 8, 6);
+  c = storage_matmul(&t, 8, 6);
   ir_stmt i = scheduled_loop(&t, c, 0);
   DO(&t, reverse_compute_at, AT(block, scheduled_get(&t, "D")), AT(loop, i));
   DO(&t, set_scope, AT(block, c), NUM(buffer_index, 0),
@@ -120,7 +120,7 @@ static void expect_strides(scheduled *t, ir_buf buf, int64_t outer,
 static void test_align(void **state) {
   (void)state;
   scheduled t;
-  ir_stmt c = matmul(&t, 8, 6);
+  ir_stmt c = storage_matmul(&t, 8, 6);
   ir_buf buf = written(&t, c);
   DO(&t, storage_align, AT(block, c), ALIGN(-2, 32, 8));
   expect_strides(&t, buf, 8, 1);
@@ -141,7 +141,7 @@ static void test_align(void **state) {
 static void test_align_refused(void **state) {
   (void)state;
   scheduled t;
-  ir_stmt c = matmul(&t, 8, 6), d = scheduled_get(&t, "D");
+  ir_stmt c = storage_matmul(&t, 8, 6), d = scheduled_get(&t, "D");
   REFUSED(&t, ALIGN_AXIS, storage_align, AT(block, c), ALIGN(2, 4, 0));
   REFUSED(&t, ALIGN_AXIS, storage_align, AT(block, c), ALIGN(-3, 4, 0));
   assert_string_equal(
@@ -162,7 +162,7 @@ static void test_align_refused(void **state) {
 static void test_align_stale(void **state) {
   (void)state;
   scheduled t;
-  ir_stmt c = matmul(&t, 8, 6);
+  ir_stmt c = storage_matmul(&t, 8, 6);
   ir_program *p = &t.p;
   static const int64_t odd[][4] = {
       {0, 7, 4, 0}, {3, 0, 4, 0}, {-1, 0, 4, 0}, {0, 0, 0, 0}, {0, 0, 4, 9}};
@@ -189,7 +189,7 @@ static void test_align_stale(void **state) {
 static void test_dtype(void **state) {
   (void)state;
   scheduled t;
-  ir_stmt c = matmul(&t, 4, 6), d = scheduled_get(&t, "D");
+  ir_stmt c = storage_matmul(&t, 4, 6), d = scheduled_get(&t, "D");
   DO(&t, unsafe_set_dtype, AT(block, c), NUM(buffer_index, 0),
      STR(dtype, "float16"));
   scheduled_expect(

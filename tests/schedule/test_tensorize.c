@@ -62,7 +62,7 @@ static ir_stmt tiled(scheduled *t, bool decomposed) {
   return l[1];
 }
 
-static void test_matmul(void **state) {
+static void test_tensorize_matmul(void **state) {
   (void)state;
   for (int way = 0; way < 4; way++) {
     scheduled t;
@@ -228,8 +228,10 @@ static void test_call(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_matmul),   cmocka_unit_test(test_block),
-      cmocka_unit_test(test_mismatch), cmocka_unit_test(test_forms),
+      cmocka_unit_test(test_tensorize_matmul),
+      cmocka_unit_test(test_block),
+      cmocka_unit_test(test_mismatch),
+      cmocka_unit_test(test_forms),
       cmocka_unit_test(test_call),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

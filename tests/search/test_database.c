@@ -28,7 +28,7 @@ static void remove_all(void) {
   }
 }
 
-static int set_up(void **state) {
+static int database_set_up(void **state) {
   (void)state;
   const char *dir = getenv("TMPDIR");
   snprintf(f.path, sizeof f.path, "%s/test-database-%d.db", dir ? dir : "/tmp",
@@ -37,7 +37,7 @@ static int set_up(void **state) {
   return tess_context_new(NULL, &f.c) != TESS_OK;
 }
 
-static int tear_down(void **state) {
+static int database_tear_down(void **state) {
   (void)state;
   tess_context_free(f.c);
   remove_all();
@@ -193,7 +193,7 @@ static void test_damaged(void **state) {
 
 static const database_key key = {1, "llvm", "v1"};
 
-static tess_status count(void *ud, const database_record *r) {
+static tess_status database_count(void *ud, const database_record *r) {
   if (r->damaged) return TESS_OK;
   assert_int_equal(r->n, 2);
   assert_int_equal(r->d[1], 1);
@@ -226,10 +226,10 @@ static void test_damaged_decisions(void **state) {
                              .seconds = 1,
                              .trace = deciding};
   assert_int_equal(database_put(d, &key, 6, r, 0, 6), TESS_OK);
-  assert_int_equal(database_each(d, &key, count, &n), TESS_OK);
+  assert_int_equal(database_each(d, &key, database_count, &n), TESS_OK);
   assert_int_equal(n, 1);
   run_sql("UPDATE record SET decisions = decisions || x'00'");
-  assert_int_equal(database_each(d, &key, count, &n), TESS_OK);
+  assert_int_equal(database_each(d, &key, database_count, &n), TESS_OK);
   assert_int_equal(n, 1);
   tess_database_free(d);
 }
@@ -463,25 +463,33 @@ static void test_made_at_once(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(test_of_another_program, set_up,
-                                      tear_down),
-      cmocka_unit_test_setup_teardown(test_of_another_version, set_up,
-                                      tear_down),
-      cmocka_unit_test_setup_teardown(test_filters, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_of_earlier_engine, set_up,
-                                      tear_down),
-      cmocka_unit_test_setup_teardown(test_no_database, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_made_at_once, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_read_only, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_read_only_with_journal, set_up,
-                                      tear_down),
-      cmocka_unit_test_setup_teardown(test_time_of_failures, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_messages_and_samples, set_up,
-                                      tear_down),
-      cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_damaged_decisions, set_up,
-                                      tear_down),
-      cmocka_unit_test_setup_teardown(test_damaged_rows, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_next, set_up, tear_down)};
+      cmocka_unit_test_setup_teardown(test_of_another_program, database_set_up,
+                                      database_tear_down),
+      cmocka_unit_test_setup_teardown(test_of_another_version, database_set_up,
+                                      database_tear_down),
+      cmocka_unit_test_setup_teardown(test_filters, database_set_up,
+                                      database_tear_down),
+      cmocka_unit_test_setup_teardown(test_of_earlier_engine, database_set_up,
+                                      database_tear_down),
+      cmocka_unit_test_setup_teardown(test_no_database, database_set_up,
+                                      database_tear_down),
+      cmocka_unit_test_setup_teardown(test_made_at_once, database_set_up,
+                                      database_tear_down),
+      cmocka_unit_test_setup_teardown(test_read_only, database_set_up,
+                                      database_tear_down),
+      cmocka_unit_test_setup_teardown(test_read_only_with_journal,
+                                      database_set_up, database_tear_down),
+      cmocka_unit_test_setup_teardown(test_time_of_failures, database_set_up,
+                                      database_tear_down),
+      cmocka_unit_test_setup_teardown(test_messages_and_samples,
+                                      database_set_up, database_tear_down),
+      cmocka_unit_test_setup_teardown(test_damaged, database_set_up,
+                                      database_tear_down),
+      cmocka_unit_test_setup_teardown(test_damaged_decisions, database_set_up,
+                                      database_tear_down),
+      cmocka_unit_test_setup_teardown(test_damaged_rows, database_set_up,
+                                      database_tear_down),
+      cmocka_unit_test_setup_teardown(test_next, database_set_up,
+                                      database_tear_down)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ typedef struct hosted {
   tess_program *p;
 } hosted;
 
-static void ok(const hosted *h, tess_status s) {
+static void default_space_ok(const hosted *h, tess_status s) {
   if (s != TESS_OK) fail_msg("%s", tess_error(h->c)->message);
 }
 
@@ -26,17 +26,19 @@ static void host_start(hosted *h) {
   tess_buffer in, out;
   tess_var v[2];
   assert_int_equal(tess_context_new(&o, &h->c), TESS_OK);
-  ok(h, tess_builder_new(h->c, &b));
-  ok(h, tess_int(b, (tess_dtype){TESS_DTYPE_INT, 64, 1}, 64, &n));
-  ok(h, tess_literal(b, 1, 0, &one));
+  default_space_ok(h, tess_builder_new(h->c, &b));
+  default_space_ok(h, tess_int(b, (tess_dtype){TESS_DTYPE_INT, 64, 1}, 64, &n));
+  default_space_ok(h, tess_literal(b, 1, 0, &one));
   const tess_expr shape[] = {n, n};
-  ok(h, tess_placeholder(b, "A", f32, 2, shape, TESS_ROLE_INPUT, &in));
-  ok(h, tess_compute_begin(b, "B", 2, shape, NULL, v));
-  for (int d = 0; d < 2; d++) ok(h, tess_var_ref(b, v[d], &idx[d]));
-  ok(h, tess_load(b, in, 2, idx, &x));
-  ok(h, tess_binary(b, "+", x, one, &x));
-  ok(h, tess_compute_end(b, 1, &x, &out));
-  ok(h, tess_program_new(b, "plus", 1, &in, 1, &out, &h->p));
+  default_space_ok(
+      h, tess_placeholder(b, "A", f32, 2, shape, TESS_ROLE_INPUT, &in));
+  default_space_ok(h, tess_compute_begin(b, "B", 2, shape, NULL, v));
+  for (int d = 0; d < 2; d++)
+    default_space_ok(h, tess_var_ref(b, v[d], &idx[d]));
+  default_space_ok(h, tess_load(b, in, 2, idx, &x));
+  default_space_ok(h, tess_binary(b, "+", x, one, &x));
+  default_space_ok(h, tess_compute_end(b, 1, &x, &out));
+  default_space_ok(h, tess_program_new(b, "plus", 1, &in, 1, &out, &h->p));
   tess_builder_free(b);
 }
 
@@ -55,13 +57,13 @@ static void test_modules_run(void **state) {
   uint32_t n;
   char *text;
   host_start(&h);
-  ok(&h, tess_space_default(h.c, NULL, &space));
-  ok(&h, tess_space_union(h.c, 1, &space, &both));
+  default_space_ok(&h, tess_space_default(h.c, NULL, &space));
+  default_space_ok(&h, tess_space_union(h.c, 1, &space, &both));
   tess_space_free(space);
-  ok(&h, tess_space_sketches(both, h.p, NULL, 16, t, &n));
+  default_space_ok(&h, tess_space_sketches(both, h.p, NULL, 16, t, &n));
   assert_true(n > 0);
   for (uint32_t i = 0; i < n; i++) tess_trace_free(t[i]);
-  ok(&h, tess_space_explain(both, h.p, NULL, &text));
+  default_space_ok(&h, tess_space_explain(both, h.p, NULL, &text));
   assert_non_null(strstr(text, "parallel_vectorize_unroll"));
   tess_text_free(h.c, text);
   tess_space_free(both);
@@ -80,10 +82,10 @@ static void test_tune_without_a_space(void **state) {
                                .seed = 1,
                                .min_time = 0.001,
                                .kernel_threads = 3};
-  ok(&h, tess_tune(h.p, NULL, NULL, &o, &r));
-  ok(&h, tess_result_get(r, &info));
+  default_space_ok(&h, tess_tune(h.p, NULL, NULL, &o, &r));
+  default_space_ok(&h, tess_result_get(r, &info));
   assert_int_equal(info.status, TESS_OK);
-  ok(&h, tess_result_kernel(r, &k));
+  default_space_ok(&h, tess_result_kernel(r, &k));
   assert_int_equal(k->threads, 3); /* as it was tuned */
   tess_kernel_set_threads(k, 0);
   assert_int_equal(k->threads, 0);
@@ -103,9 +105,9 @@ static void test_end_of_a_space(void **state) {
   hosted h;
   tess_space *space, *both;
   host_start(&h);
-  ok(&h, tess_space_traces(h.c, 0, NULL, &space));
+  default_space_ok(&h, tess_space_traces(h.c, 0, NULL, &space));
   tess_space_on_free(space, count_end, &counted);
-  ok(&h, tess_space_union(h.c, 1, &space, &both));
+  default_space_ok(&h, tess_space_union(h.c, 1, &space, &both));
   tess_space_free(space);
   assert_int_equal(counted, 0);
   tess_space_free(both);
@@ -142,8 +144,8 @@ static void test_it_is_not_there(void **state) {
   says(&h, tess_space_default(h.c, NULL, &space), TESS_UNSUPPORTED,
        "the default space cannot be loaded");
   unsetenv("TESSERA_SPACES");
-  ok(&h, tess_target_new(h.c, "llvm", &t));
-  ok(&h, tess_space_default(h.c, t, &space));
+  default_space_ok(&h, tess_target_new(h.c, "llvm", &t));
+  default_space_ok(&h, tess_space_default(h.c, t, &space));
   tess_space_free(space);
   tess_target_free(t);
   host_end(&h);

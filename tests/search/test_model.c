@@ -29,7 +29,7 @@ typedef struct fixture {
   tess_candidate c[MADE];
 } fixture;
 
-static void start(fixture *f, const char *name) {
+static void model_start(fixture *f, const char *name) {
   *f = (fixture){.s = {0}};
   tiled_start(&f->t);
   for (uint32_t i = 0; i < f->t.nsketch; i++) f->sketch[i] = &f->t.sketch[i]->t;
@@ -42,7 +42,7 @@ static void start(fixture *f, const char *name) {
     f->order[i] = (search_order){.how = SEARCH_DRAW, .sketch = -1};
 }
 
-static void end(fixture *f) {
+static void model_end(fixture *f) {
   tess_model_free(f->m);
   session_free(&f->s);
   tiled_end(&f->t);
@@ -62,7 +62,7 @@ static double time_of(const search_cand *c) {
 
 /* A batch, measured; where `fails`, what has a long innermost
  * loop. */
-static void make(fixture *f, bool fails) {
+static void model_make(fixture *f, bool fails) {
   session_begin_batch(&f->s);
   assert_int_equal(session_make(&f->s, MADE, f->order, f->made), TESS_OK);
   for (uint32_t i = 0; i < MADE; i++) {
@@ -92,11 +92,11 @@ static void test_what_was_learnt_is_told(void **state) {
     fixture f;
     char column[TESS_MAX_COLUMN];
     double share, sum = 0;
-    start(&f, names[k]);
-    make(&f, false);
+    model_start(&f, names[k]);
+    model_make(&f, false);
     double before = accuracy(&f);
     teach(&f);
-    make(&f, false);
+    model_make(&f, false);
     double after = accuracy(&f);
     if (!(after > 0.85 && before < 0.7))
       fail_msg("%s: %g before, %g after", names[k], before, after);
@@ -110,7 +110,7 @@ static void test_what_was_learnt_is_told(void **state) {
       n++;
     }
     assert_true(k == 3 || k == 4 ? !n : fabs(sum - 1) < 1e-9);
-    end(&f);
+    model_end(&f);
   }
 }
 
@@ -121,10 +121,10 @@ static void test_failures(void **state) {
     fixture f;
     double score[MADE], good = 0, bad = 0;
     uint32_t ngood = 0, nbad = 0;
-    start(&f, names[k]);
-    make(&f, true);
+    model_start(&f, names[k]);
+    model_make(&f, true);
     teach(&f);
-    make(&f, true);
+    model_make(&f, true);
     assert_int_equal(f.f.predict(f.f.ud, &f.s, MADE, f.c, score), TESS_OK);
     assert_true(f.m->now->judges);
     for (uint32_t i = 0; i < MADE; i++)
@@ -134,7 +134,7 @@ static void test_failures(void **state) {
         bad += score[i], nbad++;
     assert_true(ngood > 5 && nbad > 5);
     assert_true(bad / nbad < good / ngood);
-    end(&f);
+    model_end(&f);
   }
 }
 
@@ -145,8 +145,8 @@ static void test_old_candidates(void **state) {
   fixture f;
   double now[MADE], then[MADE];
   int64_t d[MADE][32];
-  start(&f, "forest");
-  make(&f, false);
+  model_start(&f, "forest");
+  model_make(&f, false);
   teach(&f);
   assert_int_equal(f.f.predict(f.f.ud, &f.s, MADE, f.c, now), TESS_OK);
   for (uint32_t i = 0; i < MADE; i++) {
@@ -156,7 +156,7 @@ static void test_old_candidates(void **state) {
   session_begin_batch(&f.s);
   assert_int_equal(f.f.predict(f.f.ud, &f.s, MADE, f.c, then), TESS_OK);
   assert_memory_equal(now, then, sizeof now);
-  end(&f);
+  model_end(&f);
 }
 
 /* ---- runs --------------------------------------------------------------- */
@@ -258,8 +258,8 @@ static void test_spread(void **state) {
     fixture f;
     double mean[MADE], sd[MADE];
     bool knows;
-    start(&f, unsure[k]);
-    make(&f, false);
+    model_start(&f, unsure[k]);
+    model_make(&f, false);
     assert_int_equal(session_predict_spread(&f.s, MADE, f.c, mean, sd, &knows),
                      TESS_OK);
     assert_false(knows);
@@ -269,7 +269,7 @@ static void test_spread(void **state) {
     assert_true(knows);
     for (uint32_t i = 0; i < MADE; i++)
       assert_true(mean[i] > 0 && sd[i] >= 0 && sd[i] < 1);
-    end(&f);
+    model_end(&f);
   }
 }
 
@@ -287,10 +287,10 @@ static void test_saving(void **state) {
   for (int k = 0; k < NAMES; k++) {
     fixture f;
     double before[MADE], after[MADE];
-    start(&f, names[k]);
-    make(&f, true);
+    model_start(&f, names[k]);
+    model_make(&f, true);
     teach(&f);
-    make(&f, true);
+    model_make(&f, true);
     assert_int_equal(f.f.predict(f.f.ud, &f.s, MADE, f.c, before), TESS_OK);
     assert_int_equal(tess_model_save(f.m, path), TESS_OK);
     tess_model_free(f.m);
@@ -300,7 +300,7 @@ static void test_saving(void **state) {
     assert_int_equal(model_attach(f.m, &f.s, &f.f), TESS_OK);
     assert_int_equal(f.f.predict(f.f.ud, &f.s, MADE, f.c, after), TESS_OK);
     assert_memory_equal(before, after, sizeof before);
-    end(&f);
+    model_end(&f);
   }
   unlink(path);
 }
@@ -320,8 +320,8 @@ static void test_damaged_files(void **state) {
   fixture f;
   tess_model *m;
   path_of(path, sizeof path);
-  start(&f, "forest");
-  make(&f, true);
+  model_start(&f, "forest");
+  model_make(&f, true);
   teach(&f);
   assert_int_equal(tess_model_save(f.m, path), TESS_OK);
   FILE *file = fopen(path, "rb");
@@ -343,7 +343,7 @@ static void test_damaged_files(void **state) {
   unlink(path);
   assert_int_equal(tess_model_load(f.t.c, path, &m), TESS_NOT_FOUND);
   assert_int_equal(tess_model_save(f.m, "/nowhere/model"), TESS_IO);
-  end(&f);
+  model_end(&f);
 }
 
 /* ---- memory ------------------------------------------------------------- */
@@ -394,7 +394,7 @@ static void test_names(void **state) {
       "", "+", "xgb+", "xgboost", "forest+random", "forest++forest"};
   fixture f;
   tess_model *m;
-  start(&f, "random");
+  model_start(&f, "random");
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     assert_int_equal(tess_model_new(f.t.c, bad[i], &m), TESS_NOT_FOUND);
     assert_null(m);
@@ -407,7 +407,7 @@ static void test_names(void **state) {
                      "forest+forest",
                      &m),
       TESS_LIMIT);
-  end(&f);
+  model_end(&f);
 }
 
 /* ---- quality ------------------------------------------------------------ */

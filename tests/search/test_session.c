@@ -16,7 +16,7 @@ typedef struct fixture {
   search_cand made[MADE];
 } fixture;
 
-static void start(fixture *f, void (*space)(tiled *)) {
+static void session_start(fixture *f, void (*space)(tiled *)) {
   *f = (fixture){.s = {0}};
   tiled_start(&f->t);
   if (space) space(&f->t);
@@ -26,13 +26,13 @@ static void start(fixture *f, void (*space)(tiled *)) {
       TESS_OK);
 }
 
-static void end(fixture *f) {
+static void session_end(fixture *f) {
   session_free(&f->s);
   tiled_end(&f->t);
 }
 
 /* Makes n, all by one order. */
-static void make(fixture *f, uint32_t n, search_order o) {
+static void do_session_make(fixture *f, uint32_t n, search_order o) {
   assert_true(n <= MADE);
   for (uint32_t i = 0; i < n; i++) f->order[i] = o;
   assert_int_equal(session_make(&f->s, n, f->order, f->made), TESS_OK);
@@ -79,12 +79,12 @@ static uint32_t count_bits(unsigned set) {
 static void test_refused_draws_are_drawn_again(void **state) {
   (void)state;
   fixture f;
-  start(&f, tiled_wide);
-  make(&f, MADE, draw_of(0));
+  session_start(&f, tiled_wide);
+  do_session_make(&f, MADE, draw_of(0));
   for (uint32_t i = 0; i < MADE; i++) assert_non_null(f.made[i].d);
   assert_int_equal(f.s.total.valid, MADE);
   assert_true(f.s.total.sampled > MADE);
-  end(&f);
+  session_end(&f);
 }
 
 /* ---- breeding ----------------------------------------------------------- */
@@ -95,13 +95,14 @@ static void test_crossing(void **state) {
   fixture f;
   uint32_t from[DECISIONS] = {0}, both = 0;
   const unsigned all = (1u << DECISIONS) - 1;
-  start(&f, NULL);
-  make(&f, 64, draw_of(0));
+  session_start(&f, NULL);
+  do_session_make(&f, 64, draw_of(0));
   search_cand parent[2] = {f.made[0], f.made[1]};
   for (uint32_t i = 2; shared(&parent[0], &parent[1]); i++)
     parent[1] = f.made[i];
-  make(&f, MADE,
-       (search_order){.how = SEARCH_CROSS, .a = &parent[0], .b = &parent[1]});
+  do_session_make(
+      &f, MADE,
+      (search_order){.how = SEARCH_CROSS, .a = &parent[0], .b = &parent[1]});
   for (uint32_t i = 0; i < MADE; i++) {
     unsigned a = shared(&f.made[i], &parent[0]);
     assert_int_equal(a ^ shared(&f.made[i], &parent[1]), all);
@@ -111,7 +112,7 @@ static void test_crossing(void **state) {
   for (int k = 0; k < DECISIONS; k++)
     assert_in_range(from[k], MADE * 3 / 8, MADE * 5 / 8);
   assert_in_range(both, MADE * 5 / 8, MADE * 7 / 8);
-  end(&f);
+  session_end(&f);
 }
 
 /* A step changes one decision; so many steps change as many, or fewer where
@@ -119,13 +120,14 @@ static void test_crossing(void **state) {
 static void test_mutation(void **state) {
   (void)state;
   fixture f;
-  start(&f, NULL);
-  make(&f, 1, draw_of(0));
+  session_start(&f, NULL);
+  do_session_make(&f, 1, draw_of(0));
   search_cand parent = f.made[0];
   for (uint32_t steps = 1; steps <= DECISIONS; steps++) {
     uint32_t most = 0;
-    make(&f, MADE,
-         (search_order){.how = SEARCH_MUTATE, .steps = steps, .a = &parent});
+    do_session_make(
+        &f, MADE,
+        (search_order){.how = SEARCH_MUTATE, .steps = steps, .a = &parent});
     for (uint32_t i = 0; i < MADE; i++) {
       uint32_t n = DECISIONS - count_bits(shared(&f.made[i], &parent));
       if (n > most) most = n;
@@ -133,7 +135,7 @@ static void test_mutation(void **state) {
     }
     assert_int_equal(most, steps);
   }
-  end(&f);
+  session_end(&f);
 }
 
 /* ---- the memory cap ----------------------------------------------------- */
@@ -152,10 +154,10 @@ static void test_the_cap_is_a_primitives(void **state) {
   uint32_t named = 0, before = 0;
   for (size_t room = 1 << 10; room <= 1 << 20; room *= 2) {
     fixture f;
-    start(&f, NULL);
+    session_start(&f, NULL);
     mem_heap *h = &f.s.worker[0].heap;
     h->cap = h->used + room;
-    make(&f, 1, draw_of(0));
+    do_session_make(&f, 1, draw_of(0));
     for (uint32_t i = 0; i < f.s.total.row.n; i++) {
       const funnel_row *r = &f.s.total.row.v[i];
       assert_int_equal(r->stage, FUNNEL_REFUSED);
@@ -163,7 +165,7 @@ static void test_the_cap_is_a_primitives(void **state) {
       named += is_of_sketch(&f, r->who);
       before += !strcmp(r->who, "trace");
     }
-    end(&f);
+    session_end(&f);
   }
   assert_true(named > 0 && before > 0);
 }

@@ -13,8 +13,8 @@ typedef struct fixture {
   tess_space *space;
 } fixture;
 
-static tess_status call(tess_schedule *s, const char *prim, uint32_t n,
-                        const tess_arg *args, tess_rv *out) {
+static tess_status space_call(tess_schedule *s, const char *prim, uint32_t n,
+                              const tess_arg *args, tess_rv *out) {
   uint32_t nout = 0;
   return tess_schedule_call(s, prim, n, args, 16, out, &nout, NULL);
 }
@@ -32,21 +32,21 @@ static tess_status two_ways(void *ud, tess_schedule *s, tess_rv block,
   tess_arg of = {"block", rv_value(block)};
   (void)ud;
   *why = "it has no loops";
-  tess_status st = call(s, "get_loops", 1, &of, loop);
+  tess_status st = space_call(s, "get_loops", 1, &of, loop);
   if (st != TESS_OK || !loop[0]) return st == TESS_NOMEM ? st : TESS_NOT_FOUND;
   *why = "it failed";
   tess_arg first = {"loop", rv_value(loop[0])};
   tess_arg sample[] = {first, {"n", {.kind = TESS_V_INT, .i = 2}}};
   if ((st = tess_schedule_copy(s, &parallel)) != TESS_OK) return st;
-  st = call(parallel, "parallel", 1, &first, made);
+  st = space_call(parallel, "parallel", 1, &first, made);
   if (st != TESS_OK) return tess_schedule_free(parallel), st;
   emit(sink, parallel);
   if ((st = tess_schedule_copy(s, &tiles)) != TESS_OK) return st;
-  st = call(tiles, "sample_perfect_tile", 2, sample, size);
+  st = space_call(tiles, "sample_perfect_tile", 2, sample, size);
   tess_value list[] = {rv_value(size[0]), rv_value(size[1])};
   tess_arg split[] = {first,
                       {"factors", {.kind = TESS_V_LIST, .n = 2, .list = list}}};
-  if (st == TESS_OK) st = call(tiles, "split", 2, split, made);
+  if (st == TESS_OK) st = space_call(tiles, "split", 2, split, made);
   if (st != TESS_OK) return tess_schedule_free(tiles), st;
   emit(sink, tiles);
   return TESS_OK;
@@ -58,11 +58,11 @@ static tess_status by_hand(void *ud, tess_schedule *s, tess_rv block,
                            const char **why) {
   tess_arg name = {"name", {.kind = TESS_V_STR, .s = "C"}};
   (void)block;
-  tess_status st = call(s, "get_block", 1, &name, &block);
+  tess_status st = space_call(s, "get_block", 1, &name, &block);
   return st == TESS_OK ? two_ways(ud, s, block, emit, sink, why) : st;
 }
 
-static void start(fixture *f) {
+static void space_start(fixture *f) {
   memset(f, 0, sizeof *f);
   fault_init(&f->fault);
   f->memory = fault_allocator(&f->fault);
@@ -70,7 +70,7 @@ static void start(fixture *f) {
   tiled_start_with(&f->t, &o);
 }
 
-static void stop(fixture *f) {
+static void space_stop(fixture *f) {
   tess_space_free(f->space);
   tiled_end(&f->t);
   assert_int_equal(f->fault.live_blocks, 0);
@@ -100,7 +100,7 @@ static void each_failure(fixture *f, uint32_t expected) {
 static void test_modules(void **state) {
   (void)state;
   fixture f;
-  start(&f);
+  space_start(&f);
   const tess_module m[] = {
       {.struct_size = sizeof(tess_module), .name = "first", .apply = two_ways},
       {.struct_size = sizeof(tess_module),
@@ -108,18 +108,18 @@ static void test_modules(void **state) {
        .apply = two_ways}};
   assert_int_equal(tess_space_compose(f.t.c, 2, m, &f.space), TESS_OK);
   each_failure(&f, 3);
-  stop(&f);
+  space_stop(&f);
 }
 
 static void test_by_hand(void **state) {
   (void)state;
   fixture f;
-  start(&f);
+  space_start(&f);
   const tess_module m = {
       .struct_size = sizeof(tess_module), .name = "by hand", .apply = by_hand};
   assert_int_equal(tess_space_function(f.t.c, &m, &f.space), TESS_OK);
   each_failure(&f, 2);
-  stop(&f);
+  space_stop(&f);
 }
 
 /* A module that has memory of its own. */
@@ -135,7 +135,7 @@ static void test_says_where(void **state) {
   fixture f;
   tess_trace *t[MAX_SKETCHES];
   uint32_t n;
-  start(&f);
+  space_start(&f);
   const tess_module m = {
       .struct_size = sizeof(tess_module), .name = "greedy", .apply = exhausted};
   assert_int_equal(tess_space_compose(f.t.c, 1, &m, &f.space), TESS_OK);
@@ -144,7 +144,7 @@ static void test_says_where(void **state) {
       TESS_NOMEM);
   assert_string_equal(tess_error(f.t.c)->message,
                       "applying module greedy at block root: out of memory");
-  stop(&f);
+  space_stop(&f);
 }
 
 /* ---- modules that fail -------------------------------------------------- */
@@ -238,10 +238,10 @@ static tess_status as_many(void *ud, tess_schedule *s, tess_rv block,
   tess_rv loop[16] = {0}, made[16];
   tess_arg of = {"block", rv_value(block)};
   (void)why;
-  tess_status st = call(s, "get_loops", 1, &of, loop);
+  tess_status st = space_call(s, "get_loops", 1, &of, loop);
   if (st != TESS_OK || !loop[0]) return TESS_NOT_FOUND;
   tess_arg first = {"loop", rv_value(loop[0])};
-  st = call(s, "parallel", 1, &first, made);
+  st = space_call(s, "parallel", 1, &first, made);
   for (uint32_t i = 0; st == TESS_OK && i < *(uint32_t *)ud; i++) {
     tess_schedule *copy;
     st = tess_schedule_copy(s, &copy);

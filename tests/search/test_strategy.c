@@ -27,8 +27,8 @@ static double even(uint64_t hash, uint32_t i) {
   return 0;
 }
 
-static tess_status predict(void *ud, tess_session *s, uint32_t n,
-                           const tess_candidate *c, double *score) {
+static tess_status strategy_predict(void *ud, tess_session *s, uint32_t n,
+                                    const tess_candidate *c, double *score) {
   fixture *f = ud;
   (void)s;
   f->nasked = 0;
@@ -40,7 +40,7 @@ static tess_status predict(void *ud, tess_session *s, uint32_t n,
   return TESS_OK;
 }
 
-static void start(fixture *f, void (*space)(tiled *)) {
+static void strategy_start(fixture *f, void (*space)(tiled *)) {
   *f = (fixture){.score = even};
   tiled_start(&f->t);
   if (space) space(&f->t);
@@ -50,14 +50,14 @@ static void start(fixture *f, void (*space)(tiled *)) {
       TESS_OK);
   f->model = (tess_cost_model){.struct_size = sizeof(tess_cost_model),
                                .name = "noting",
-                               .predict = predict,
+                               .predict = strategy_predict,
                                .ud = f};
   f->s.model = &f->model;
   assert_int_equal(search_strategy_evolutionary.open(&f->s, &f->strategy),
                    TESS_OK);
 }
 
-static void end(fixture *f) {
+static void strategy_end(fixture *f) {
   f->strategy.free(f->strategy.ud);
   session_free(&f->s);
   tiled_end(&f->t);
@@ -102,7 +102,7 @@ static void test_young(void **state) {
   (void)state;
   fixture f;
   tess_candidate out[N];
-  start(&f, NULL);
+  strategy_start(&f, NULL);
   const strategy_batch *b = f.strategy.ud;
   assert_int_equal(propose(&f, N, out), N);
   assert_int_equal(f.s.next, N * 16);
@@ -110,7 +110,7 @@ static void test_young(void **state) {
     assert_int_equal(b->order[i].how, SEARCH_DRAW);
     assert_int_equal(b->order[i].sketch, i % 2);
   }
-  end(&f);
+  strategy_end(&f);
 }
 
 static void test_shares(void **state) {
@@ -119,7 +119,7 @@ static void test_shares(void **state) {
   fixture f;
   tess_candidate out[N];
   uint32_t how[SEARCH_GIVEN + 1] = {0}, steps[5] = {0}, fresh = 0;
-  start(&f, NULL);
+  strategy_start(&f, NULL);
   learn(&f, -1, 60, TESS_OK);
   const strategy_batch *b = f.strategy.ud;
   for (uint32_t k = 0; k < ROUNDS; k++) {
@@ -155,7 +155,7 @@ static void test_shares(void **state) {
     assert_true(fabs(steps[k] / (double)how[SEARCH_MUTATE] -
                      ldexp(1, k < 4 ? -k : -3)) < 0.03);
   assert_int_equal(how[SEARCH_GIVEN] + steps[0], 0);
-  end(&f);
+  strategy_end(&f);
 }
 
 /* The best breed more often than others, and only the best few do. */
@@ -164,7 +164,7 @@ static void test_parents(void **state) {
   fixture f;
   tess_candidate out[N];
   uint32_t best[64], count[64] = {0}, others = 0;
-  start(&f, NULL);
+  strategy_start(&f, NULL);
   learn(&f, -1, 60, TESS_OK);
   uint32_t n = session_best(&f.s, 64, best);
   assert_true(n > 40);
@@ -179,7 +179,7 @@ static void test_parents(void **state) {
   assert_int_equal(others, 0);
   assert_true(count[0] > count[2] && count[2] > 2 * count[15]);
   assert_true(count[31] > 0);
-  end(&f);
+  strategy_end(&f);
 }
 
 /* ---- scores ------------------------------------------------------------- */
@@ -198,7 +198,7 @@ static void test_scores_that_are_none(void **state) {
   uint64_t before[128];
   uint32_t n = 128, known = 0;
   double last = INFINITY;
-  start(&f, NULL);
+  strategy_start(&f, NULL);
   f.score = gappy;
   strategy_batch *b = f.strategy.ud;
   assert_int_equal(strategy_begin(b, &f.s, n), TESS_OK);
@@ -223,7 +223,7 @@ static void test_scores_that_are_none(void **state) {
     known++;
   }
   assert_true(known > n / 2 && known < n);
-  end(&f);
+  strategy_end(&f);
 }
 
 /* One number among many that are none is proposed. */
@@ -238,7 +238,7 @@ static void test_only_number(void **state) {
   (void)state;
   fixture f;
   tess_candidate out[N];
-  start(&f, NULL);
+  strategy_start(&f, NULL);
   learn(&f, -1, 60, TESS_OK);
   f.score = only_one;
   for (int k = 0; k < 4; k++) {
@@ -247,7 +247,7 @@ static void test_only_number(void **state) {
     while (!was_asked(&f, session_from_public(&out[i]).hash)) i++;
     assert_true(session_from_public(&out[i]).hash == chosen);
   }
-  end(&f);
+  strategy_end(&f);
 }
 
 /* ---- batches that breeding does not fill -------------------------------- */
@@ -259,7 +259,7 @@ static void test_fills_up(void **state) {
   enum { FEW = 6 };
   fixture f;
   tess_candidate out[N];
-  start(&f, tiled_few);
+  strategy_start(&f, tiled_few);
   learn(&f, 0, 100, TESS_OK);
   assert_int_equal(f.s.history.n, 5);
   learn(&f, 1, 8, TESS_TIMEOUT);
@@ -274,7 +274,7 @@ static void test_fills_up(void **state) {
         assert_true(session_from_public(&out[j]).hash != c.hash);
     }
   }
-  end(&f);
+  strategy_end(&f);
 }
 
 int main(void) {

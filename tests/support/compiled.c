@@ -53,7 +53,7 @@ ir_expr compiled_load(compiled *k, ir_buf b, ir_expr index) {
   return ir_load(&k->p, b, 1, &index);
 }
 
-static void finish(compiled *k) {
+static void compiled_finish(compiled *k) {
   if (!k->p.func.n || k->p.func.v[k->p.entry].root != k->root)
     ir_func_new(&k->p, ir_name(&k->p, "kernel"), k->nparams, k->param, k->root);
 }
@@ -62,7 +62,7 @@ tess_status compiled_build(compiled *k) {
   const backend *b = backend_find("llvm");
   strbuf code;
   str_init(&code, &k->heap.heap);
-  finish(k);
+  compiled_finish(k);
   tess_status s =
       b->compile(&k->p, &k->scratch, &k->target, BACKEND_CODE, &code, &k->err);
   if (!s) s = b->load(&k->heap.heap, code.v, code.n, &k->code, &k->err);
@@ -71,7 +71,7 @@ tess_status compiled_build(compiled *k) {
 }
 
 void compiled_text(compiled *k, backend_form form, strbuf *out) {
-  finish(k);
+  compiled_finish(k);
   str_init(out, &k->heap.heap);
   assert_int_equal(backend_find("llvm")->compile(&k->p, &k->scratch, &k->target,
                                                  form, out, &k->err),

@@ -275,7 +275,7 @@ static bool same_compiled(fuzz *f) {
 }
 
 /* The end: the program as it is, or damaged on purpose. */
-static bool finish(fuzz *f) {
+static bool fuzz_finish(fuzz *f) {
   if (!f->o->fault)
     return same_result(f, &f->s.m.prog) && fuzz_check_trips(f) &&
            fuzz_check_lowered(f) && same_compiled(f);
@@ -306,7 +306,7 @@ static void choose_inputs(fuzz *f) {
   interp_peaks(in, &few, 1 + (uint32_t)(n % 29), n / 29 % 116);
 }
 
-static bool start(fuzz *f) {
+static bool fuzz_start(fuzz *f) {
   interp_options o;
   interp_error e;
   err_state err;
@@ -344,7 +344,7 @@ static uint32_t draw_depth(fuzz *f) {
 
 static tess_status run_case(void *ud) {
   fuzz *f = ud;
-  if (!start(f)) return TESS_MISMATCH;
+  if (!fuzz_start(f)) return TESS_MISMATCH;
   if (vm_sched_init(&f->s, &f->heap, &f->base, f->number)) return TESS_NOMEM;
   uint64_t depth = draw_depth(f), end = f->counts.legal + depth;
   uint64_t before = hits(f);
@@ -355,7 +355,7 @@ static tess_status run_case(void *ud) {
   if (ok) fuzz_stage(f);
   ok = ok && well_formed(f, &f->s.m.prog, "the end");
   if (!f->o->hits)
-    ok = ok && finish(f);
+    ok = ok && fuzz_finish(f);
   else if (f->o->lowering)
     ok = ok && lowers_well(f);
   else if (hits(f) != before)
@@ -382,8 +382,8 @@ void fuzz_note(fuzz *f, const vm_call *c) {
   str_free(&text);
 }
 
-static tess_status run(fuzz *f, const fuzz_options *o, uint64_t seed,
-                       uint64_t number, tess_status (*body)(void *f)) {
+static tess_status fuzz_run(fuzz *f, const fuzz_options *o, uint64_t seed,
+                            uint64_t number, tess_status (*body)(void *f)) {
   f->o = o;
   f->seed = seed;
   f->number = number;
@@ -406,14 +406,14 @@ static tess_status run(fuzz *f, const fuzz_options *o, uint64_t seed,
 
 tess_status fuzz_case(fuzz *f, const fuzz_options *o, uint64_t seed,
                       uint64_t number) {
-  return run(f, o, seed, number, run_case);
+  return fuzz_run(f, o, seed, number, run_case);
 }
 
 static tess_status run_again(void *ud) {
   fuzz *f = ud;
   vm_replay_opts o = {.source = VM_REPAIR};
   err_state err;
-  if (!start(f)) return TESS_INVALID;
+  if (!fuzz_start(f)) return TESS_INVALID;
   if (vm_read_lua(&f->shown, f->again, strlen(f->again), &err))
     return TESS_REFUSED;
   tess_status st = vm_sched_replay(&f->s, &f->heap, &f->base, &f->shown, &o);
@@ -427,5 +427,5 @@ static tess_status run_again(void *ud) {
 tess_status fuzz_again(fuzz *f, const fuzz_options *o, uint64_t seed,
                        uint64_t number, const char *trace) {
   f->again = trace;
-  return run(f, o, seed, number, run_again);
+  return fuzz_run(f, o, seed, number, run_again);
 }

@@ -5,14 +5,14 @@
 
 #include <string.h>
 
-static vm_value text(fuzz *f, const char *s) {
+static vm_value copies_text(fuzz *f, const char *s) {
   return vm_str(&f->pool, s, strlen(s));
 }
 
 /* The block reads copy `made`, of buffer v[2], made in each iteration of the
  * inner loop: one of the three copies that. */
 static void copy_again(fuzz *f, const vm_value *v, vm_rv inner, vm_rv made) {
-  vm_value to[VM_MAX_SPECS] = {v[1], v[2], text(f, "local")};
+  vm_value to[VM_MAX_SPECS] = {v[1], v[2], copies_text(f, "local")};
   const char *prim = "cache_read";
   switch (fuzz_below(f, 3)) {
   case 0: break;

@@ -320,7 +320,7 @@ static bool is_wanted(const fuzz *f, const sch_prim *p) {
 /* Getters are called anyway; programs for the compiler have no threads.  What
  * may change the computation, or is not for people to call, only where the
  * table says how. */
-static const sch_prim *choose(fuzz *f) {
+static const sch_prim *draw_choose(fuzz *f) {
   uint32_t w[FUZZ_MAX_PRIMS];
   uint32_t n = sch_nprims < FUZZ_MAX_PRIMS ? sch_nprims : FUZZ_MAX_PRIMS;
   for (uint32_t i = 0; i < n; i++) {
@@ -372,7 +372,7 @@ tess_status fuzz_step(fuzz *f, const sch_prim **prim) {
   vm_trace_reset(&f->pool);
   uint32_t tries = 4;
   do {
-    p = choose(f);
+    p = draw_choose(f);
     h = fuzz_hint_of(p);
   } while (!focus(f, h) && --tries);
   *prim = p;

@@ -157,7 +157,7 @@ static vm_value producer_loop(fuzz *f, const vm_value *v) {
 }
 
 /* Two to four loops, each directly inside the one before. */
-static vm_value chain(fuzz *f, const vm_value *v) {
+static vm_value hints_chain(fuzz *f, const vm_value *v) {
   const ir_program *p = &f->s.m.prog;
   vm_value l[4];
   uint32_t n = 0, at = 0, long_enough = 2 + fuzz_below(f, 3);
@@ -303,7 +303,7 @@ static vm_value multiples(fuzz *f, const vm_value *v) {
 
 /* ---- names -------------------------------------------------------------- */
 
-static vm_value text(fuzz *f, const char *s) {
+static vm_value hints_text(fuzz *f, const char *s) {
   return vm_str(&f->pool, s, strlen(s));
 }
 
@@ -311,13 +311,13 @@ static vm_value block_name(fuzz *f, const vm_value *v) {
   ir_stmt b = fuzz_stmt(f, f->block);
   const ir_program *p = &f->s.m.prog;
   (void)v;
-  return text(f, b ? ir_text(p, ir_blk(p, b)->name) : "root");
+  return hints_text(f, b ? ir_text(p, ir_blk(p, b)->name) : "root");
 }
 
 static vm_value func_name(fuzz *f, const vm_value *v) {
   const ir_program *p = &f->s.m.prog;
   (void)v;
-  return text(f, ir_text(p, ir_entry(p)->name));
+  return hints_text(f, ir_text(p, ir_entry(p)->name));
 }
 
 /* ---- behind a call ------------------------------------------------------ */
@@ -368,7 +368,7 @@ const fuzz_hint fuzz_hints[] = {
     {"enter_postproc", 1, .suits = NULL},
     {"fission", 4, .keeps = true, .suits = has_loops},
     {"fuse", 6, .keeps = true, .suits = has_loops,
-     .operand = {{"loops", chain}}},
+     .operand = {{"loops", hints_chain}}},
     {"fuse_reduction_epilogue", 4, .suits = reduces,
      .operand = {{"epilogue_block", consumer}}},
     {"guard", 1, .keeps = true,

@@ -66,8 +66,8 @@ static uint32_t guess(const ir_program *p, ir_stmt block, rng *r) {
 
 /* A tile that divides the last n loops around the block, of what it
  * writes. */
-static void fit(fuzz_tile *x, const ir_program *p, ir_stmt block, uint32_t n,
-                rng *r) {
+static void intrin_fit(fuzz_tile *x, const ir_program *p, ir_stmt block,
+                       uint32_t n, rng *r) {
   ir_stmt l = ir_st(p, block)->parent;
   x->t = p->buf.v[ir_st(p, ir_st(p, block)->body)->buf].dtype;
   for (uint32_t i = n; i-- > 0 && l && ir_is_loop(p, l);
@@ -95,9 +95,9 @@ static void choose_tiles(fuzz *f, const ir_program *p) {
     uint32_t k = stores ? guess(p, s, &r) : KINDS;
     uint32_t copy = (uint32_t)rng_below(&r, ADD);
     if (k < KINDS && rng_below(&r, ++found[k]) == 0)
-      fit(&f->tile[k], p, s, kinds[k].nloops, &r);
+      intrin_fit(&f->tile[k], p, s, kinds[k].nloops, &r);
     if (stores && rng_below(&r, ++found[copy]) == 0)
-      fit(&f->tile[copy], p, s, kinds[copy].nloops, &r);
+      intrin_fit(&f->tile[copy], p, s, kinds[copy].nloops, &r);
   }
 }
 
@@ -123,21 +123,23 @@ static ir_expr access(maker *m, uint32_t i, bool store, ir_expr value,
   return 0;
 }
 
-static ir_expr load(maker *m, uint32_t i) { return access(m, i, false, 0, 0); }
+static ir_expr intrin_load(maker *m, uint32_t i) {
+  return access(m, i, false, 0, 0);
+}
 
 static ir_expr value_of(maker *m) {
   ir_program *p = m->p;
   switch ((what)(m->k - kinds)) {
   case COPY:
-  case COPY_2D: return load(m, 0);
+  case COPY_2D: return intrin_load(m, 0);
   case FILL: return ir_zero(p, m->x.t);
   case ADD:
-  case STEP: return ir_binary(p, IR_ADD, load(m, 0), load(m, 1));
-  case SUM: return ir_binary(p, IR_ADD, load(m, 1), load(m, 0));
+  case STEP: return ir_binary(p, IR_ADD, intrin_load(m, 0), intrin_load(m, 1));
+  case SUM: return ir_binary(p, IR_ADD, intrin_load(m, 1), intrin_load(m, 0));
   case PRODUCT: break;
   }
-  ir_expr old = load(m, 2), a = load(m, 0);
-  return ir_binary(p, IR_ADD, old, ir_binary(p, IR_MUL, a, load(m, 1)));
+  ir_expr old = intrin_load(m, 2), a = intrin_load(m, 0);
+  return ir_binary(p, IR_ADD, old, ir_binary(p, IR_MUL, a, intrin_load(m, 1)));
 }
 
 static void make_params(maker *m) {
@@ -304,8 +306,8 @@ void fuzz_write_intrins(const fuzz *f, strbuf *to) {
 /* ---- using them --------------------------------------------------------- */
 
 /* Calls a primitive by two operands; the first output, 0: refused. */
-static vm_rv call(fuzz *f, const char *prim, vm_value a, vm_value b,
-                  uint32_t *n) {
+static vm_rv intrin_call(fuzz *f, const char *prim, vm_value a, vm_value b,
+                         uint32_t *n) {
   vm_value v[VM_MAX_SPECS] = {{.tag = VM_NIL}};
   vm_rv at = f->s.trace.rv.n;
   v[0] = a, v[1] = b;
@@ -330,18 +332,19 @@ static vm_rv make_tile(fuzz *f, uint32_t kind) {
   for (uint32_t i = 0; i < first; i++) l[i] = vm_var(f->loop[i]);
   for (uint32_t i = 0; i < k->nloops; i++) {
     vm_value factor[2] = {vm_auto(), vm_int(x.size[i])};
-    vm_rv two = call(f, "split", vm_var(f->loop[first + i]),
-                     vm_list(&f->pool, 2, factor), &n);
+    vm_rv two = intrin_call(f, "split", vm_var(f->loop[first + i]),
+                            vm_list(&f->pool, 2, factor), &n);
     if (!two) return 0;
     l[outer++] = vm_var(two);
     inner[i] = two + 1;
     if (k->iters[i] == 'R') starts = two;
   }
   for (uint32_t i = 0; i < k->nloops; i++) l[outer + i] = vm_var(inner[i]);
-  (void)call(f, "reorder", vm_list(&f->pool, outer + k->nloops, l), vm_nil(),
-             &n);
+  (void)intrin_call(f, "reorder", vm_list(&f->pool, outer + k->nloops, l),
+                    vm_nil(), &n);
   if (starts)
-    (void)call(f, "decompose_reduction", vm_var(f->block), vm_var(starts), &n);
+    (void)intrin_call(f, "decompose_reduction", vm_var(f->block),
+                      vm_var(starts), &n);
   return inner[0];
 }
 

@@ -271,7 +271,7 @@ static bool factorises(fuzz *f, const sch_prim *prim) {
 }
 
 /* More than one buffer that the block reads (writes) bears the name. */
-static bool is_shared(const ir_program *p, ir_span r, const char *name) {
+static bool laws_is_shared(const ir_program *p, ir_span r, const char *name) {
   ir_buf found = 0;
   for (uint32_t i = r.at; i < r.at + r.n; i++) {
     ir_buf b = p->region.v[i].buf;
@@ -295,8 +295,8 @@ static bool names_one(fuzz *f, const sch_prim *prim) {
     if (s->kind != SCH_KIND_BUFFER || v.tag != VM_STR) continue;
     const char *name = t->text.v + v.str;
     const ir_block_rec *k = ir_blk(p, b);
-    if (!(strstr(s->name, "read") && is_shared(p, k->reads, name)) &&
-        !(strstr(s->name, "write") && is_shared(p, k->writes, name)))
+    if (!(strstr(s->name, "read") && laws_is_shared(p, k->reads, name)) &&
+        !(strstr(s->name, "write") && laws_is_shared(p, k->writes, name)))
       continue;
     fuzz_wrong(f, "%s chose among buffers named %s", prim->name, name);
     return false;

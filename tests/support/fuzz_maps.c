@@ -21,10 +21,10 @@ typedef struct writer {
   vm_value given[MOST]; /* $1, $2, .. */
 } writer;
 
-static void put(writer *w, const char *fmt, ...)
+static void maps_put(writer *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void put(writer *w, const char *fmt, ...) {
+static void maps_put(writer *w, const char *fmt, ...) {
   va_list ap;
   size_t left = sizeof w->text - w->n;
   va_start(ap, fmt);
@@ -35,25 +35,25 @@ static void put(writer *w, const char *fmt, ...) {
 
 /* Begins the next of a list. */
 static void next(writer *w) {
-  if (!w->first) put(w, ", ");
+  if (!w->first) maps_put(w, ", ");
   w->first = false;
 }
 
 /* n parameters, of which each is a letter; and the bracket of the results. */
-static void begin(writer *w, uint32_t n) {
+static void maps_begin(writer *w, uint32_t n) {
   *w = (writer){.first = true};
-  put(w, "(");
+  maps_put(w, "(");
   for (uint32_t k = 0; k < n; k++) {
     next(w);
-    put(w, "%c", 'i' + (int)k);
+    maps_put(w, "%c", 'i' + (int)k);
   }
-  put(w, ") -> (");
+  maps_put(w, ") -> (");
   w->first = true;
 }
 
-static vm_value end(fuzz *f, writer *w) {
+static vm_value maps_end(fuzz *f, writer *w) {
   vm_value v[MOST + 1];
-  put(w, ")");
+  maps_put(w, ")");
   v[0] = vm_str(&f->pool, w->text, w->n);
   memcpy(v + 1, w->given, w->ngiven * sizeof *v);
   return w->ngiven ? vm_list(&f->pool, w->ngiven + 1, v) : v[0];
@@ -141,15 +141,16 @@ static void put_odd(fuzz *f, writer *w, char c, int64_t n) {
   uint32_t way = fuzz_below(f, 5);
   next(w);
   if (n < 1 || way == 0)
-    put(w, "%c * %c", c, c);
+    maps_put(w, "%c * %c", c, c);
   else if (way == 1)
-    put(w, "%lld - %c", (long long)(n - 1), c);
+    maps_put(w, "%lld - %c", (long long)(n - 1), c);
   else if (way == 2)
-    put(w, "(%c + %u) %% %lld", c, fuzz_below(f, 4), (long long)n);
+    maps_put(w, "(%c + %u) %% %lld", c, fuzz_below(f, 4), (long long)n);
   else if (way == 3)
-    put(w, "(%c * %lld + 1) %% %lld", c, (long long)coprime(n), (long long)n);
+    maps_put(w, "(%c * %lld + 1) %% %lld", c, (long long)coprime(n),
+             (long long)n);
   else
-    put(w, "%c * %c * %lld", c, c, (long long)far);
+    maps_put(w, "%c * %c * %lld", c, c, (long long)far);
 }
 
 /* Indices in another order, some cut in two, some joined with the next. */
@@ -157,7 +158,7 @@ static vm_value draw_map(fuzz *f, const domain *dom) {
   uint32_t n = dom->n, order[MOST];
   uint32_t odd = n && fuzz_below(f, 6) == 0 ? fuzz_below(f, n) : MOST;
   writer w;
-  begin(&w, n);
+  maps_begin(&w, n);
   for (uint32_t k = 0; k < n; k++) order[k] = k;
   for (uint32_t k = n; fuzz_below(f, 2) && k > 1; k--) {
     uint32_t with = fuzz_below(f, k), was = order[k - 1];
@@ -174,15 +175,15 @@ static vm_value draw_map(fuzz *f, const domain *dom) {
     next(&w);
     amount by = draw_amount(f, &w);
     if (way == 0)
-      put(&w, "%c // %s, %c %% %s", c, by.text, c, by.text);
+      maps_put(&w, "%c // %s, %c %% %s", c, by.text, c, by.text);
     else if (way == 1 && d != c)
-      put(&w, "%c * %s + %c", c, by.text, d), k++;
+      maps_put(&w, "%c * %s + %c", c, by.text, d), k++;
     else if (way == 2)
-      put(&w, "%c + %s", c, by.text);
+      maps_put(&w, "%c + %s", c, by.text);
     else
-      put(&w, "%c", c);
+      maps_put(&w, "%c", c);
   }
-  return end(f, &w);
+  return maps_end(f, &w);
 }
 
 vm_value fuzz_layout(fuzz *f, const vm_value *v) {
@@ -220,9 +221,9 @@ vm_value fuzz_pad_value(fuzz *f, const vm_value *v) {
   writer w;
   if (way < 2) return vm_nil();
   if (way < 5 || n < 1 || n > MOST) return vm_int((int64_t)way - 3);
-  begin(&w, n + (fuzz_below(f, 8) == 0));
-  put(&w, "i %% 3");
-  return end(f, &w);
+  maps_begin(&w, n + (fuzz_below(f, 8) == 0));
+  maps_put(&w, "i %% 3");
+  return maps_end(f, &w);
 }
 
 /* ---- maps of iters ------------------------------------------------------ */
@@ -250,19 +251,19 @@ static vm_value iter_map(fuzz *f, bool write, vm_value index) {
       used[i] = k;
       break;
     }
-  begin(&w, it.n < 12 ? it.n : 12);
+  maps_begin(&w, it.n < 12 ? it.n : 12);
   for (uint32_t k = 0; k < n; k++) {
     char c = (char)('i' + used[k]);
     next(&w);
     if (k != cut)
-      put(&w, "%c", c);
+      maps_put(&w, "%c", c);
     else if (whole)
-      put(&w, "%c // 3, %c %% 3", c, c);
+      maps_put(&w, "%c // 3, %c %% 3", c, c);
     else
-      put(&w, "%c // 2", c);
+      maps_put(&w, "%c // 2", c);
   }
-  if (!n) put(&w, "0");
-  return end(f, &w);
+  if (!n) maps_put(&w, "0");
+  return maps_end(f, &w);
 }
 
 vm_value fuzz_read_map(fuzz *f, const vm_value *v) {
@@ -283,19 +284,20 @@ vm_value fuzz_points(fuzz *f, const vm_value *v) {
   bool late = fuzz_below(f, 12) == 0;
   writer w;
   if (v[1].tag != VM_NIL) return vm_nil();
-  begin(&w, n < MOST ? n : MOST);
+  maps_begin(&w, n < MOST ? n : MOST);
   for (uint32_t k = 0; k < parts; k++) {
     uint32_t at = fuzz_below(f, extent < 64 ? extent + 1 : 64);
     next(&w);
     if (late)
-      put(&w, "%u", extent + k);
+      maps_put(&w, "%u", extent + k);
     else if (n && fuzz_below(f, 2))
-      put(&w, "%c * %u + %u", 'i' + (int)fuzz_below(f, n < MOST ? n : MOST),
-          1 + fuzz_below(f, 2), at);
+      maps_put(&w, "%c * %u + %u",
+               'i' + (int)fuzz_below(f, n < MOST ? n : MOST),
+               1 + fuzz_below(f, 2), at);
     else
-      put(&w, "%u", at);
+      maps_put(&w, "%u", at);
   }
-  return end(f, &w);
+  return maps_end(f, &w);
 }
 
 /* ---- regions ------------------------------------------------------------ */
@@ -337,13 +339,13 @@ vm_value fuzz_ranges(fuzz *f, const vm_value *v) {
   if (v[0].rv != f->block) way = FEW;
   if (buf && d.n && is_written(f, buf)) way = NOTHING;
   if (way == OUTSIDE && !(buf && d.n && reads_inside(f, buf, &d))) way = FEW;
-  begin(&w, iters.n);
+  maps_begin(&w, iters.n);
   for (uint32_t k = 0; k < d.n; k++) {
     int64_t lo = way == OUTSIDE ? d.size[k] : way == NOTHING ? 1 : 0;
     next(&w);
-    put(&w, "%lld, %lld", (long long)lo,
-        (long long)(way == NOTHING ? lo : lo + d.size[k]));
+    maps_put(&w, "%lld, %lld", (long long)lo,
+             (long long)(way == NOTHING ? lo : lo + d.size[k]));
   }
-  if (way == FEW) next(&w), put(&w, "0");
-  return end(f, &w);
+  if (way == FEW) next(&w), maps_put(&w, "0");
+  return maps_end(f, &w);
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static vm_value text(fuzz *f, const char *s) {
+static vm_value notes_text(fuzz *f, const char *s) {
   return vm_str(&f->pool, s, strlen(s));
 }
 
@@ -30,9 +30,9 @@ vm_value fuzz_annotated(fuzz *f, const vm_value *v) {
 vm_value fuzz_its_key(fuzz *f, const vm_value *v) {
   const ir_program *p = &f->s.m.prog;
   ir_stmt s = fuzz_stmt(f, v[0].rv);
-  return text(f, s && ir_st(p, s)->anno
-                     ? ir_text(p, p->anno.v[ir_st(p, s)->anno].key)
-                     : "note");
+  return notes_text(f, s && ir_st(p, s)->anno
+                           ? ir_text(p, p->anno.v[ir_st(p, s)->anno].key)
+                           : "note");
 }
 
 /* What lowering understands, of blocks that copy and others. */
@@ -52,13 +52,13 @@ enum { NOTES = sizeof notes / sizeof *notes, OF_COPIES = 4 };
 /* Rarely what storage_align notes, otherwise than it does. */
 vm_value fuzz_key(fuzz *f, const vm_value *v) {
   (void)v;
-  if (fuzz_below(f, 24) == 0) return text(f, "buffer_dim_align");
-  return text(f, notes[fuzz_below(f, NOTES)].key);
+  if (fuzz_below(f, 24) == 0) return notes_text(f, "buffer_dim_align");
+  return notes_text(f, notes[fuzz_below(f, NOTES)].key);
 }
 
 /* Lists and tables in one another, with the leaf in them. */
 static vm_value nest(fuzz *f, vm_value leaf, uint32_t deep) {
-  vm_value pair[2] = {text(f, "v1"), leaf};
+  vm_value pair[2] = {notes_text(f, "v1"), leaf};
   uint32_t way = deep ? fuzz_below(f, 3) : 0;
   if (way) pair[1] = nest(f, leaf, deep - 1);
   return way == 0   ? leaf
@@ -84,7 +84,7 @@ void fuzz_tell_how(fuzz *f, const vm_value *v, vm_rv first, uint32_t n) {
   (void)v;
   for (uint32_t k = 0; n == 1 && k < 2 && fuzz_below(f, 3) == 0; k++) {
     const struct note *a = &notes[fuzz_below(f, OF_COPIES)];
-    to[1] = text(f, a->key);
+    to[1] = notes_text(f, a->key);
     to[2] = vm_int(a->value[fuzz_below(f, 2)]);
     (void)fuzz_call(f, sch_find_prim("annotate"), to);
   }

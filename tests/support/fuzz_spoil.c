@@ -10,7 +10,7 @@
 /* Spoils v[i]; false: not this time. */
 typedef bool spoil_fn(fuzz *f, vm_value *v, uint32_t i);
 
-static vm_value text(fuzz *f, const char *s) {
+static vm_value spoil_text(fuzz *f, const char *s) {
   return vm_str(&f->pool, s, strlen(s));
 }
 
@@ -29,12 +29,12 @@ static int64_t constant_extent(fuzz *f, vm_value loop) {
 }
 
 static bool unknown_name(fuzz *f, vm_value *v, uint32_t i) {
-  return set(v, i, text(f, "nowhere"));
+  return set(v, i, spoil_text(f, "nowhere"));
 }
 
 /* A key that nobody annotates by: draw_str may give "nowhere" to annotate. */
 static bool unknown_key(fuzz *f, vm_value *v, uint32_t i) {
-  return set(v, i, text(f, "never_annotated"));
+  return set(v, i, spoil_text(f, "never_annotated"));
 }
 
 /* Not with the marks that stand for no loop: there it counts for nothing. */
@@ -84,7 +84,7 @@ static bool no_factors(fuzz *f, vm_value *v, uint32_t i) {
 }
 
 static bool no_buffer(fuzz *f, vm_value *v, uint32_t i) {
-  vm_value x[2] = {text(f, "nowhere"), vm_int(0)};
+  vm_value x[2] = {spoil_text(f, "nowhere"), vm_int(0)};
   switch (fuzz_below(f, 4)) {
   case 0: return set(v, i, vm_int(-1));
   case 1: return set(v, i, vm_int(99));
@@ -94,12 +94,12 @@ static bool no_buffer(fuzz *f, vm_value *v, uint32_t i) {
 }
 
 static bool written(fuzz *f, vm_value *v, uint32_t i) {
-  vm_value x[2] = {text(f, "write"), vm_int(0)};
+  vm_value x[2] = {spoil_text(f, "write"), vm_int(0)};
   return set(v, i, vm_list(&f->pool, 2, x));
 }
 
 static bool read(fuzz *f, vm_value *v, uint32_t i) {
-  vm_value x[2] = {text(f, "read"), vm_int(0)};
+  vm_value x[2] = {spoil_text(f, "read"), vm_int(0)};
   return set(v, i, vm_list(&f->pool, 2, x));
 }
 
@@ -182,7 +182,8 @@ static bool no_layout(fuzz *f, vm_value *v, uint32_t i) {
       "(i, j, k) -> (i, j, k + 2305843009213693952)",
       "(i, j) -> ()",
       "(i, j, k, l, m, n, o, p) -> (i, j, k, l, m, n, o, p)"};
-  return set(v, i, text(f, maps[fuzz_below(f, sizeof maps / sizeof *maps)]));
+  return set(v, i,
+             spoil_text(f, maps[fuzz_below(f, sizeof maps / sizeof *maps)]));
 }
 
 /* As the map that was drawn, with no result, or one that is negative or more
@@ -200,7 +201,7 @@ static bool no_map(fuzz *f, vm_value *v, uint32_t i) {
     snprintf(to, sizeof to, "%.*s) -> (%.1s %s, %s", n, old, old + 1,
              way == 1 ? "- 9000" : "+ 2305843009213693952",
              end + strlen(") -> ("));
-  return set(v, i, text(f, to));
+  return set(v, i, spoil_text(f, to));
 }
 
 /* With places that hold nothing before the first, and what is to stand there
@@ -215,8 +216,8 @@ static bool no_pad_map(fuzz *f, vm_value *v, uint32_t i) {
   bool many = fuzz_below(f, 2);
   snprintf(pad, sizeof pad, "%.*s%s) -> (%.1s %% 3%s)", n, old,
            many ? ", z" : "", old + 1, many ? "" : ", 0");
-  v[2] = text(f, layout);
-  return set(v, i, text(f, pad));
+  v[2] = spoil_text(f, layout);
+  return set(v, i, spoil_text(f, pad));
 }
 
 /* One bound, where there are two for each dimension. */
@@ -226,7 +227,7 @@ static bool no_ranges(fuzz *f, vm_value *v, uint32_t i) {
   char to[320];
   if (!end) return false;
   snprintf(to, sizeof to, "%.*s) -> (0)", (int)(end - old), old);
-  return set(v, i, text(f, to));
+  return set(v, i, spoil_text(f, to));
 }
 
 /* Of what is read, or of what is written? */
@@ -250,7 +251,7 @@ static bool no_factor(fuzz *f, vm_value *v, uint32_t i) {
 }
 
 static bool reserved_key(fuzz *f, vm_value *v, uint32_t i) {
-  return set(v, i, text(f, fuzz_below(f, 2) ? "tensor_call" : ""));
+  return set(v, i, spoil_text(f, fuzz_below(f, 2) ? "tensor_call" : ""));
 }
 
 /* Both forms, or points of other loops than there are, or one behind the
@@ -265,7 +266,7 @@ static bool no_points(fuzz *f, vm_value *v, uint32_t i) {
   if (way == BEHIND && !constant_extent(f, v[0])) return false;
   v[1] = way == BOTH ? vm_list(&f->pool, 1, &one) : vm_nil();
   v[3] = vm_nil();
-  return set(v, i, text(f, maps[way]));
+  return set(v, i, spoil_text(f, maps[way]));
 }
 
 /* The inner part has nothing of the factor that it is to have. */

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static vm_value text(fuzz *f, const char *s) {
+static vm_value stages_text(fuzz *f, const char *s) {
   return vm_str(&f->pool, s, strlen(s));
 }
 
@@ -73,7 +73,7 @@ static vm_rv find_loop(fuzz *f, bool (*may)(const ir_program *p, ir_stmt s)) {
 
 static bool annotate(fuzz *f, vm_rv loop, const char *key, uint32_t n,
                      const vm_value *list) {
-  vm_value to[VM_MAX_SPECS] = {vm_var(loop), text(f, key),
+  vm_value to[VM_MAX_SPECS] = {vm_var(loop), stages_text(f, key),
                                vm_list(&f->pool, n, list)};
   return fuzz_call(f, sch_find_prim("annotate"), to) == TESS_OK;
 }
@@ -103,7 +103,8 @@ static void stage(fuzz *f, vm_rv loop) {
 
 static void make_threads(fuzz *f, vm_rv loop) {
   static const char *const axes[] = {"vthread.x", "vthread.y"};
-  vm_value to[VM_MAX_SPECS] = {vm_var(loop), text(f, axes[fuzz_below(f, 2)])};
+  vm_value to[VM_MAX_SPECS] = {vm_var(loop),
+                               stages_text(f, axes[fuzz_below(f, 2)])};
   (void)fuzz_call(f, sch_find_prim("bind"), to);
 }
 

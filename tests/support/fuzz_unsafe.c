@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static vm_value text(fuzz *f, const char *s) {
+static vm_value unsafe_text(fuzz *f, const char *s) {
   return vm_str(&f->pool, s, strlen(s));
 }
 
@@ -16,21 +16,21 @@ static vm_value text(fuzz *f, const char *s) {
 vm_value fuzz_read_side(fuzz *f, const vm_value *v) {
   ir_stmt b = fuzz_stmt(f, f->block);
   uint32_t n = b ? ir_blk(&f->s.m.prog, b)->reads.n : 0;
-  vm_value x[2] = {text(f, "read"), vm_int(n ? fuzz_below(f, n) : 0)};
+  vm_value x[2] = {unsafe_text(f, "read"), vm_int(n ? fuzz_below(f, n) : 0)};
   (void)v;
   return vm_list(&f->pool, 2, x);
 }
 
 vm_value fuzz_unfit_dtype(fuzz *f, const vm_value *v) {
   (void)v;
-  return text(f, fuzz_below(f, 2) ? "float32x4" : "handle");
+  return unsafe_text(f, fuzz_below(f, 2) ? "float32x4" : "handle");
 }
 
 /* Neither side, or one of which nothing is hidden that there is. */
 vm_value fuzz_no_side(fuzz *f, const vm_value *v) {
   static const char *const sides[] = {"read", "write", "both"};
   (void)v;
-  return text(f, sides[fuzz_below(f, 3)]);
+  return unsafe_text(f, sides[fuzz_below(f, 3)]);
 }
 
 vm_value fuzz_no_regions(fuzz *f, const vm_value *v) {
@@ -52,7 +52,7 @@ static bool can(fuzz *f, vm_sched *s, const char *prim, vm_value first) {
 
 /* A block whose first region on a side is hidden, in a copy of the schedule. */
 static bool hide(fuzz *f, vm_sched *s, vm_value block, const char *side) {
-  vm_value v[VM_MAX_SPECS] = {block, text(f, side), vm_int(0)};
+  vm_value v[VM_MAX_SPECS] = {block, unsafe_text(f, side), vm_int(0)};
   vm_call c = {.prim = sch_find_prim("unsafe_hide_buffer_access"),
                .pool = &f->pool,
                .operand = v};

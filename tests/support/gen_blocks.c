@@ -88,14 +88,14 @@ ir_buf gen_local(gen *g, const gen_tensor *like) {
   return buf;
 }
 
-static const char *name_of(const gen *g, ir_buf buf) {
+static const char *blocks_name_of(const gen *g, ir_buf buf) {
   return g->failed ? "?" : ir_text(&g->b.p, g->b.p.buf.v[buf].name);
 }
 
 ir_buf gen_own(gen *g, const gen_tensor *like) {
   ir_buf buf = gen_local(g, like);
   if (g->nown == GEN_MAX_TENSORS) return buf;
-  snprintf(g->own[g->nown++], sizeof g->own[0], "%s", name_of(g, buf));
+  snprintf(g->own[g->nown++], sizeof g->own[0], "%s", blocks_name_of(g, buf));
   gen_write(g, "-- it belongs to the block around all that use it\n");
   return buf;
 }
@@ -130,7 +130,7 @@ void gen_place_own(gen *g, ir_program *p) {
 gen_expr gen_read(gen *g, ir_buf buf, uint32_t n, const gen_expr *idx) {
   gen_expr e = 0;
   if (!g->failed) gen_check(g, describe_load(&g->b, buf, n, idx, &e));
-  gen_say(g, e, "%s(%s)", name_of(g, buf), gen_list(g, n, idx));
+  gen_say(g, e, "%s(%s)", blocks_name_of(g, buf), gen_list(g, n, idx));
   return e;
 }
 
@@ -154,7 +154,7 @@ void gen_store(gen *g, ir_buf buf, uint32_t n, const gen_expr *idx,
   if (g->o.effects && gen_once_in(g, g->often))
     gen_effect(g, g->niters ? g->niters : n, g->niters ? g->iter : idx);
   if (!g->failed) gen_check(g, describe_store(&g->b, buf, n, idx, v));
-  gen_write(g, "build:store(%s, {%s}, %s)\n", name_of(g, buf),
+  gen_write(g, "build:store(%s, {%s}, %s)\n", blocks_name_of(g, buf),
             gen_list(g, n, idx), gen_said(g, v));
 }
 

@@ -61,8 +61,8 @@ static void change_beside(const bounds *b, gen_expr i) {
 
 /* to[v, w] is made of from[v, w], where a predicate may say so; e[v] or e[w]
  * may change with it, one iteration after the other. */
-static void make(const bounds *b, ir_buf to, uint32_t from, gen_expr i,
-                 gen_expr j) {
+static void bounds_make(const bounds *b, ir_buf to, uint32_t from, gen_expr i,
+                        gen_expr j) {
   gen *g = b->g;
   const gen_tensor a = g->tensor[from];
   bool changes = gen_once_in(g, 2);
@@ -114,7 +114,7 @@ void gen_bounds(gen *g) {
   gen_expr i = loop(&b, "i", 0), j;
   if (gen_once_in(g, 5)) change_beside(&b, i);
   j = loop(&b, "j", i);
-  (sums ? add_up : make)(&b, to, from, i, j);
+  (sums ? add_up : bounds_make)(&b, to, from, i, j);
   gen_close(g, 1);
   if (gen_once_in(g, 3)) change_beside(&b, i);
   gen_close(g, 1);

@@ -26,7 +26,7 @@ static gen_expr condition(const choices *c) {
 
 /* e, or e and something more, again and again: each is in both sides of the
  * next. */
-static gen_expr chain(const choices *c, gen_expr e) {
+static gen_expr choices_chain(const choices *c, gen_expr e) {
   gen *g = c->g;
   for (uint32_t n = gen_below(g, 6); n > 0; n--) {
     gen_expr cond = condition(c), other = gen_mix(g, c->t, e, any_of(c));
@@ -39,15 +39,15 @@ static gen_expr chain(const choices *c, gen_expr e) {
 static void store(const choices *c) {
   gen *g = c->g;
   gen_expr v = any_of(c);
-  v = gen_once_in(g, 3) ? chain(c, v) : gen_tweak(g, c->t, v);
+  v = gen_once_in(g, 3) ? choices_chain(c, v) : gen_tweak(g, c->t, v);
   gen_store(g, c->buf[gen_below(g, 2)], c->ndim, c->at, v);
 }
 
-static void choose(const choices *c, uint32_t depth) {
+static void choices_choose(const choices *c, uint32_t depth) {
   gen *g = c->g;
   gen_when(g, condition(c));
   store(c);
-  if (depth && gen_once_in(g, 3)) choose(c, depth - 1);
+  if (depth && gen_once_in(g, 3)) choices_choose(c, depth - 1);
   if (gen_once_in(g, 2)) store(c);
   if (gen_once_in(g, 3)) {
     gen_else(g);
@@ -57,7 +57,7 @@ static void choose(const choices *c, uint32_t depth) {
 }
 
 /* Where results start, when they are the best of several. */
-static void start(const choices *c) {
+static void choices_start(const choices *c) {
   gen_init(c->g);
   for (uint32_t i = 0; i < 2; i++)
     gen_store(c->g, c->buf[i], c->ndim, c->at, gen_zero(c->g, c->t));
@@ -83,9 +83,9 @@ void gen_choices(gen *g) {
   if (rows) it.kind[a.ndim - 1] = IR_REDUCE;
   gen_block(g, &it, 0, idx);
   c.at = idx;
-  if (rows) start(&c);
+  if (rows) choices_start(&c);
   c.element = gen_load(g, x, idx);
-  choose(&c, 2);
+  choices_choose(&c, 2);
   gen_close(g, a.ndim + 1);
   uint64_t reads = g->reads;
   gen_add(g, c.buf[0], a.t, like.ndim, like.shape);

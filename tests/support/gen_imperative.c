@@ -4,7 +4,7 @@
 #include "support/gen_program.h"
 
 /* A square input, or an earlier tensor. */
-static uint32_t square(gen *g, int64_t most) {
+static uint32_t imperative_square(gen *g, int64_t most) {
   int64_t n = gen_extent(g, most), shape[2] = {n, n};
   return gen_source(g, gen_dtype(g), 2, shape);
 }
@@ -104,7 +104,7 @@ static void scale(gen *g, ir_buf buf, tess_dtype t, int64_t n, gen_expr k) {
 
 /* In place and right-looking, as LU and Cholesky are. */
 static void factorise(gen *g) {
-  uint32_t x = square(g, g->o.representable ? 6 : 9);
+  uint32_t x = imperative_square(g, g->o.representable ? 6 : 9);
   const gen_tensor a = g->tensor[x];
   if (!gen_suits(g, &a, 2) || a.shape[0] < 2) return;
   bool lu = gen_once_in(g, 2);
@@ -119,7 +119,7 @@ static void factorise(gen *g) {
 
 /* x[i] less what the rows above give: forward substitution. */
 static void substitute(gen *g) {
-  uint32_t l = square(g, 12);
+  uint32_t l = imperative_square(g, 12);
   const gen_tensor a = g->tensor[l];
   if (!gen_suits(g, &a, 2)) return;
   uint32_t x = gen_source(g, a.t, 1, a.shape);
@@ -143,7 +143,7 @@ static void substitute(gen *g) {
  * reduction with an init, which may read, and which may subtract, so that no
  * reducer is known for it. */
 static void sum_triangle(gen *g) {
-  uint32_t x = square(g, 16);
+  uint32_t x = imperative_square(g, 16);
   const gen_tensor a = g->tensor[x];
   if (!gen_suits(g, &a, 2)) return;
   gen_tensor row = {.t = a.t, .ndim = 1, .shape = {a.shape[0]}};
@@ -183,7 +183,7 @@ static void sum_triangle(gen *g) {
 /* Rows that grow, by blocks whose domains grow with them: one makes some
  * elements, the other takes them. */
 static void stairs(gen *g) {
-  uint32_t x = square(g, 12);
+  uint32_t x = imperative_square(g, 12);
   const gen_tensor a = g->tensor[x];
   if (!gen_suits(g, &a, 2)) return;
   ir_buf made = gen_local(g, &a), to = gen_copy(g, x);

@@ -295,7 +295,7 @@ static void nested(gen *g) {
 /* ---- in place ----------------------------------------------------------- */
 
 /* Each element of a row is the one before it and another. */
-static void chain(gen *g) {
+static void nests_chain(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
   if (!gen_suits(g, &a, 1) || a.ndim > 2 || a.shape[a.ndim - 1] < 2) return;
@@ -414,8 +414,8 @@ static void ragged(gen *g) {
 
 void gen_several(gen *g) {
   static void (*const kinds[])(gen * g) = {
-      wave,   wave,    window,  window,  window,  window,
-      window, running, running, running, running, diagonal,
-      chain,  chain,   ragged,  nested,  rounds,  rounds};
+      wave,        wave,        window,  window,  window,  window,
+      window,      running,     running, running, running, diagonal,
+      nests_chain, nests_chain, ragged,  nested,  rounds,  rounds};
   kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
 }

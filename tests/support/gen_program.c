@@ -55,7 +55,7 @@ gen_expr gen_load(gen *g, uint32_t tensor, const gen_expr *idx) {
   return e;
 }
 
-static gen_expr call(gen *g, const char *fn, gen_expr a) {
+static gen_expr program_call(gen *g, const char *fn, gen_expr a) {
   gen_expr e = 0;
   if (!g->failed) gen_check(g, describe_call(&g->b, fn, 1, &a, &e));
   gen_say(g, e, "ts.%s(%s)", strcmp(fn, "not") ? fn : "lnot", gen_said(g, a));
@@ -94,7 +94,9 @@ gen_expr gen_compare(gen *g, gen_expr a, gen_expr b) {
   return gen_bin(g, op[gen_below(g, 6)], a, b);
 }
 
-static gen_expr tweak_bool(gen *g, gen_expr a) { return call(g, "not", a); }
+static gen_expr tweak_bool(gen *g, gen_expr a) {
+  return program_call(g, "not", a);
+}
 
 static gen_expr relu(gen *g, tess_dtype t, gen_expr a) {
   return gen_bin(g, gen_once_in(g, 2) ? "max" : "min", a, gen_const(g, t));
@@ -116,7 +118,7 @@ static gen_expr tweak_int(gen *g, tess_dtype t, gen_expr a) {
   switch (gen_below(g, 5)) {
   case 0: return gen_bin(g, "//", a, gen_const(g, t));
   case 1: return gen_bin(g, "%", a, gen_const(g, t));
-  case 2: return call(g, "abs", a);
+  case 2: return program_call(g, "abs", a);
   case 3: return call2(g, fn[gen_below(g, 5)], a, gen_const(g, t));
   default: return gen_bin(g, "*", a, gen_const(g, t));
   }
@@ -134,7 +136,7 @@ static gen_expr tweak_float(gen *g, tess_dtype t, gen_expr a) {
   case 0: return gen_bin(g, "*", a, gen_const(g, t));
   case 1: return gen_bin(g, "/", gen_const(g, t), a);
   case 2: return gen_cast(g, t, gen_cast(g, via[gen_below(g, 4)], a));
-  default: return call(g, fn[gen_below(g, 13)], a);
+  default: return program_call(g, fn[gen_below(g, 13)], a);
   }
 }
 
@@ -237,8 +239,8 @@ static uint32_t new_input(gen *g, tess_dtype t, uint32_t ndim,
   return g->n - 1;
 }
 
-static bool fits(const gen_tensor *x, tess_dtype t, uint32_t ndim,
-                 const int64_t *shape) {
+static bool program_fits(const gen_tensor *x, tess_dtype t, uint32_t ndim,
+                         const int64_t *shape) {
   bool same = !x->is_index && ir_dtype_eq(x->t, t) && x->ndim == ndim;
   for (uint32_t d = 0; same && d < ndim; d++) same = x->shape[d] == shape[d];
   return same;
@@ -247,7 +249,7 @@ static bool fits(const gen_tensor *x, tess_dtype t, uint32_t ndim,
 uint32_t gen_source(gen *g, tess_dtype t, uint32_t ndim, const int64_t *shape) {
   uint32_t from = gen_below(g, g->n + 1);
   for (uint32_t i = from; i < g->n; i++)
-    if (fits(&g->tensor[i], t, ndim, shape)) return i;
+    if (program_fits(&g->tensor[i], t, ndim, shape)) return i;
   return new_input(g, t, ndim, shape);
 }
 

@@ -28,7 +28,7 @@ static gen_expr loop_from(spreading *w, const char *name, gen_expr n) {
 }
 
 /* sum[idx] begins as a number that is read in one place or another. */
-static void begin(const spreading *w, const gen_expr *idx) {
+static void spread_begin(const spreading *w, const gen_expr *idx) {
   gen *g = w->g;
   tess_dtype t = w->a.t;
   gen_expr v = gen_load(g, w->start, idx), zero = gen_zero(g, t);
@@ -60,7 +60,7 @@ static void add(const spreading *w, gen_expr row, gen_expr column,
   gen_iter(g, &it, IR_SPATIAL, w->a.shape[0], row);
   gen_iter(g, &it, IR_REDUCE, w->a.shape[1], column);
   gen_block(g, &it, pred, idx);
-  begin(w, idx);
+  spread_begin(w, idx);
   gen_store(
       g, w->sum, 1, idx,
       gen_bin(g, "+", gen_read(g, w->sum, 1, idx), gen_load(g, w->x, idx)));
@@ -116,7 +116,7 @@ static void use(const spreading *w, gen_expr t, gen_expr row, bool first) {
 }
 
 /* In a step of the loop; rows by loops of their own, or by one. */
-static void step(spreading *w, int kind, gen_expr t) {
+static void spread_step(spreading *w, int kind, gen_expr t) {
   gen *g = w->g;
   gen_expr rows = gen_num(g, w->a.shape[0]), row;
   if (kind == WINDOW) {
@@ -150,7 +150,7 @@ void gen_spread(gen *g) {
   if (kind == WINDOW) all.shape[1] = 1;
   w.sum = gen_local(g, &row);
   w.used = gen_local(g, &all);
-  step(&w, kind, loop_from(&w, "t", gen_num(g, w.steps)));
+  spread_step(&w, kind, loop_from(&w, "t", gen_num(g, w.steps)));
   gen_close(g, 1);
   uint64_t reads = g->reads;
   gen_add(g, w.used, w.a.t, 2, all.shape);

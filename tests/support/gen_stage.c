@@ -77,7 +77,7 @@ static void cast(gen *g) {
   gen_end(g, a.ndim, a.shape, t, gen_cast(g, t, gen_load(g, x, idx)));
 }
 
-static void compare(gen *g) {
+static void stage_compare(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
   gen_expr idx[GEN_MAX_DIM];
@@ -193,7 +193,7 @@ static void join(gen *g) {
 }
 
 /* Rows chosen by an input of indices. */
-static void gather(gen *g) {
+static void stage_gather(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
   tess_dtype t = {TESS_DTYPE_INT, 32, 1};
@@ -214,7 +214,7 @@ static void gather(gen *g) {
 /* ---- windows ------------------------------------------------------------ */
 
 /* Sums of shifted elements, the result shrunk and perhaps backwards. */
-static void stencil(gen *g) {
+static void stage_stencil(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
   if (!a.ndim || a.t.code == TESS_DTYPE_BOOL) return;
@@ -277,10 +277,10 @@ static void cascade(gen *g) {
 void gen_stage(gen *g) {
   static void (*const kinds[])(gen * g) = {
       elementwise,    elementwise,    elementwise,
-      elementwise,    cast,           compare,
+      elementwise,    cast,           stage_compare,
       transpose,      reshape,        pad,
-      join,           gather,         stencil,
-      stencil,        pool,           cascade,
+      join,           stage_gather,   stage_stencil,
+      stage_stencil,  pool,           cascade,
       gen_reduction,  gen_reduction,  gen_reduction,
       gen_reduction,  gen_reduction,  gen_reduction,
       gen_reduction,  gen_reduction,  gen_imperative,

@@ -39,14 +39,15 @@ typedef struct call {
   void (*f)(matmul *m);
 } call;
 
-static tess_status run(void *ud) {
+static tess_status do_matmul_run(void *ud) {
   call *c = ud;
   c->f(c->m);
   return TESS_OK;
 }
 
 void matmul_run(matmul *m, void (*f)(matmul *m)) {
-  assert_int_equal(mem_protect(&m->heap.heap, run, &(call){m, f}), TESS_OK);
+  assert_int_equal(mem_protect(&m->heap.heap, do_matmul_run, &(call){m, f}),
+                   TESS_OK);
 }
 
 void matmul_expect(matmul *m, const ir_program *p, const ir_print_opts *o,

@@ -35,33 +35,33 @@ void measured_task(measured *m, tess_program *p) {
 
 /* ---- programs ----------------------------------------------------------- */
 
-static void ok(tess_builder *b, tess_status s) {
+static void measured_ok(tess_builder *b, tess_status s) {
   if (s) fail_msg("%s", tess_error(b->c)->message);
 }
 
 static tess_expr number(tess_builder *b, int64_t v) {
   tess_expr e;
-  ok(b, tess_int(b, (tess_dtype){TESS_DTYPE_INT, 64, 1}, v, &e));
+  measured_ok(b, tess_int(b, (tess_dtype){TESS_DTYPE_INT, 64, 1}, v, &e));
   return e;
 }
 
 static tess_expr ref(tess_builder *b, tess_var v) {
   tess_expr e;
-  ok(b, tess_var_ref(b, v, &e));
+  measured_ok(b, tess_var_ref(b, v, &e));
   return e;
 }
 
-static tess_expr load(tess_builder *b, tess_buffer x, tess_expr i,
-                      tess_expr j) {
+static tess_expr measured_load(tess_builder *b, tess_buffer x, tess_expr i,
+                               tess_expr j) {
   tess_expr e, idx[] = {i, j};
-  ok(b, tess_load(b, x, j ? 2 : 1, idx, &e));
+  measured_ok(b, tess_load(b, x, j ? 2 : 1, idx, &e));
   return e;
 }
 
-static tess_program *finish(tess_builder *b, uint32_t nin,
-                            const tess_buffer *in, tess_buffer out) {
+static tess_program *measured_finish(tess_builder *b, uint32_t nin,
+                                     const tess_buffer *in, tess_buffer out) {
   tess_program *p;
-  ok(b, tess_program_new(b, "kernel", nin, in, 1, &out, &p));
+  measured_ok(b, tess_program_new(b, "kernel", nin, in, 1, &out, &p));
   tess_builder_free(b);
   return p;
 }
@@ -73,20 +73,24 @@ tess_program *measured_matmul(tess_context *c, int64_t n) {
   tess_expr x, zero, body;
   assert_int_equal(tess_builder_new(c, &b), TESS_OK);
   tess_expr shape[] = {number(b, n), number(b, n)};
-  ok(b, tess_placeholder(b, "A", F32, 2, shape, TESS_ROLE_INPUT, &in[0]));
-  ok(b, tess_placeholder(b, "B", F32, 2, shape, TESS_ROLE_INPUT, &in[1]));
-  ok(b, tess_reduce_axis(b, "k", number(b, 0), number(b, n), &k));
-  ok(b, tess_compute_begin(b, "C", 2, shape, NULL, v));
-  ok(b, tess_binary(b, "*", load(b, in[0], ref(b, v[0]), ref(b, k)),
-                    load(b, in[1], ref(b, k), ref(b, v[1])), &x));
-  ok(b, tess_reduce(b, "sum", 1, &x, 1, &k, &body));
-  ok(b, tess_compute_end(b, 1, &body, &mul));
-  ok(b, tess_compute_begin(b, "D", 2, shape, NULL, v));
-  ok(b, tess_literal(b, 0, 1, &zero));
-  ok(b, tess_binary(b, "max", load(b, mul, ref(b, v[0]), ref(b, v[1])), zero,
-                    &body));
-  ok(b, tess_compute_end(b, 1, &body, &out));
-  return finish(b, 2, in, out);
+  measured_ok(b,
+              tess_placeholder(b, "A", F32, 2, shape, TESS_ROLE_INPUT, &in[0]));
+  measured_ok(b,
+              tess_placeholder(b, "B", F32, 2, shape, TESS_ROLE_INPUT, &in[1]));
+  measured_ok(b, tess_reduce_axis(b, "k", number(b, 0), number(b, n), &k));
+  measured_ok(b, tess_compute_begin(b, "C", 2, shape, NULL, v));
+  measured_ok(
+      b, tess_binary(b, "*", measured_load(b, in[0], ref(b, v[0]), ref(b, k)),
+                     measured_load(b, in[1], ref(b, k), ref(b, v[1])), &x));
+  measured_ok(b, tess_reduce(b, "sum", 1, &x, 1, &k, &body));
+  measured_ok(b, tess_compute_end(b, 1, &body, &mul));
+  measured_ok(b, tess_compute_begin(b, "D", 2, shape, NULL, v));
+  measured_ok(b, tess_literal(b, 0, 1, &zero));
+  measured_ok(b, tess_binary(b, "max",
+                             measured_load(b, mul, ref(b, v[0]), ref(b, v[1])),
+                             zero, &body));
+  measured_ok(b, tess_compute_end(b, 1, &body, &out));
+  return measured_finish(b, 2, in, out);
 }
 
 tess_program *measured_extern(tess_context *c, const char *fn, int64_t n) {
@@ -96,12 +100,13 @@ tess_program *measured_extern(tess_context *c, const char *fn, int64_t n) {
   tess_expr body;
   assert_int_equal(tess_builder_new(c, &b), TESS_OK);
   tess_expr shape = number(b, n);
-  ok(b, tess_placeholder(b, "A", F32, 1, &shape, TESS_ROLE_INPUT, &in));
-  ok(b, tess_compute_begin(b, "B", 1, &shape, NULL, &v));
-  tess_expr x = load(b, in, ref(b, v), 0);
-  ok(b, tess_call_extern(b, fn, F32, 1, &x, &body));
-  ok(b, tess_compute_end(b, 1, &body, &out));
-  return finish(b, 1, &in, out);
+  measured_ok(b,
+              tess_placeholder(b, "A", F32, 1, &shape, TESS_ROLE_INPUT, &in));
+  measured_ok(b, tess_compute_begin(b, "B", 1, &shape, NULL, &v));
+  tess_expr x = measured_load(b, in, ref(b, v), 0);
+  measured_ok(b, tess_call_extern(b, fn, F32, 1, &x, &body));
+  measured_ok(b, tess_compute_end(b, 1, &body, &out));
+  return measured_finish(b, 1, &in, out);
 }
 
 /* ---- schedules ---------------------------------------------------------- */

@@ -44,7 +44,8 @@ static tess_status measure(void *ud, tess_session *s, uint32_t n,
   return TESS_OK;
 }
 
-static tess_status compare(void *ud, const strbuf *code, search_outcome *out) {
+static tess_status recorded_compare(void *ud, const strbuf *code,
+                                    search_outcome *out) {
   recorded *r = ud;
   out->status = TESS_NOMEM;
   if (code->n != sizeof *r->order) return TESS_OK;
@@ -64,8 +65,10 @@ static tess_status rematch(void *ud, uint32_t n, const strbuf *const *code,
 void recorded_start_with(recorded_run *f, const tess_options *options) {
   memset(f, 0, sizeof *f);
   tiled_start_with(&f->t, options);
-  f->m = (search_measurer){
-      .measure = measure, .compare = compare, .rematch = rematch, .ud = &f->r};
+  f->m = (search_measurer){.measure = measure,
+                           .compare = recorded_compare,
+                           .rematch = rematch,
+                           .ud = &f->r};
   f->o = (tess_tune_options){.struct_size = sizeof f->o,
                              .trials = 100,
                              .batch = 16,

@@ -126,8 +126,8 @@ static void assert_same(const recorded *r) {
   SAME(t, u, rv_inst), SAME(t, u, text);
 }
 
-static void call(recorded *r, const sch_prim *prim, const vm_value *v,
-                 uint16_t reason) {
+static void refused_call(recorded *r, const sch_prim *prim, const vm_value *v,
+                         uint16_t reason) {
   vm_call c = {.prim = prim, .pool = &r->pool, .operand = v};
   vm_rv first;
   uint32_t n;
@@ -153,7 +153,7 @@ void scheduled_refused(scheduled *t, const sch_prim *prim,
   assert_int_equal(vm_sched_init(&r.s, heap, &t->before, t->seed), TESS_OK);
   if (!operands(&r, prim, given, v))
     fail_msg("no trace can hold this call of %s", prim->name);
-  call(&r, prim, v, t->s.refusal.reason);
+  refused_call(&r, prim, v, t->s.refusal.reason);
   vm_sched_free(&r.s);
   ir_program_free(&r.program);
   vm_trace_free(&r.before);

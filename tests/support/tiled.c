@@ -4,12 +4,12 @@
 
 #include "support/test.h"
 
-static void ok(tiled *t, tess_status s) {
+static void tiled_ok(tiled *t, tess_status s) {
   if (s != TESS_OK) fail_msg("%s", tess_error(t->c)->message);
 }
 
 /* C[i, j] = sum over k of A[i, k] B[k, j], 64 x 48 x 32. */
-static void describe(tiled *t) {
+static void tiled_describe(tiled *t) {
   tess_builder *b;
   tess_expr dim[3], i, j, k, a, x, sum, zero;
   tess_buffer A, B, C;
@@ -17,23 +17,24 @@ static void describe(tiled *t) {
   static const int64_t extent[] = {64, 48, 32};
   const tess_dtype f32 = {TESS_DTYPE_FLOAT, 32, 1},
                    i64 = {TESS_DTYPE_INT, 64, 1};
-  ok(t, tess_builder_new(t->c, &b));
-  for (int d = 0; d < 3; d++) ok(t, tess_int(b, i64, extent[d], &dim[d]));
-  ok(t, tess_int(b, i64, 0, &zero));
+  tiled_ok(t, tess_builder_new(t->c, &b));
+  for (int d = 0; d < 3; d++) tiled_ok(t, tess_int(b, i64, extent[d], &dim[d]));
+  tiled_ok(t, tess_int(b, i64, 0, &zero));
   tess_expr sa[2] = {dim[0], dim[2]}, sb[2] = {dim[2], dim[1]};
-  ok(t, tess_placeholder(b, "A", f32, 2, sa, TESS_ROLE_INPUT, &A));
-  ok(t, tess_placeholder(b, "B", f32, 2, sb, TESS_ROLE_INPUT, &B));
-  ok(t, tess_reduce_axis(b, "k", zero, dim[2], &axis));
-  ok(t, tess_compute_begin(b, "C", 2, dim, NULL, v));
-  ok(t, tess_var_ref(b, v[0], &i));
-  ok(t, tess_var_ref(b, v[1], &j));
-  ok(t, tess_var_ref(b, axis, &k));
-  ok(t, tess_load(b, A, 2, (tess_expr[]){i, k}, &a));
-  ok(t, tess_load(b, B, 2, (tess_expr[]){k, j}, &x));
-  ok(t, tess_binary(b, "*", a, x, &x));
-  ok(t, tess_reduce(b, "sum", 1, &x, 1, &axis, &sum));
-  ok(t, tess_compute_end(b, 1, &sum, &C));
-  ok(t, tess_program_new(b, "matmul", 2, (tess_buffer[]){A, B}, 1, &C, &t->p));
+  tiled_ok(t, tess_placeholder(b, "A", f32, 2, sa, TESS_ROLE_INPUT, &A));
+  tiled_ok(t, tess_placeholder(b, "B", f32, 2, sb, TESS_ROLE_INPUT, &B));
+  tiled_ok(t, tess_reduce_axis(b, "k", zero, dim[2], &axis));
+  tiled_ok(t, tess_compute_begin(b, "C", 2, dim, NULL, v));
+  tiled_ok(t, tess_var_ref(b, v[0], &i));
+  tiled_ok(t, tess_var_ref(b, v[1], &j));
+  tiled_ok(t, tess_var_ref(b, axis, &k));
+  tiled_ok(t, tess_load(b, A, 2, (tess_expr[]){i, k}, &a));
+  tiled_ok(t, tess_load(b, B, 2, (tess_expr[]){k, j}, &x));
+  tiled_ok(t, tess_binary(b, "*", a, x, &x));
+  tiled_ok(t, tess_reduce(b, "sum", 1, &x, 1, &axis, &sum));
+  tiled_ok(t, tess_compute_end(b, 1, &sum, &C));
+  tiled_ok(
+      t, tess_program_new(b, "matmul", 2, (tess_buffer[]){A, B}, 1, &C, &t->p));
   tess_builder_free(b);
 }
 
@@ -41,10 +42,10 @@ static tess_value rv_value(tess_rv rv) {
   return (tess_value){.kind = TESS_V_RV, .rv = rv};
 }
 
-static uint32_t call(tiled *t, tess_schedule *s, const char *prim, uint32_t n,
-                     const tess_arg *args, tess_rv *out) {
+static uint32_t tiled_call(tiled *t, tess_schedule *s, const char *prim,
+                           uint32_t n, const tess_arg *args, tess_rv *out) {
   uint32_t nout = 0;
-  ok(t, tess_schedule_call(s, prim, n, args, 16, out, &nout, NULL));
+  tiled_ok(t, tess_schedule_call(s, prim, n, args, 16, out, &nout, NULL));
   return nout;
 }
 
@@ -58,27 +59,27 @@ static tess_rv tile(tiled *t, tess_schedule *s, tess_rv loop, int n,
       {"loop", rv_value(loop)},
       {"n", {.kind = TESS_V_INT, .i = n}},
       {"max_innermost_factor", {.kind = TESS_V_INT, .i = innermost}}};
-  uint32_t k = call(t, s, "sample_perfect_tile", 3, sample, size);
+  uint32_t k = tiled_call(t, s, "sample_perfect_tile", 3, sample, size);
   for (uint32_t i = 0; i < k; i++) list[i] = rv_value(size[i]);
   tess_arg split[] = {{"loop", rv_value(loop)},
                       {"factors", {.kind = TESS_V_LIST, .n = k, .list = list}}};
-  return made[call(t, s, "split", 2, split, made) - 1];
+  return made[tiled_call(t, s, "split", 2, split, made) - 1];
 }
 
 /* A schedule, and the loops of C: how many. */
 static uint32_t begin_sketch(tiled *t, tess_schedule **s, tess_rv *loop) {
   tess_rv block;
   tess_arg name = {"name", {.kind = TESS_V_STR, .s = "C"}};
-  ok(t, tess_schedule_new(t->p, NULL, 1, s));
-  call(t, *s, "get_block", 1, &name, &block);
+  tiled_ok(t, tess_schedule_new(t->p, NULL, 1, s));
+  tiled_call(t, *s, "get_block", 1, &name, &block);
   tess_arg of = {"block", rv_value(block)};
-  return call(t, *s, "get_loops", 1, &of, loop);
+  return tiled_call(t, *s, "get_loops", 1, &of, loop);
 }
 
 static void keep_sketch(tiled *t, tess_schedule *s) {
   tess_trace *full, *small;
-  ok(t, tess_schedule_trace(s, &full));
-  ok(t, tess_trace_simplify(full, &small));
+  tiled_ok(t, tess_schedule_trace(s, &full));
+  tiled_ok(t, tess_trace_simplify(full, &small));
   vm_open_decisions(&small->t);
   t->sketch[t->nsketch++] = small;
   tess_trace_free(full);
@@ -99,7 +100,7 @@ void tiled_start(tiled *t) { tiled_start_with(t, NULL); }
 void tiled_start_with(tiled *t, const tess_options *o) {
   memset(t, 0, sizeof *t);
   assert_int_equal(tess_context_new(o, &t->c), TESS_OK);
-  describe(t);
+  tiled_describe(t);
   write_sketch(t, 3, 3);
   write_sketch(t, 4, 3);
 }
@@ -126,9 +127,9 @@ void tiled_wide(tiled *t) {
   begin_sketch(t, &s, loop);
   tess_value two[] = {rv_value(loop[0]), rv_value(loop[1])};
   tess_arg fuse = {"loops", {.kind = TESS_V_LIST, .n = 2, .list = two}};
-  call(t, s, "fuse", 1, &fuse, &fused);
+  tiled_call(t, s, "fuse", 1, &fuse, &fused);
   tess_arg inner = {"loop", rv_value(tile(t, s, fused, 2, 64 * 48))};
-  call(t, s, "vectorize", 1, &inner, made);
+  tiled_call(t, s, "vectorize", 1, &inner, made);
   keep_sketch(t, s);
 }
 

@@ -42,7 +42,7 @@ static int64_t extent_of(sch_state *s, const void *args) {
   return e;
 }
 
-static bool fits(sch_state *s, const void *args, int64_t d) {
+static bool toy_fits(sch_state *s, const void *args, int64_t d) {
   const struct toy_divisor_args *a = args;
   return d >= 1 && d >= a->least && extent_of(s, args) % d == 0;
 }
@@ -54,14 +54,14 @@ static bool toy_size(sch_state *s, const void *a, uint32_t *n) {
 
 static uint64_t toy_count(sch_state *s, const void *a) {
   uint64_t n = 0;
-  for (int64_t d = 1; d <= extent_of(s, a); d++) n += fits(s, a, d);
+  for (int64_t d = 1; d <= extent_of(s, a); d++) n += toy_fits(s, a, d);
   return n;
 }
 
 static void toy_at(sch_state *s, const void *a, uint64_t i, int64_t *out) {
   int64_t d = 1;
   for (;; d++)
-    if (fits(s, a, d) && i-- == 0) break;
+    if (toy_fits(s, a, d) && i-- == 0) break;
   *out = d;
 }
 
@@ -71,14 +71,14 @@ static void toy_draw(sch_state *s, const void *a, rng *r, int64_t *out) {
 
 static bool toy_admit(sch_state *s, const void *a, uint32_t n,
                       const int64_t *d) {
-  return n == 1 && fits(s, a, *d);
+  return n == 1 && toy_fits(s, a, *d);
 }
 
 static void toy_repair(sch_state *s, const void *a, uint32_t n,
                        const int64_t *d, int64_t *out) {
   *out = n ? *d : 1;
-  while (*out > 1 && !fits(s, a, *out)) --*out;
-  if (!fits(s, a, *out)) *out = extent_of(s, a);
+  while (*out > 1 && !toy_fits(s, a, *out)) --*out;
+  if (!toy_fits(s, a, *out)) *out = extent_of(s, a);
 }
 
 static double toy_logp(sch_state *s, const void *a, const int64_t *d) {
@@ -93,7 +93,7 @@ static bool toy_neighbour(sch_state *s, const void *a, const int64_t *d, rng *r,
   toy_at(s, a, rng_below(r, n - 1), out);
   if (*out >= *d) do
       ++*out;
-    while (!fits(s, a, *out));
+    while (!toy_fits(s, a, *out));
   return true;
 }
 

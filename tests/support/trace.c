@@ -47,7 +47,7 @@ tess_status test_end(test_call *c, vm_rv *first, uint32_t *nout) {
   return st;
 }
 
-static vm_rv must(test_call *c, uint32_t *n) {
+static vm_rv trace_must(test_call *c, uint32_t *n) {
   char why[512];
   vm_rv first = 0;
   if (test_end(c, &first, n) != TESS_OK)
@@ -58,13 +58,13 @@ static vm_rv must(test_call *c, uint32_t *n) {
 vm_rv test_block(vm_sched *s, const char *name) {
   test_call c = test_begin(s, "get_block");
   test_set_str(&c, "name", name);
-  return must(&c, NULL);
+  return trace_must(&c, NULL);
 }
 
 vm_rv test_loops(vm_sched *s, vm_rv block, uint32_t *n) {
   test_call c = test_begin(s, "get_loops");
   test_set_rv(&c, "block", block);
-  return must(&c, n);
+  return trace_must(&c, n);
 }
 
 vm_rv test_split(vm_sched *s, vm_rv loop, uint32_t n, const int64_t *factor) {
@@ -74,7 +74,7 @@ vm_rv test_split(vm_sched *s, vm_rv loop, uint32_t n, const int64_t *factor) {
     f[i] = factor[i] ? vm_int(factor[i]) : vm_auto();
   test_set_rv(&c, "loop", loop);
   test_set(&c, "factors", vm_list(&s->draft, n, f));
-  return must(&c, NULL);
+  return trace_must(&c, NULL);
 }
 
 const char *test_why(const vm_sched *s, char *out, size_t n) {

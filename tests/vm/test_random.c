@@ -337,8 +337,8 @@ static void simplify_and_replay(play *p, print *was) {
 
 enum { MANY = 4000, FEW = 40, LONGEST = 64, NUMBERS = 16 };
 
-static uint64_t position(vm_machine *m, const sch_sampler *s, uint64_t count,
-                         uint32_t n, const int64_t *d) {
+static uint64_t random_position(vm_machine *m, const sch_sampler *s,
+                                uint64_t count, uint32_t n, const int64_t *d) {
   int64_t at[LONGEST];
   for (uint64_t i = 0; i < count; i++) {
     s->at(&m->state, m->args, i, at);
@@ -355,7 +355,7 @@ static void check_frequencies(vm_machine *m, const sch_sampler *s,
   int64_t d[LONGEST];
   for (int i = 0; i < MANY; i++) {
     s->draw(&m->state, m->args, r, d);
-    hits[position(m, s, count, n, d)]++;
+    hits[random_position(m, s, count, n, d)]++;
   }
   for (uint64_t i = 0; i < count; i++) {
     s->at(&m->state, m->args, i, d);

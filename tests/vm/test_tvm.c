@@ -143,7 +143,7 @@ static tess_status write_once(void *ud) {
   return str_get(graph) ? TESS_OK : TESS_NOMEM;
 }
 
-static void drop(void *ud) { str_free(ud); }
+static void tvm_drop(void *ud) { str_free(ud); }
 
 static void test_tvm_exhausted(void **state) {
   (void)state;
@@ -151,7 +151,7 @@ static void test_tvm_exhausted(void **state) {
   strbuf graph;
   test_heap_start(&mem, 0);
   str_init(&graph, &mem.heap);
-  assert_true(test_each_failure(&mem, write_once, drop, &graph) > 10);
+  assert_true(test_each_failure(&mem, write_once, tvm_drop, &graph) > 10);
   test_heap_end(&mem);
 }
 

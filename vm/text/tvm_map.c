@@ -78,7 +78,7 @@ static bool follow(const reader *r, size_t node, const char *name,
 }
 
 /* The string that an attribute refers to. */
-static const char *name_of(const reader *r, size_t node) {
+static const char *tvm_map_name_of(const reader *r, size_t node) {
   size_t at;
   if (!follow(r, node, "name", &at)) return NULL;
   return json_string_value(
@@ -89,7 +89,7 @@ static const char *name_of(const reader *r, size_t node) {
 static bool put_given(reader *r, size_t node) {
   char letter;
   uint32_t number, i = 0;
-  const char *name = name_of(r, node);
+  const char *name = tvm_map_name_of(r, node);
   if (!name || strlen(name) >= sizeof *r->given->name ||
       !vm_parse_rv_name(name, strlen(name), &letter, &number) || letter != 'v')
     return fail_map(r,
