@@ -52,6 +52,8 @@ return ts.module {
     if open then
       return nil, ("the extent of loop %s is not a constant"):format(open)
     end
+    local tiled, why = tiling.attempt(sch, tiling.tile, block, p)
+    if not tiled then return nil, why end
     local list, left_out = tiling.sketches(sch, block, p)
     return list, left_out
   end,

@@ -124,8 +124,9 @@ end
 
 -- ---- what a file holds -----------------------------------------------------
 
--- What a description FILE.lua returns: a program, or a table with one.
-local function run_description(path)
+-- What a description FILE.lua returns: a program, or a table with one; or,
+-- where `schedules`, a schedule in place of the program.
+local function run_description(path, schedules)
   local chunk, why = loadfile(path)
   if not chunk then
     -- Lua names no file when its stack overflows.
@@ -133,7 +134,10 @@ local function run_description(path)
     error(named and why or path .. ": " .. why, 0)
   end
   local result = chunk()
-  if options.is(result, "program") then return { program = result } end
+  if options.is(result, "program") or
+     (schedules and options.is(result, "schedule")) then
+    return { program = result }
+  end
   if type(result) == "table" and
      options.is(result.program, "program") then
     return result
@@ -511,7 +515,7 @@ local function show_file(name, o)
     error(name .. ": neither a trace, a saved program, a database nor a " ..
           "script", 0)
   end
-  local d = run_description(name)
+  local d = run_description(name, true)
   o.described = d.target
   return d.program
 end

@@ -64,8 +64,8 @@ bool sch_holds_at_start(sch_state *s, ir_stmt block, sch_list loops,
 
 /* Asked exactly: does the block access other elements of buf in another
  * iteration of the loop of v, whatever the others below top do? */
-static bool tells_loop(sch_state *s, ir_stmt block, ir_stmt top, ir_var v,
-                       ir_buf buf) {
+static bool determines_iteration(sch_state *s, ir_stmt block, ir_stmt top,
+                                 ir_var v, ir_buf buf) {
   const arith_range any_but_0 = {1, -1};
   dist d;
   dist_init(&d, s, 1, &v, top);
@@ -92,7 +92,8 @@ static bool writes_others(sch_state *s, ir_stmt block, ir_stmt top,
     for (uint32_t i = 0; i < loops.n && common; i++) {
       if (!asked[i] || (!delta[i].lo && !delta[i].hi)) continue;
       (void)sch_refuse(s, why, .s = {block, other}, .buf = r.buf);
-      if (s->quick || !tells_loop(s, block, top, var[i], r.buf)) return false;
+      if (s->quick || !determines_iteration(s, block, top, var[i], r.buf))
+        return false;
     }
   }
   return true;

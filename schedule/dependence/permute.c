@@ -269,7 +269,7 @@ static bool pair_allows(nest *t, ir_stmt b1, ir_region w, ir_stmt b2,
 
 /* Does the place of a write determine the spatial iters?  Then iterations that
  * write the same element are the same point, or points of one reduction. */
-static bool place_tells_point(nest *t, ir_stmt block, ir_region w) {
+static bool write_determines_point(nest *t, ir_stmt block, ir_region w) {
   sch_state *s = t->d.s;
   const ir_program *p = s->p;
   ir_span it = ir_blk(p, block)->iters;
@@ -298,7 +298,7 @@ static bool self_allows(nest *t, ir_stmt block) {
   for (uint32_t i = w.at; i < w.at + w.n; i++) {
     ir_region wr = p->region.v[i];
     bool again = !t->in_order && !has_kind(p, block, IR_OPAQUE) &&
-                 place_tells_point(t, block, wr);
+                 write_determines_point(t, block, wr);
     for (uint32_t j = r.at; j < r.at + r.n; j++) {
       ir_region rd = p->region.v[j];
       if (rd.buf != wr.buf || (reduces && sch_same_region(p, wr, rd))) continue;

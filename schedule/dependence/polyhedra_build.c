@@ -201,11 +201,12 @@ isl_set *poly_where(poly_builder *b, ir_expr cond) {
 
 /* Where it holds, as far as that is quasi-affine: what is not is left out,
  * which makes the set larger. */
-static isl_set *surely(poly_builder *b, isl_set *in, ir_expr cond, bool holds) {
+static isl_set *must_hold(poly_builder *b, isl_set *in, ir_expr cond,
+                          bool holds) {
   const ir_node *n = ir_at(b->p, cond);
   if (n->op == (holds ? IR_AND : IR_OR)) {
-    in = surely(b, in, n->a, holds);
-    return surely(b, in, n->b, holds);
+    in = must_hold(b, in, n->a, holds);
+    return must_hold(b, in, n->b, holds);
   }
   isl_set *s = poly_where(b, cond);
   if (b->strange) {
@@ -270,8 +271,8 @@ isl_set *poly_at_start(poly_builder *b, isl_set *in, ir_stmt block) {
 static isl_set *conditions(poly_builder *b, const poly_cond *c) {
   isl_set *in = isl_everything(b);
   for (; c; c = c->up) switch (c->kind) {
-    case POLY_TRUE: in = surely(b, in, c->e, true); break;
-    case POLY_FALSE: in = surely(b, in, c->e, false); break;
+    case POLY_TRUE: in = must_hold(b, in, c->e, true); break;
+    case POLY_FALSE: in = must_hold(b, in, c->e, false); break;
     case POLY_START: in = poly_at_start(b, in, c->st); break;
     case POLY_RANGE: in = in_range(b, in, c->v, 0, c->e); break;
     case POLY_LOOP: {

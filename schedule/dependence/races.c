@@ -203,8 +203,8 @@ static bool is_same_element(sch_state *s, ir_stmt b1, ir_region w, ir_stmt b2,
 /* No two iterations of the loop name the element that both blocks access,
  * given the loops around it; or none do of the whole nest, which may be easier
  * to determine. */
-static bool tells_loop(const dist *d, ir_stmt loop, ir_stmt b1, ir_region w,
-                       ir_stmt b2, ir_region r) {
+static bool separates_iterations(const dist *d, ir_stmt loop, ir_stmt b1,
+                                 ir_region w, ir_stmt b2, ir_region r) {
   const ir_program *p = d->s->p;
   ir_stmt outside = ir_st(p, loop)->parent, scope = ir_scope_of(p, loop);
   if (!is_alone(d, loop) || !is_same_element(d->s, b1, w, b2, r)) return false;
@@ -230,7 +230,7 @@ static bool pair_allows(dist *d, ir_stmt loop, int thread, ir_stmt b1,
   }
   if (b1 == b2 && may_cross(p, loop, thread, b1)) return true;
   if (race_is_own(s, loop, w.buf, thread)) return true;
-  if (tells_loop(d, loop, b1, w, b2, r)) return true;
+  if (separates_iterations(d, loop, b1, w, b2, r)) return true;
   sch_reason why = b1 == b2 ? SCH_R_RACE : SCH_R_RACE_OTHER;
   (void)sch_refuse(s, why, .s = {b1 == b2 ? loop : b1, b2}, .buf = w.buf);
   return w.buf == r.buf && never_conflicts(d, b1, b2, w.buf);

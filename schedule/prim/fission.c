@@ -22,9 +22,10 @@ PRIM_DEFINE(
         "   position is between two of them.\n"
         "2. The loop has no annotations.\n"
         "3. Below it are only loops and blocks, and conditions on indices.\n"
-        "4. Nothing in a later part meets, at an element that one of them\n"
-        "   writes, what an earlier part does in a later iteration; and not\n"
-        "   both call functions of the host's for what these do.\n"
+        "4. No dependence is reversed: no access of a later part conflicts "
+        "with\n"
+        "   one of an earlier part in a later iteration, and not both call\n"
+        "   functions of the host's for what these do.\n"
         "5. Loops whose iterations run in parallel stay free of races with\n"
         "   buffers that now live further out.\n"
         "The loop itself becomes the first part; the others are of the same\n"
@@ -43,7 +44,7 @@ PRIM_DEFINE(
 static const arith_range earlier = {INT64_MIN, -1}, later = {1, INT64_MAX};
 
 /* Do these regions keep apart, with b1's iteration less b2's as asked?
- * *clear: a buffer at which nothing of the blocks meets so. */
+ * *clear: a buffer at which the blocks do not conflict so. */
 static bool pair_allows(dist *d, ir_stmt b1, ir_region w, ir_stmt b2,
                         ir_region r, ir_buf *clear) {
   sch_state *s = d->s;

@@ -265,6 +265,12 @@ static void lowering(void **state) {
   console_write(&c, "save.lua", "dofile('d.lua').program:save('d.tp')");
   expect("save.lua", 0, "");
   expect("lower d.tp --after lower_blocks", 0, "for k in range(");
+  console_write(
+      &c, "sch.lua",
+      "local sch = require 'tessera'.schedule(dofile('d.lua').program)"
+      " sch:annotate(sch:get_block('C'), 'mine', 1) return sch");
+  expect("lower sch.lua", 0, "_reg[0]");
+  expect("show sch.lua", 0, "mine");
   expect("doc", 0, "  scalar_replacement  ");
   expect("doc hoist_init", 0, "before scalar_replacement.");
 }

@@ -197,3 +197,15 @@ do
   assert(#few == #all)
   for i, t in ipairs(few) do assert(t == all[i]) end
 end
+
+-- Loops that are not perfectly nested are no failure of the module.
+do
+  local ops = require "tessera.ops"
+  local program = ops.attention { b = 1, h = 2, m = 8, n = 8, d = 4,
+                                  online = true }
+  local heard
+  ts.on_warning(function(text) heard = text end)
+  assert(#ts.space.sketches(ts.space.default "llvm", program, "llvm") > 0)
+  ts.on_warning(nil)
+  assert(not heard, heard)
+end
