@@ -81,11 +81,40 @@ function declare.dtype(class, default, help, name)
            default = default or "float32", help = help or "the type of all" }
 end
 
+-- What sums are computed in where the result is of `dtype`.
+function declare.acc(class)
+  return declare.dtype(class or "float", "dtype, float32 for floats of 16 bits",
+                       "the type that sums are computed in, at least as wide",
+                       "acc")
+end
+
 -- What a sum of products adds up in, and gives.
 function declare.accumulation()
-  return declare.dtype("number", "dtype", "the type that it is computed in",
-                       "acc"),
-         declare.dtype("number", "acc", "the type of the result", "out")
+  return declare.acc "number",
+         declare.dtype("number", "acc where it is given, or dtype",
+                       "the type of the result", "out")
+end
+
+-- Bits, those that integers are exact in, and whether it has a sign.
+local function range_of(dtype)
+  local bits = math.tointeger(dtype:match "%d+$")
+  if declare.is(dtype, "float") then
+    local digits = { float16 = 11, bfloat16 = 8, float32 = 24, float64 = 53 }
+    return bits, digits[dtype], true
+  end
+  local signed = not dtype:find "^u"
+  return bits, signed and bits - 1 or bits, signed
+end
+
+-- Whether a number type has every value of another.
+function declare.holds(wide, dtype)
+  if wide == dtype then return true end
+  local bits, digits, signed = range_of(wide)
+  local its_bits, its_digits, its_sign = range_of(dtype)
+  if declare.is(dtype, "float") then
+    return declare.is(wide, "float") and bits > its_bits
+  end
+  return digits >= its_digits and (signed or not its_sign)
 end
 
 -- ---- checks ----------------------------------------------------------------
