@@ -43,6 +43,13 @@ function declare.list_of(name, least, help, default)
            default = default, help = help }
 end
 
+-- The same, of any length: no shape, axes or steps along dimensions.
+function declare.parts(name, least, help)
+  local o = declare.list_of(name, least, help)
+  o.list.most = math.maxinteger
+  return o
+end
+
 -- An integer, or a list of them.
 function declare.each(name, least, help, default)
   return { name = name, type = "integer|table", least = least,
@@ -121,16 +128,24 @@ end
 
 -- What is wrong with a list of integers; 16 is the most dimensions there are.
 local function list_refusal(o, x)
-  local n = #x
-  if n > 16 then return ("'%s' has %d entries, more than 16"):format(o.name, n)
-  end
+  local n, last, most = 0, 0, o.list.most or 16
   for key in pairs(x) do
-    if math.type(key) ~= "integer" or key < 1 or key > n then
+    if math.type(key) ~= "integer" or key < 1 then
       return ("'%s' is not a list"):format(o.name)
     end
+    n, last = n + 1, math.max(last, key)
+  end
+  if last > n then
+    local hole = 1
+    while x[hole] ~= nil do hole = hole + 1 end
+    return ("'%s' has no entry %d, but an entry %d"):format(o.name, hole, last)
+  end
+  if n > most then
+    return ("'%s' has %d entries, more than %d"):format(o.name, n, most)
   end
   for i, v in ipairs(x) do
-    if math.type(v) ~= "integer" or v < o.list.least then
+    local whole = type(v) == "number" and math.tointeger(v)
+    if not whole or whole < o.list.least then
       return ("entry %d of '%s' is %s, not an integer from %d on"):format(
              i, o.name, options.text_of(v), o.list.least)
     end
@@ -157,6 +172,24 @@ local function refusal(row, o)
   end
 end
 
+-- The options with integers for floats of their values, as 2.0, and with lists
+-- that are the operator's own.
+local function normal(row, o)
+  local copy = {}
+  for _, option in ipairs(row.options) do
+    local x = o[option.name]
+    if type(x) == "table" and option.list then
+      local list = {}
+      for i, v in ipairs(x) do list[i] = math.tointeger(v) end
+      x = list
+    elseif type(x) == "number" and option.type:find "integer" then
+      x = math.tointeger(x)
+    end
+    copy[option.name] = x
+  end
+  return copy
+end
+
 -- Declares an operator:
 --   name, summary   of ops.NAME and what it does, in one line
 --   says            formula, shapes and layouts, in some lines
@@ -170,7 +203,8 @@ function declare.operator(row)
   declare.ops[row.name] = function(o)
     local why = refusal(row, o)
     if why then debug.getregistry()["tessera.invalid"](why) end
-    local given = setmetatable({ name = row.name }, { __index = o })
+    local given = setmetatable({ name = row.name },
+                               { __index = normal(row, o) })
     return row.make(given)
   end
 end

@@ -223,14 +223,33 @@ function kit.accumulator(o)
          function(x) return kit.as(x, acc, dtype) end
 end
 
--- The type of parameters that are added to a sum: `acc` only if asked for.
-function kit.beside(o) return o.acc or o.dtype or "float32" end
-
 local lowest = { float16 = -65504, bfloat16 = -0x1.fep127,
                  float32 = -0x1.fffffep127, float64 = -0x1.fffffffffffffp1023 }
 
 -- The least finite number of a type of floats.
 function kit.lowest(dtype) return lowest[dtype] end
+
+-- Option `name` as a constant of the operator's type, which has to have it.
+function kit.constant(o, name, default)
+  local dtype, x = o.dtype or "float32", o[name] or default
+  local whole, fits = math.tointeger(x), true
+  if declare.is(dtype, "integer") then
+    local bits = math.tointeger(dtype:match "%d+$")
+    local unsigned = dtype:find "^u" ~= nil
+    local top = bits - (unsigned and 0 or 1)
+    fits = whole and whole >= (unsigned and 0 or -1 << bits - 1) and
+           (top >= 63 or whole < 1 << top)
+  elseif lowest[dtype] then
+    fits = math.abs(x) <= -lowest[dtype] or math.abs(x) == math.huge or x ~= x
+  end
+  if not fits then
+    declare.wrong(o.name, "'%s' is %s, which %s does not have", name, x, dtype)
+  end
+  return ts.const(whole and declare.is(dtype, "integer") and whole or x, dtype)
+end
+
+-- The type of parameters that are added to a sum: `acc` only if asked for.
+function kit.beside(o) return o.acc or o.dtype or "float32" end
 
 -- x, a tensor of that shape, names and type, after what `o` asks for: bias,
 -- scale and shift along dimension `channel`, an activation, a conversion.
@@ -255,6 +274,9 @@ function kit.epilogue(o, x, shape, names, channel, inputs, dtype)
     local scale, shift = vector "scale", vector "shift"
     step("scaled", function(e, c) return e * scale(c) end)
     step("shifted", function(e, c) return e + shift(c) end)
+  end
+  if o.act and o.relu then
+    declare.wrong(o.name, "'act' and 'relu' are both given")
   end
   local act = o.act or (o.relu and "relu")
   if act and act ~= "relu" and not declare.is(dtype, "float") then

@@ -258,8 +258,47 @@ for _, c in ipairs {
   { "slice", { shape = { 4 }, begin = { 3 }, stop = { 2 } }, "nothing of" },
   { "attention", { b = 1, h = 1, m = 3, n = 2, d = 1, causal = true },
     "of 3 causal queries" },
+  { "reshape", { shape = { 2, nil, 3 }, to = { 6 } },
+    "ops.reshape: 'shape' has no entry 2, but an entry 3" },
+  { "softmax", { shape = { 2.5 } }, "entry 1 of 'shape' is the number 2.5" },
+  { "matmul", { m = 1, n = 1, k = 1, acc = "float16" },
+    '\'acc\' is "float16", which cannot hold float32' },
+  { "matmul", { m = 1, n = 1, k = 1, dtype = "int16", acc = "int8" },
+    "cannot hold int16" },
+  { "softmax", { shape = { 2 }, dtype = "bfloat16", acc = "float16" },
+    "cannot hold bfloat16" },
+  { "reduce", { shape = { 2 }, dtype = "int8", acc = "uint8" },
+    "cannot hold int8" },
+  { "matmul", { m = 1, n = 1, k = 1, act = "gelu", relu = true },
+    "ops.matmul: 'act' and 'relu' are both given" },
+  { "clamp", { shape = { 2 }, low = 2 },
+    "ops.clamp: 'low' is 2, more than 'high', 1" },
+  { "clamp", { shape = { 2 }, low = -1, dtype = "uint8" },
+    "ops.clamp: 'low' is -1, which uint8 does not have" },
+  { "pad", { shape = { 2 }, before = { 1 }, value = -1, dtype = "uint8" },
+    "ops.pad: 'value' is -1, which uint8 does not have" },
+  { "one_hot", { shape = { 2 }, depth = 2, off = -1, dtype = "uint8" },
+    "ops.one_hot: 'off' is -1, which uint8 does not have" },
+  { "one_hot", { shape = { 2 }, depth = 2, on = 128, dtype = "int8" },
+    "ops.one_hot: 'on' is 128, which int8 does not have" },
+  { "scatter_add", { shape = {}, n = 1 },
+    "ops.scatter_add: 'shape' has no dimension" },
+  { "fft", { n = 1 << 21 }, "ops.fft: 'n' is 2097152, more than 2^20" },
 } do
   refused(c[3], ops[c[1]], c[2])
+end
+
+refused('GMM has no workload "1"; it has 1 to', ops.suite, "GMM", "1")
+refused("ops.suite takes the name of a workload", ops.suite)
+-- Floats of an integer's value are that; a list of parts may be long.
+assert(tostring(ops.transpose { shape = { 2.0, 3 }, perm = { 1.0, 0 } }) ==
+       tostring(ops.transpose { shape = { 2, 3 }, perm = { 1, 0 } }))
+assert(ops.matmul { m = 2.0, n = 2, k = 2 }:params()[1].shape[1] == 2)
+do
+  local sizes = {}
+  for i = 1, 20 do sizes[i] = 1 end
+  assert(#ops.split { shape = { 20 }, sizes = sizes }:params() == 21)
+  assert(#ops.concat { shape = { 1 }, sizes = sizes }:params() == 21)
 end
 
 for _, row in ipairs(declare.list) do
