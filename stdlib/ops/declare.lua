@@ -195,6 +195,8 @@ end
 --   says            formula, shapes and layouts, in some lines
 --   options         what it takes, made by the functions above
 --   example         the text of a small call's options
+--   inputs          the texts of what its inputs hold there, by their names,
+--                   where integers would not do
 --   make            the program of options that were found right; defaults of
 --                   type "string" are filled in where they are no option's name
 function declare.operator(row)
@@ -213,17 +215,26 @@ end
 
 -- A run of an operator, as text that prints its results.
 function declare.example(row)
+  local names, given = {}, ""
+  for name in pairs(row.inputs or {}) do names[#names + 1] = name end
+  table.sort(names)
+  for i, name in ipairs(names) do names[i] = name .. " = " .. row.inputs[name]
+  end
+  if #names > 0 then
+    given = ("local given = { %s }\n"):format(table.concat(names, ", "))
+  end
+  local fill = #names > 0 and "given[x.name] or " or ""
   return ([[
 local ts, ops = require "tessera", require "tessera.ops"
 local program = ops.%s %s
-local tensors = {}
+%slocal tensors = {}
 for i, x in ipairs(program:params()) do
-  tensors[i] = ts.tensor(x.dtype, x.shape,
-                         x.role ~= "output" and "integers" or nil, i)
+  local fill = %sx.role ~= "output" and "integers" or nil
+  tensors[i] = ts.tensor(x.dtype, x.shape, fill, i)
 end
 ts.build(program)(table.unpack(tensors))
 for i, x in ipairs(program:params()) do print(x.name, tensors[i]) end
-]]):format(row.name, row.example)
+]]):format(row.name, row.example, given, fill)
 end
 
 return declare

@@ -75,7 +75,8 @@ A = L L^T; the lower half of A[n, n], with the diagonal, becomes L
 right-looking; A is symmetric and positive definite, of which the lower half
 alone is read.  Buffers as of ops.lu.]],
   options = matrix,
-  example = "{ n = 1 }",
+  example = "{ n = 2 }",
+  inputs = { A = "{ { 4, 2 }, { 2, 5 } }" },
   make = function(o)
     local N, dtype = o.n, o.dtype
     local b = ts.builder "cholesky"
@@ -162,7 +163,8 @@ and columns that lie outside count as the nearest inside.]=],
     count("nnz", "elements that are not 0"), declare.dtype("number"),
     declare.accumulation(),
   },
-  example = "{ m = 2, n = 2, nnz = 2 }",
+  example = "{ m = 2, n = 2, nnz = 3 }",
+  inputs = { C = "{ 0, 1, 1 }", R = "{ 0, 2, 3 }" },
   make = function(o)
     local b = ts.builder "spmv"
     local V = b:input("V", { o.nnz }, o.dtype)

@@ -228,6 +228,48 @@ for _, name in ipairs(ops.suite_names()) do
   for i = 1, n do assert(ops.suite(name, i):verify()) end
   refused(("%s has no workload %d"):format(name, n + 1), ops.suite, name, n + 1)
 end
+-- The shape of each result, and of how many products an element is the sum.
+for name, list in pairs {
+  C1D = { { 3 * 64, 1, 128, 128 }, { 128, 1, 64, 256 }, { 5 * 256, 1, 64, 256 },
+          { 3 * 512, 1, 32, 512 } },
+  C2D = { { 49 * 3, 1, 112, 112, 64 }, { 64, 1, 56, 56, 64 },
+          { 9 * 256, 1, 14, 14, 256 }, { 9 * 512, 1, 7, 7, 512 } },
+  C3D = { { 343 * 3, 1, 8, 112, 112, 64 }, { 64, 1, 16, 56, 56, 64 },
+          { 27 * 256, 1, 16, 14, 14, 256 }, { 27 * 512, 1, 16, 7, 7, 512 } },
+  DIL = { { 49 * 3, 1, 109, 109, 64 }, { 64, 1, 56, 56, 64 },
+          { 9 * 256, 1, 12, 12, 256 }, { 9 * 512, 1, 5, 5, 512 } },
+  GRP = { { 9 * 16, 1, 28, 28, 128 }, { 16, 1, 56, 56, 64 },
+          { 9 * 64, 1, 14, 14, 256 }, { 9 * 128, 1, 7, 7, 512 } },
+  DEP = { { 9, 1, 112, 112, 32 }, { 9, 1, 56, 56, 64 }, { 9, 1, 7, 7, 512 },
+          { 9, 1, 7, 7, 1024 } },
+  T2D = { { 16 * 512, 1, 8, 8, 256 }, { 16 * 256, 1, 16, 16, 128 },
+          { 16 * 128, 1, 32, 32, 64 }, { 16 * 64, 1, 64, 64, 3 } },
+  CAP = { { 36 * 32, 1, 8, 8, 4, 4, 32 }, { 36 * 32, 1, 8, 8, 4, 4, 32 },
+          { 36 * 8, 1, 8, 8, 4, 4, 16 }, { 36 * 16, 1, 8, 8, 4, 4, 16 } },
+  GMM = { { 128, 1, 128, 128 }, { 512, 1, 512, 32 }, { 512, 1, 512, 512 },
+          { 1024, 1, 1024, 1024 } },
+  TBG = { { 64, 1, 12, 128, 128 }, { 64, 1, 16, 128, 128 },
+          { 128, 1, 12, 64, 64 }, { 128, 1, 12, 128, 128 } },
+  CBR = { { false, 1, 112, 112, 64 }, { false, 1, 28, 28, 128 },
+          { false, 1, 14, 14, 256 }, { false, 1, 7, 7, 512 } },
+  NRM = { { false, 1 }, { false, 1 }, { false, 1 }, { false, 1 } },
+  SFM = { { false, 256, 256 }, { false, 512, 512 }, { false, 1024, 1024 },
+          { false, 2048, 2048 } },
+  C2D_WIN_NHWC = { { false, 1, 12, 12, 128 } },
+  C2D_WIN_NCHW = { { false, 1, 64, 56, 56 } },
+} do
+  for i, row in ipairs(list) do
+    local p = ops.suite(name, i)
+    local results, flops = p:params(), row[1] and 2 * row[1]
+    local shape = results[#results].shape
+    assert(#shape == #row - 1, name)
+    for d, n in ipairs(shape) do
+      assert(n == row[d + 1], name)
+      flops = flops and flops * n
+    end
+    assert(not flops or p:flops() == flops, name)
+  end
+end
 assert(ops.suite("GMM", 4):flops() == 2 * 1024 ^ 3)
 assert(ops.suite("T2D", 4):params()[3].shape[2] == 64)
 assert(ops.polybench("3mm", "LARGE"):params()[5].shape[2] == 1100)
