@@ -343,6 +343,17 @@ do
   assert(#ops.concat { shape = { 1 }, sizes = sizes }:params() == 21)
 end
 
+-- Results have the names that the page says.
+for _, name in ipairs { "arg_max", "arg_min" } do
+  local says
+  for _, row in ipairs(declare.list) do
+    says = row.name == name and row.says or says
+  end
+  for i, x in ipairs(ops[name] { shape = { 2 } }:params()) do
+    assert(i == 1 or says:find(x.name .. " =", 1, true), x.name)
+  end
+end
+
 for _, row in ipairs(declare.list) do
   assert(seen[row.name], row.name .. " is not tested")
 end
