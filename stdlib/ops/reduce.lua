@@ -160,8 +160,8 @@ for _, name in ipairs { "arg_max", "arg_min" } do
     summary = ("Where the %s element along a dimension is."):format(word),
     says = ([[
 Y_v0 = the index along `axis` of the %s X there, Y_v1 = that X
-Y_v0 is int64; of equal ones it is the first, or the last with `last`.  The axis is
-gone from the shape, or 1 with `keep`.  X has to be a number everywhere.]])
+Y_v0 is int64; of equal ones it is the first, or the last with `last`.  The axis
+is gone from the shape, or 1 with `keep`.  X has to be a number everywhere.]])
       :format(word),
     options = { shape, axis, keep,
                 declare.flag("last", "the last of equal ones"),
