@@ -2,6 +2,7 @@
 -- Attention: as products and a softmax, and as one pass over the keys.
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
+local kit = require "tessera.ops.kit"
 local count = declare.count
 
 local function tensors(o)
@@ -19,19 +20,20 @@ local function seen(o, i, j) return ts.le(j, i + (o.n - o.m)) end
 
 local function unfused(o)
   local dtype, dv, scale, q_shape, k_shape, v_shape, y_shape = tensors(o)
+  local acc, wide, narrow = kit.accumulator(o)
   local Q = ts.placeholder("Q", q_shape, dtype)
   local K = ts.placeholder("K", k_shape, dtype)
   local V = ts.placeholder("V", v_shape, dtype)
   local inputs, scores = { Q, K, V }, { o.b, o.h, o.m, o.n }
   local d, r = ts.reduce_axis("d", o.d), ts.reduce_axis("r", o.n)
   local P = ts.compute("product", scores, function(b, h, i, j)
-    return ts.sum(Q(b, h, i, d) * K(b, h, j, d), d)
+    return ts.sum(wide(Q(b, h, i, d)) * wide(K(b, h, j, d)), d)
   end)
   local mask = o.mask and ts.placeholder("mask", { o.m, o.n }, dtype)
   inputs[4] = mask or nil
   local S = ts.compute("scores", scores, function(b, h, i, j)
     local x = P(b, h, i, j) * scale
-    if mask then x = x + mask(i, j) end
+    if mask then x = x + wide(mask(i, j)) end
     if o.causal then x = ts.select(seen(o, i, j), x, -math.huge) end
     return x
   end)
@@ -49,8 +51,14 @@ local function unfused(o)
     return E(b, h, i, j) / sum(b, h, i)
   end)
   local Y = ts.compute("Y", y_shape, function(b, h, i, v)
-    return ts.sum(W(b, h, i, r) * V(b, h, r, v), r)
+    return ts.sum(W(b, h, i, r) * wide(V(b, h, r, v)), r)
   end)
+  if acc ~= dtype then
+    local of = Y
+    Y = ts.compute("converted", y_shape, function(b, h, i, v)
+      return narrow(of(b, h, i, v))
+    end)
+  end
   return ts.program("attention", inputs, { Y })
 end
 
@@ -65,14 +73,16 @@ end
 -- greatest), and that of the values so weighted; a greater score scales both.
 local function one_pass(o)
   local dtype, dv, scale, q_shape, k_shape, v_shape, y_shape = tensors(o)
+  local acc, wide, narrow = kit.accumulator(o)
   local b = ts.builder "attention_online"
   local Q, K = b:input("Q", q_shape, dtype), b:input("K", k_shape, dtype)
   local V = b:input("V", v_shape, dtype)
   local mask = o.mask and b:input("mask", { o.m, o.n }, dtype)
   local Y, rows = b:output("Y", y_shape, dtype), { o.b, o.h, o.m }
-  local S = b:buffer("score", rows, dtype)
-  local M, L = b:buffer("greatest", rows, dtype), b:buffer("sum", rows, dtype)
-  local C, P = b:buffer("scale", rows, dtype), b:buffer("weight", rows, dtype)
+  local O = acc == dtype and Y or b:buffer("values", y_shape, acc)
+  local S = b:buffer("score", rows, acc)
+  local M, L = b:buffer("greatest", rows, acc), b:buffer("sum", rows, acc)
+  local C, P = b:buffer("scale", rows, acc), b:buffer("weight", rows, acc)
   local function row(list)
     local names = { "b", "h", "i" }
     local iters = {}
@@ -90,12 +100,12 @@ local function one_pass(o)
 
   local function start(at)
     b:block("start", row(at), function(...)
-      b:store(M, { ... }, -math.huge)
+      b:store(M, { ... }, kit.lowest(acc))
       b:store(L, { ... }, 0)
     end)
     b:loop("v", 0, dv, function(v)
       b:block("zero", with(at, values(v)), function(...)
-        b:store(Y, { ... }, 0)
+        b:store(O, { ... }, 0)
       end)
     end)
   end
@@ -107,16 +117,18 @@ local function one_pass(o)
               function(vb, vh, vi, vj, vd)
         b:init(function() b:store(S, { vb, vh, vi }, 0) end)
         b:store(S, { vb, vh, vi }, S(vb, vh, vi) +
-                                   Q(vb, vh, vi, vd) * K(vb, vh, vj, vd))
+                                   wide(Q(vb, vh, vi, vd)) *
+                                   wide(K(vb, vh, vj, vd)))
       end)
     end)
   end
 
-  -- The greatest score is that of key 0 at first, which all queries see.
+  -- The greatest score is the least finite number at first: a score of -inf
+  -- then weighs 0, and -inf - -inf never comes up.
   local function update(at, j)
     b:block("update", with(at, ordered("vj", o.n, j)), function(vb, vh, vi, vj)
       local here, x = { vb, vh, vi }, S(vb, vh, vi) * scale
-      if mask then x = x + mask(vi, vj) end
+      if mask then x = x + wide(mask(vi, vj)) end
       if o.causal then x = ts.select(seen(o, vi, vj), x, -math.huge) end
       b:let("x", x, function(x)
         b:let("m", ts.max(M(vb, vh, vi), x), function(m)
@@ -137,8 +149,8 @@ local function one_pass(o)
     b:loop("v", 0, dv, function(v)
       b:block("values", with(at, ordered("vj", o.n, j), values(v)),
               function(vb, vh, vi, vj, vv)
-        b:store(Y, { vb, vh, vi, vv }, Y(vb, vh, vi, vv) * C(vb, vh, vi) +
-                                       P(vb, vh, vi) * V(vb, vh, vj, vv))
+        b:store(O, { vb, vh, vi, vv }, O(vb, vh, vi, vv) * C(vb, vh, vi) +
+                                       P(vb, vh, vi) * wide(V(vb, vh, vj, vv)))
       end)
     end)
   end
@@ -155,7 +167,8 @@ local function one_pass(o)
         end)
         b:loop("v", 0, dv, function(v)
           b:block("divide", with(at, values(v)), function(vb, vh, vi, vv)
-            b:store(Y, { vb, vh, vi, vv }, Y(vb, vh, vi, vv) / L(vb, vh, vi))
+            b:store(Y, { vb, vh, vi, vv },
+                    narrow(O(vb, vh, vi, vv) / L(vb, vh, vi)))
           end)
         end)
       end)
@@ -174,7 +187,7 @@ Q[b, h, m, d], K[b, h, n, d], V[b, h, n, dv], mask[m, n] -> Y[b, h, m, dv].
 causal: query i sees the keys up to i + n - m.  With `online` the keys are gone
 through once, and no scores are kept: the softmax is that of ops.softmax with
 `online`, its sum carrying the values along (Dao et al., "FlashAttention",
-2022).  In a row of scores one has to be finite; with `online`, the first.]],
+2022).  In a row of scores one has to be finite.]],
   options = {
     count("b", "sequences"), count("h", "heads"), count("m", "queries"),
     count("n", "keys and values"), count("d", "numbers of a query and a key"),
@@ -184,7 +197,7 @@ through once, and no scores are kept: the softmax is that of ops.softmax with
     declare.flag("mask", "add a matrix to the scores of each head"),
     declare.flag("causal", "see no keys of later places; m is at most n"),
     declare.flag("online", "go through the keys once"),
-    declare.dtype("float"),
+    declare.dtype("float"), declare.acc(),
   },
   example = "{ b = 1, h = 1, m = 2, n = 3, d = 2 }",
   make = function(o)

@@ -216,13 +216,16 @@ has the shape [co/ob, ob].]],
     end)
     local inputs = { X, W }
     if o.bias then
-      local bias, of = ts.placeholder("bias", { o.co // ob, ob }, sum_type), y
+      local bias, of = ts.placeholder("bias", { o.co // ob, ob },
+                                      kit.beside(o)), y
       inputs[3] = bias
       y = kit.compute("biased", shape, names, function(n, co, i, j, at)
-        return of(n, co, i, j, at) + bias(co, at)
+        return of(n, co, i, j, at) +
+               kit.as(bias(co, at), kit.beside(o), sum_type)
       end)
     end
-    local rest = { name = o.name, act = o.act, relu = o.relu, out = o.out }
+    local rest = { name = o.name, act = o.act, relu = o.relu,
+                   out = o.out, acc = o.acc, dtype = o.dtype }
     y = kit.epilogue(rest, y, shape, names, 2, inputs, sum_type)
     return ts.program("conv2d_nchwc", inputs, { y })
   end,
@@ -368,11 +371,12 @@ X is zero outside; i, j and k run over `capsule`.]],
     each("stride", 1, "the step of the window, or a list", "1"),
     each("pad", 0, "zeros on each side, or a list", "0"),
     count("capsule", "rows and columns of the matrices", "4"),
-    declare.dtype("number"),
+    declare.dtype("number"), acc, out,
   },
   example = "{ n = 1, h = 2, w = 2, ci = 1, co = 1, k = 2, capsule = 2 }",
   make = function(o)
     local dtype, m = o.dtype or "float32", o.capsule or 4
+    local sum_type, wide = kit.accumulator(o)
     local windows = kit.windows(o, { o.h, o.w })
     local h, w = windows[1], windows[2]
     local x_shape = { o.n, o.h, o.w, m, m, o.ci }
@@ -385,10 +389,13 @@ X is zero outside; i, j and k run over `capsule`.]],
     local Y = ts.compute("conv", { o.n, h.out, w.out, m, m, o.co },
       function(n, y, x, i, j, co)
         local at = where { y, x }
-        return ts.sum(P(n, at[1], at[2], i, k, ci) *
-                      W(axes[1], axes[2], k, j, ci, co),
+        return ts.sum(wide(P(n, at[1], at[2], i, k, ci)) *
+                      wide(W(axes[1], axes[2], k, j, ci, co)),
                       { axes[1], axes[2], k, ci })
       end)
+    Y = kit.epilogue({ name = o.name, dtype = o.dtype, acc = o.acc,
+                       out = o.out }, Y, { o.n, h.out, w.out, m, m, o.co },
+                     { "n", "y", "x", "i", "j", "co" }, 6, {}, sum_type)
     return ts.program("capsule_conv2d_nhwc", { X, W }, { Y })
   end,
 }

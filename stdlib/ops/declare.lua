@@ -43,6 +43,13 @@ function declare.list_of(name, least, help, default)
            default = default, help = help }
 end
 
+-- The same, of any length: no shape, axes or steps along dimensions.
+function declare.parts(name, least, help)
+  local o = declare.list_of(name, least, help)
+  o.list.most = math.maxinteger
+  return o
+end
+
 -- An integer, or a list of them.
 function declare.each(name, least, help, default)
   return { name = name, type = "integer|table", least = least,
@@ -81,27 +88,64 @@ function declare.dtype(class, default, help, name)
            default = default or "float32", help = help or "the type of all" }
 end
 
+-- What sums are computed in where the result is of `dtype`.
+function declare.acc(class)
+  return declare.dtype(class or "float", "dtype, float32 for floats of 16 bits",
+                       "the type that sums are computed in, at least as wide",
+                       "acc")
+end
+
 -- What a sum of products adds up in, and gives.
 function declare.accumulation()
-  return declare.dtype("number", "dtype", "the type that it is computed in",
-                       "acc"),
-         declare.dtype("number", "acc", "the type of the result", "out")
+  return declare.acc "number",
+         declare.dtype("number", "acc where it is given, or dtype",
+                       "the type of the result", "out")
+end
+
+-- Bits, those that integers are exact in, and whether it has a sign.
+local function range_of(dtype)
+  local bits = math.tointeger(dtype:match "%d+$")
+  if declare.is(dtype, "float") then
+    local digits = { float16 = 11, bfloat16 = 8, float32 = 24, float64 = 53 }
+    return bits, digits[dtype], true
+  end
+  local signed = not dtype:find "^u"
+  return bits, signed and bits - 1 or bits, signed
+end
+
+-- Whether a number type has every value of another.
+function declare.holds(wide, dtype)
+  if wide == dtype then return true end
+  local bits, digits, signed = range_of(wide)
+  local its_bits, its_digits, its_sign = range_of(dtype)
+  if declare.is(dtype, "float") then
+    return declare.is(wide, "float") and bits > its_bits
+  end
+  return digits >= its_digits and (signed or not its_sign)
 end
 
 -- ---- checks ----------------------------------------------------------------
 
 -- What is wrong with a list of integers; 16 is the most dimensions there are.
 local function list_refusal(o, x)
-  local n = #x
-  if n > 16 then return ("'%s' has %d entries, more than 16"):format(o.name, n)
-  end
+  local n, last, most = 0, 0, o.list.most or 16
   for key in pairs(x) do
-    if math.type(key) ~= "integer" or key < 1 or key > n then
+    if math.type(key) ~= "integer" or key < 1 then
       return ("'%s' is not a list"):format(o.name)
     end
+    n, last = n + 1, math.max(last, key)
+  end
+  if last > n then
+    local hole = 1
+    while x[hole] ~= nil do hole = hole + 1 end
+    return ("'%s' has no entry %d, but an entry %d"):format(o.name, hole, last)
+  end
+  if n > most then
+    return ("'%s' has %d entries, more than %d"):format(o.name, n, most)
   end
   for i, v in ipairs(x) do
-    if math.type(v) ~= "integer" or v < o.list.least then
+    local whole = type(v) == "number" and math.tointeger(v)
+    if not whole or whole < o.list.least then
       return ("entry %d of '%s' is %s, not an integer from %d on"):format(
              i, o.name, options.text_of(v), o.list.least)
     end
@@ -128,11 +172,31 @@ local function refusal(row, o)
   end
 end
 
+-- The options with integers for floats of their values, as 2.0, and with lists
+-- that are the operator's own.
+local function normal(row, o)
+  local copy = {}
+  for _, option in ipairs(row.options) do
+    local x = o[option.name]
+    if type(x) == "table" and option.list then
+      local list = {}
+      for i, v in ipairs(x) do list[i] = math.tointeger(v) end
+      x = list
+    elseif type(x) == "number" and option.type:find "integer" then
+      x = math.tointeger(x)
+    end
+    copy[option.name] = x
+  end
+  return copy
+end
+
 -- Declares an operator:
 --   name, summary   of ops.NAME and what it does, in one line
 --   says            formula, shapes and layouts, in some lines
 --   options         what it takes, made by the functions above
 --   example         the text of a small call's options
+--   inputs          the texts of what its inputs hold there, by their names,
+--                   where integers would not do
 --   make            the program of options that were found right; defaults of
 --                   type "string" are filled in where they are no option's name
 function declare.operator(row)
@@ -141,7 +205,8 @@ function declare.operator(row)
   declare.ops[row.name] = function(o)
     local why = refusal(row, o)
     if why then debug.getregistry()["tessera.invalid"](why) end
-    local given = setmetatable({ name = row.name }, { __index = o })
+    local given = setmetatable({ name = row.name },
+                               { __index = normal(row, o) })
     return row.make(given)
   end
 end
@@ -150,17 +215,26 @@ end
 
 -- A run of an operator, as text that prints its results.
 function declare.example(row)
+  local names, given = {}, ""
+  for name in pairs(row.inputs or {}) do names[#names + 1] = name end
+  table.sort(names)
+  for i, name in ipairs(names) do names[i] = name .. " = " .. row.inputs[name]
+  end
+  if #names > 0 then
+    given = ("local given = { %s }\n"):format(table.concat(names, ", "))
+  end
+  local fill = #names > 0 and "given[x.name] or " or ""
   return ([[
 local ts, ops = require "tessera", require "tessera.ops"
 local program = ops.%s %s
-local tensors = {}
+%slocal tensors = {}
 for i, x in ipairs(program:params()) do
-  tensors[i] = ts.tensor(x.dtype, x.shape,
-                         x.role ~= "output" and "integers" or nil, i)
+  local fill = %sx.role ~= "output" and "integers" or nil
+  tensors[i] = ts.tensor(x.dtype, x.shape, fill, i)
 end
 ts.build(program)(table.unpack(tensors))
 for i, x in ipairs(program:params()) do print(x.name, tensors[i]) end
-]]):format(row.name, row.example)
+]]):format(row.name, row.example, given, fill)
 end
 
 return declare

@@ -40,7 +40,8 @@ declare.operator {
   says = [[
 C[i, j] = act(sum over k of A[i, k] * B[k, j] + bias[j])
 A[m, k], B[k, n], bias[n] -> C[m, n], row-major; trans_a: A[k, m], trans_b:
-B[n, k].  Elements become `acc` before they are multiplied; bias is of `acc`.]],
+B[n, k].  Elements become `acc` before they are multiplied; bias is of
+`acc` where that is given.]],
   options = {
     count("m", "rows of A and of the result"),
     count("n", "columns of B and of the result"),
@@ -91,22 +92,24 @@ B[n, k].]],
     count("k", "columns of A and rows of B"),
     declare.number("alpha", "what the product is multiplied with", "1"),
     declare.number("beta", "what C is multiplied with", "1"),
-    declare.dtype("float"),
+    declare.dtype("float"), declare.acc(),
     flag("trans_a", "A is given as A[k, m]"),
     flag("trans_b", "B is given as B[n, k]"),
   },
   example = "{ m = 2, n = 2, k = 2, alpha = 2 }",
   make = function(o)
     local dtype = o.dtype or "float32"
+    local _, wide, narrow = kit.accumulator(o)
     local A = ts.placeholder("A", { at(o.trans_a, o.m, o.k) }, dtype)
     local B = ts.placeholder("B", { at(o.trans_b, o.k, o.n) }, dtype)
     local C = ts.placeholder("C", { o.m, o.n }, dtype)
     local k = ts.reduce_axis("k", o.k)
     local P = ts.compute("product", { o.m, o.n }, function(i, j)
-      return ts.sum(A(at(o.trans_a, i, k)) * B(at(o.trans_b, k, j)), k)
+      return ts.sum(wide(A(at(o.trans_a, i, k))) *
+                    wide(B(at(o.trans_b, k, j))), k)
     end)
     local Y = ts.compute("Y", { o.m, o.n }, function(i, j)
-      return P(i, j) * (o.alpha or 1) + C(i, j) * (o.beta or 1)
+      return narrow(P(i, j) * (o.alpha or 1) + wide(C(i, j)) * (o.beta or 1))
     end)
     return ts.program("gemm", { A, B, C }, { Y })
   end,
@@ -158,12 +161,13 @@ first laid out anew, as Q[b, h, i, k] and V[b, h, k, j].]],
   options = {
     count("b", "sequences"), count("seq", "their length"),
     count("heads", "heads"), count("dim", "numbers of a head"),
-    declare.dtype("number"),
+    declare.dtype("number"), acc, out,
   },
   example = "{ b = 1, seq = 2, heads = 2, dim = 2 }",
   make = function(o)
     local dtype, n = o.dtype or "float32", { o.b, o.seq, o.heads, o.dim }
     local Q, V = ts.placeholder("Q", n, dtype), ts.placeholder("V", n, dtype)
+    local sum_type, wide = kit.accumulator(o)
     local Qt = ts.compute("Qt", { o.b, o.heads, o.seq, o.dim },
       function(b, h, i, k) return Q(b, i, h, k) end)
     local Vt = ts.compute("Vt", { o.b, o.heads, o.dim, o.seq },
@@ -171,8 +175,11 @@ first laid out anew, as Q[b, h, i, k] and V[b, h, k, j].]],
     local k = ts.reduce_axis("k", o.dim)
     local C = ts.compute("C", { o.b, o.heads, o.seq, o.seq },
       function(b, h, i, j)
-        return ts.sum(Qt(b, h, i, k) * Vt(b, h, k, j), k)
+        return ts.sum(wide(Qt(b, h, i, k)) * wide(Vt(b, h, k, j)), k)
       end)
+    C = kit.epilogue({ name = o.name, dtype = o.dtype, acc = o.acc,
+                       out = o.out }, C, { o.b, o.heads, o.seq, o.seq },
+                     { "b", "h", "i", "j" }, 4, {}, sum_type)
     return ts.program("transpose_batch_matmul", { Q, V }, { C })
   end,
 }

@@ -85,7 +85,14 @@ unary("elu", "float", "X, but alpha (e^X - 1) below 0", function(x, o)
   return ts.select(ts.lt(x, 0), (ts.exp(x) - 1) * (o.alpha or 1), x)
 end, { number("alpha", "minus the least value", "1") })
 unary("clamp", "number", "X, but at least `low` and at most `high`",
-      function(x, o) return ts.clamp(x, o.low or 0, o.high or 1) end,
+      function(x, o)
+        local low, high = o.low or 0, o.high or 1
+        if low > high then
+          declare.wrong(o.name, "'low' is %s, more than 'high', %s", low, high)
+        end
+        return ts.clamp(x, kit.constant(o, "low", 0),
+                        kit.constant(o, "high", 1))
+      end,
       { number("low", "the least value", "0"),
         number("high", "the greatest value", "1") })
 unary("is_nan", "float", "whether X is not a number",

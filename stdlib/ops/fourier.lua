@@ -49,15 +49,17 @@ X = Xr + i Xi and Y = Yr + i Yi, each of shape [b, n]; with `inverse` the
 exponent is positive, and nothing is divided by n.  Stockham's algorithm, of
 radix 2: log2 n stages, each with its factors as a constant.]],
   options = {
-    declare.count("n", "elements, a power of two from 2 on"),
+    declare.count("n", "elements, a power of two from 2 to 2^20"),
     declare.count("b", "transforms", "1"),
     declare.flag("inverse", "transform back"), declare.dtype("float"),
   },
   example = "{ n = 4 }",
   make = function(o)
     local dtype, N = o.dtype or "float32", math.tointeger(o.n)
-    if N < 2 or N & N - 1 ~= 0 or N > 1 << 40 then
+    if N < 2 or N & N - 1 ~= 0 then
       declare.wrong(o.name, "'n' is %d, not a power of two from 2 on", N)
+    elseif N > 1 << 20 then
+      declare.wrong(o.name, "'n' is %d, more than 2^20", N)
     end
     local Xr = ts.placeholder("Xr", { o.b or 1, N }, dtype)
     local Xi = ts.placeholder("Xi", { o.b or 1, N }, dtype)

@@ -58,6 +58,9 @@ end, and one that is outside is the nearest inside.]],
               declare.dtype("number") },
   example = "{ shape = { 3, 2 }, n = 2 }",
   make = function(o)
+    if #o.shape == 0 then
+      declare.wrong(o.name, "'shape' has no dimension that indices choose from")
+    end
     local b = ts.builder "scatter_add"
     local names, rows = {}, kit.with(o.shape, 1, o.n)
     for d = 1, #o.shape do names[d] = "i" .. d end
@@ -138,13 +141,13 @@ all of the vector is off.]],
   example = "{ shape = { 2 }, depth = 3 }",
   make = function(o)
     local I, n = ts.placeholder("I", o.shape, "int32"), #o.shape
-    local dtype = o.dtype or "float32"
+    local on, off = kit.constant(o, "on", 1), kit.constant(o, "off", 0)
     local Y = kit.map("Y", kit.inserted(o.shape, n + 1, o.depth), function(...)
       local at = { ... }
       local i = ts.cast(I(table.unpack(at, 1, n)), "int64")
       local j = at[n + 1]
       return ts.select(ts.any(ts.eq(i, j), ts.eq(i + o.depth, j)),
-                       ts.const(o.on or 1, dtype), ts.const(o.off or 0, dtype))
+                       on, off)
     end)
     return ts.program("one_hot", { I }, { Y })
   end,

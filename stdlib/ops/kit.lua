@@ -207,15 +207,49 @@ end
 
 -- ---- accumulation ----------------------------------------------------------
 
--- The type that a sum is computed in, and what its operands become there.
+-- x as that type, where it is of another.
+function kit.as(x, from, to) return from == to and x or ts.cast(x, to) end
+
+-- The type that a sum is computed in, what its operands become there, and what
+-- a result of the operator's type is made of.  Floats of 16 bits add up in
+-- float32: 256 + 1 is 256 in bfloat16, and 2048 + 1 is 2048 in float16.
 function kit.accumulator(o)
   local dtype = o.dtype or "float32"
-  local acc = o.acc or dtype
-  if declare.is(dtype, "float") and not declare.is(acc, "float") then
+  local acc = o.acc or dtype:find "float16$" and "float32" or dtype
+  if not declare.holds(acc, dtype) then
     declare.wrong(o.name, "'acc' is %q, which cannot hold %s", acc, dtype)
   end
-  return acc, function(x) return acc == dtype and x or ts.cast(x, acc) end
+  return acc, function(x) return kit.as(x, dtype, acc) end,
+         function(x) return kit.as(x, acc, dtype) end
 end
+
+local lowest = { float16 = -65504, bfloat16 = -0x1.fep127,
+                 float32 = -0x1.fffffep127, float64 = -0x1.fffffffffffffp1023 }
+
+-- The least finite number of a type of floats.
+function kit.lowest(dtype) return lowest[dtype] end
+
+-- Option `name` as a constant of the operator's type, which has to have it.
+function kit.constant(o, name, default)
+  local dtype, x = o.dtype or "float32", o[name] or default
+  local whole, fits = math.tointeger(x), true
+  if declare.is(dtype, "integer") then
+    local bits = math.tointeger(dtype:match "%d+$")
+    local unsigned = dtype:find "^u" ~= nil
+    local top = bits - (unsigned and 0 or 1)
+    fits = whole and whole >= (unsigned and 0 or -1 << bits - 1) and
+           (top >= 63 or whole < 1 << top)
+  elseif lowest[dtype] then
+    fits = math.abs(x) <= -lowest[dtype] or math.abs(x) == math.huge or x ~= x
+  end
+  if not fits then
+    declare.wrong(o.name, "'%s' is %s, which %s does not have", name, x, dtype)
+  end
+  return ts.const(whole and declare.is(dtype, "integer") and whole or x, dtype)
+end
+
+-- The type of parameters that are added to a sum: `acc` only if asked for.
+function kit.beside(o) return o.acc or o.dtype or "float32" end
 
 -- x, a tensor of that shape, names and type, after what `o` asks for: bias,
 -- scale and shift along dimension `channel`, an activation, a conversion.
@@ -228,9 +262,9 @@ function kit.epilogue(o, x, shape, names, channel, inputs, dtype)
     end)
   end
   local function vector(name)
-    local v = ts.placeholder(name, { shape[channel] }, dtype)
+    local v = ts.placeholder(name, { shape[channel] }, kit.beside(o))
     inputs[#inputs + 1] = v
-    return v
+    return function(c) return kit.as(v(c), kit.beside(o), dtype) end
   end
   if o.bias then
     local bias = vector "bias"
@@ -241,12 +275,15 @@ function kit.epilogue(o, x, shape, names, channel, inputs, dtype)
     step("scaled", function(e, c) return e * scale(c) end)
     step("shifted", function(e, c) return e + shift(c) end)
   end
+  if o.act and o.relu then
+    declare.wrong(o.name, "'act' and 'relu' are both given")
+  end
   local act = o.act or (o.relu and "relu")
   if act and act ~= "relu" and not declare.is(dtype, "float") then
     declare.wrong(o.name, "%s is of floats, not of %s", act, dtype)
   end
   if act then step(act, kit.activation[act]) end
-  local out = o.out or dtype
+  local out = o.out or kit.beside(o)
   if out ~= dtype then
     step("converted", function(e) return ts.cast(e, out) end)
   end

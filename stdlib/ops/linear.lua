@@ -3,6 +3,7 @@
 -- factorisation, triangular systems, and products with compressed rows.
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
+local kit = require "tessera.ops.kit"
 local count, flag = declare.count, declare.flag
 
 -- Iteration variables that go in order, and in any order.
@@ -74,7 +75,8 @@ A = L L^T; the lower half of A[n, n], with the diagonal, becomes L
 right-looking; A is symmetric and positive definite, of which the lower half
 alone is read.  Buffers as of ops.lu.]],
   options = matrix,
-  example = "{ n = 1 }",
+  example = "{ n = 2 }",
+  inputs = { A = "{ { 4, 2 }, { 2, 5 } }" },
   make = function(o)
     local N, dtype = o.n, o.dtype
     local b = ts.builder "cholesky"
@@ -159,22 +161,27 @@ and columns that lie outside count as the nearest inside.]=],
   options = {
     count("m", "rows"), count("n", "columns"),
     count("nnz", "elements that are not 0"), declare.dtype("number"),
+    declare.accumulation(),
   },
-  example = "{ m = 2, n = 2, nnz = 2 }",
+  example = "{ m = 2, n = 2, nnz = 3 }",
+  inputs = { C = "{ 0, 1, 1 }", R = "{ 0, 2, 3 }" },
   make = function(o)
     local b = ts.builder "spmv"
     local V = b:input("V", { o.nnz }, o.dtype)
     local C = b:input("C", { o.nnz }, "int32")
     local R = b:input("R", { o.m + 1 }, "int32")
     local X = b:input("X", { o.n }, o.dtype)
-    local Y = b:output("Y", { o.m }, o.dtype)
+    local acc, wide = kit.accumulator(o)
+    local to_type = o.out or kit.beside(o)
+    local Y = b:output("Y", { o.m }, to_type)
+    local S = to_type == acc and Y or b:buffer("sums", { o.m }, acc)
     -- Where a row begins; within V, whatever R says.
     local function begin(i)
       return ts.clamp(ts.cast(R(i), "int64"), 0, o.nnz)
     end
     b:loop("i", 0, o.m, function(i)
       b:block("zero", { any("vi", o.m, i) }, function(vi)
-        b:store(Y, { vi }, 0)
+        b:store(S, { vi }, 0)
       end)
       local from, to = begin(i), begin(i + 1)
       b:loop("p", from, to - from, function(p)
@@ -183,8 +190,12 @@ and columns that lie outside count as the nearest inside.]=],
                 { where = ts.all(ts.ge(p, 0), ts.lt(p, o.nnz)) },
                 function(vi, vp)
           local at = ts.clamp(ts.cast(C(vp), "int64"), 0, o.n - 1)
-          b:store(Y, { vi }, Y(vi) + V(vp) * X(at))
+          b:store(S, { vi }, S(vi) + wide(V(vp)) * wide(X(at)))
         end)
+      end)
+      if S == Y then return end
+      b:block("converted", { any("vi", o.m, i) }, function(vi)
+        b:store(Y, { vi }, ts.cast(S(vi), to_type))
       end)
     end)
     return b:program()

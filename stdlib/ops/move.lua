@@ -155,7 +155,8 @@ mover {
   summary = "A tensor cut into parts along a dimension.",
   says = [[
 Y1 has the first sizes[1] indices along `axis`, Y2 the next sizes[2], ..]],
-  options = { list_of("sizes", 1, "extents of the parts; their sum is that " ..
+  options = { declare.parts("sizes", 1,
+                            "extents of the parts; their sum is that " ..
                       "of the dimension"), axis },
   example = "{ shape = { 2, 3 }, sizes = { 1, 2 } }",
   make = function(o)
@@ -185,7 +186,8 @@ mover {
   says = [[
 Y has the indices of X1 along `axis`, then those of X2, ..
 the others are of the shape but for sizes[1], sizes[2], .. along the axis.]],
-  options = { list_of("sizes", 1, "extents of the parts along the dimension"),
+  options = { declare.parts("sizes", 1,
+                            "extents of the parts along the dimension"),
               axis },
   example = "{ shape = { 2, 1 }, sizes = { 1, 2 } }",
   make = function(o)
@@ -258,7 +260,7 @@ Y[i, ..] = X[i - before[0], ..] where that lies in X, else
       local x = X(table.unpack(at))
       if mode ~= "constant" or #inside == 0 then return x end
       return ts.select(ts.all(table.unpack(inside)), x,
-                       ts.const(o.value or 0, o.dtype or "float32"))
+                       kit.constant(o, "value", 0))
     end)
     return ts.program("pad", { X }, { Y })
   end,

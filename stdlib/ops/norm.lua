@@ -34,17 +34,19 @@ local function tail(n, ...) return select(n, ...) end
 
 local function layer(o, center)
   local dtype = o.dtype or "float32"
+  local _, wide, narrow = kit.accumulator(o)
   local first = kit.axis(o, #o.shape, o.axis)
   local axes, outer, at = inner(o, first)
   local N = kit.product(o.shape, first)
   local X = ts.placeholder("X", o.shape, dtype)
-  local inputs, centered = { X }, X
+  local inputs = { X }
+  local function centered(...) return wide(X(...)) end
   if center then
     local S = kit.map("sum", outer, function(...)
-      return ts.sum(X(at(...)), axes)
+      return ts.sum(wide(X(at(...))), axes)
     end)
     centered = kit.map("centered", o.shape, function(...)
-      return X(...) - S(head(first - 1, ...)) / N
+      return wide(X(...)) - S(head(first - 1, ...)) / N
     end)
   end
   local Q = kit.map("squares", outer, function(...)
@@ -65,9 +67,9 @@ local function layer(o, center)
   end
   local Y = kit.map("Y", o.shape, function(...)
     local y = centered(...) * R(head(first - 1, ...))
-    if weight then y = y * weight(tail(first, ...)) end
-    if bias then y = y + bias(tail(first, ...)) end
-    return y
+    if weight then y = y * wide(weight(tail(first, ...))) end
+    if bias then y = y + wide(bias(tail(first, ...))) end
+    return narrow(y)
   end)
   return ts.program(o.name, inputs, { Y })
 end
@@ -84,7 +86,8 @@ declare.operator {
 Y = (X - mean) * (1 / sqrt(variance + eps)) * weight + bias
 mean and variance (divided by the number of elements) are over the dimensions
 from `axis` on, which are the shape of weight and bias.]],
-  options = { shape, axis, eps, weight, bias, declare.dtype("float") },
+  options = { shape, axis, eps, weight, bias, declare.dtype("float"),
+              declare.acc() },
   example = "{ shape = { 2, 4 } }",
   make = function(o) return layer(o, true) end,
 }
@@ -97,7 +100,8 @@ declare.operator {
 Y = X * (1 / sqrt(mean of X * X + eps)) * weight
 the mean is over the dimensions from `axis` on, which are the shape of
 weight.]],
-  options = { shape, axis, eps, weight, declare.dtype("float") },
+  options = { shape, axis, eps, weight, declare.dtype("float"),
+              declare.acc() },
   example = "{ shape = { 2, 4 } }",
   make = function(o) return layer(o, false) end,
 }
@@ -119,13 +123,14 @@ declare.operator {
 Y = (X - mean[c]) * (1 / sqrt(variance[c] + eps)) * weight[c] + bias[c]
 c: the index of X's channel; X[n, c, ..], or X[n, .., c] with channels_last.]],
   options = { list_of("shape", 1, "the shape of X, of 2 or more dimensions"),
-              layout, eps, declare.dtype("float") },
+              layout, eps, declare.dtype("float"), declare.acc() },
   example = "{ shape = { 1, 2, 2 } }",
   make = function(o)
     local dtype, c = o.dtype or "float32", channel_of(o)
     if #o.shape < 2 then
       declare.wrong(o.name, "'shape' has no dimension of channels")
     end
+    local _, wide, narrow = kit.accumulator(o)
     local X = ts.placeholder("X", o.shape, dtype)
     local inputs = { X }
     for i, name in ipairs { "weight", "bias", "mean", "variance" } do
@@ -133,11 +138,11 @@ c: the index of X's channel; X[n, c, ..], or X[n, .., c] with channels_last.]],
     end
     local _, w, b, mean, variance = table.unpack(inputs)
     local R = ts.compute("scale", { o.shape[c] }, function(i)
-      return ts.rsqrt(variance(i) + (o.eps or 1e-5)) * w(i)
+      return ts.rsqrt(wide(variance(i)) + (o.eps or 1e-5)) * wide(w(i))
     end)
     local Y = kit.map("Y", o.shape, function(...)
       local i = select(c, ...)
-      return (X(...) - mean(i)) * R(i) + b(i)
+      return narrow((wide(X(...)) - wide(mean(i))) * R(i) + wide(b(i)))
     end)
     return ts.program("batch_norm", inputs, { Y })
   end,
@@ -154,7 +159,7 @@ channels of a group.  One group for each channel is instance normalisation.]],
     count("n", "images"), count("c", "their channels"),
     count("l", "elements of a channel"),
     count("groups", "groups, which divide the channels", "1"), eps,
-    declare.dtype("float"),
+    declare.dtype("float"), declare.acc(),
   },
   example = "{ n = 1, c = 2, l = 3, groups = 2 }",
   make = function(o)
@@ -162,6 +167,7 @@ channels of a group.  One group for each channel is instance normalisation.]],
     if o.c % groups ~= 0 then
       declare.wrong(o.name, "%d groups do not divide %d channels", groups, o.c)
     end
+    local _, wide, narrow = kit.accumulator(o)
     local g = o.c // groups
     local N = g * o.l
     local X = ts.placeholder("X", { o.n, o.c, o.l }, dtype)
@@ -169,10 +175,10 @@ channels of a group.  One group for each channel is instance normalisation.]],
     local B = ts.placeholder("bias", { o.c }, dtype)
     local c, l = ts.reduce_axis("rc", g), ts.reduce_axis("rl", o.l)
     local S = ts.compute("sum", { o.n, groups }, function(n, i)
-      return ts.sum(X(n, i * g + c, l), { c, l })
+      return ts.sum(wide(X(n, i * g + c, l)), { c, l })
     end)
     local D = ts.compute("centered", { o.n, o.c, o.l }, function(n, i, j)
-      return X(n, i, j) - S(n, i // g) / N
+      return wide(X(n, i, j)) - S(n, i // g) / N
     end)
     local Q = ts.compute("squares", { o.n, groups }, function(n, i)
       return ts.sum(D(n, i * g + c, l) * D(n, i * g + c, l), { c, l })
@@ -181,7 +187,7 @@ channels of a group.  One group for each channel is instance normalisation.]],
       return ts.rsqrt(Q(n, i) / N + (o.eps or 1e-5))
     end)
     local Y = ts.compute("Y", { o.n, o.c, o.l }, function(n, i, j)
-      return D(n, i, j) * R(n, i // g) * W(i) + B(i)
+      return narrow(D(n, i, j) * R(n, i // g) * wide(W(i)) + wide(B(i)))
     end)
     return ts.program("group_norm", { X, W, B }, { Y })
   end,
@@ -189,34 +195,38 @@ channels of a group.  One group for each channel is instance normalisation.]],
 
 -- ---- softmax ---------------------------------------------------------------
 
-local online = ts.reducer(function(most, sum, new_most, new_sum)
-  local m = ts.max(most, new_most)
-  return m, sum * ts.exp(most - m) + new_sum * ts.exp(new_most - m)
-end, { -math.huge, 0 }, "online_softmax")
+-- It starts at the least finite number, as -inf - -inf is none.
+local function online(dtype)
+  return ts.reducer(function(most, sum, new_most, new_sum)
+    local m = ts.max(most, new_most)
+    return m, sum * ts.exp(most - m) + new_sum * ts.exp(new_most - m)
+  end, { kit.lowest(dtype), 0 }, "online_softmax")
+end
 
 -- The greatest of each row, and the sum of e^(x - greatest); by one pass where
--- `one_pass`, which starts at the least number, as -inf - -inf is none.
-local function rows(o, X, d, one_pass)
+-- `one_pass`.  x gives an element as it is computed with, of type `acc`.
+local function rows(o, x, d, one_pass, acc)
   local n = #o.shape
   local outer = kit.with(o.shape, d, nil)
   local r = ts.reduce_axis("r", o.shape[d])
-  local function at(x, ...)
-    return table.unpack(kit.inserted({ ... }, d, x), 1, n)
+  local function at(i, ...)
+    return table.unpack(kit.inserted({ ... }, d, i), 1, n)
   end
   local function without(...)
     return table.unpack(kit.with({ ... }, d, nil), 1, n - 1)
   end
   if one_pass then
+    local reduce = online(acc)
     local most, sum = kit.map("rows", outer, function(...)
-      return online(X(at(r, ...)), ts.const(1, o.dtype or "float32"), r)
+      return reduce(x(at(r, ...)), ts.const(1, acc), r)
     end)
     return most, sum, without
   end
   local most = kit.map("greatest", outer, function(...)
-    return ts.reduce_max(X(at(r, ...)), r)
+    return ts.reduce_max(x(at(r, ...)), r)
   end)
   local E = kit.map("exp", o.shape, function(...)
-    return ts.exp(X(...) - most(without(...)))
+    return ts.exp(x(...) - most(without(...)))
   end)
   local sum = kit.map("sum", outer, function(...)
     return ts.sum(E(at(r, ...)), r)
@@ -234,17 +244,19 @@ declare.operator {
 Y = e^(X - m) / sum of e^(X - m), m: the greatest X
 both along `axis`.  With `online` m and the sum are one reduction, of the pairs
 (m, s): (a, s) and (b, t) make (c, s e^(a - c) + t e^(b - c)), c = max(a, b)
-(Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018); X
-has to be finite there.]],
-  options = { shape, axis, one_pass, declare.dtype("float") },
+(Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018).
+One X of each row has to be finite.]],
+  options = { shape, axis, one_pass, declare.dtype("float"), declare.acc() },
   example = "{ shape = { 2, 3 } }",
   make = function(o)
     local d = kit.axis(o, #o.shape, o.axis)
+    local acc, wide, narrow = kit.accumulator(o)
     local X = ts.placeholder("X", o.shape, o.dtype or "float32")
-    local most, sum, without, E = rows(o, X, d, o.online)
+    local function x(...) return wide(X(...)) end
+    local most, sum, without, E = rows(o, x, d, o.online, acc)
     local Y = kit.map("softmax", o.shape, function(...)
-      local e = E and E(...) or ts.exp(X(...) - most(without(...)))
-      return e / sum(without(...))
+      local e = E and E(...) or ts.exp(x(...) - most(without(...)))
+      return narrow(e / sum(without(...)))
     end)
     return ts.program("softmax", { X }, { Y })
   end,
@@ -256,14 +268,17 @@ declare.operator {
   says = [[
 Y = X - m - log(sum of e^(X - m)), m: the greatest X
 both along `axis`; `online` as of ops.softmax.]],
-  options = { shape, axis, one_pass, declare.dtype("float") },
+  options = { shape, axis, one_pass, declare.dtype("float"), declare.acc() },
   example = "{ shape = { 2, 3 } }",
   make = function(o)
     local d = kit.axis(o, #o.shape, o.axis)
+    local acc, wide, narrow = kit.accumulator(o)
     local X = ts.placeholder("X", o.shape, o.dtype or "float32")
-    local most, sum, without = rows(o, X, d, o.online)
+    local function x(...) return wide(X(...)) end
+    local most, sum, without = rows(o, x, d, o.online, acc)
     local Y = kit.map("log_softmax", o.shape, function(...)
-      return X(...) - most(without(...)) - ts.log(sum(without(...)))
+      return narrow(x(...) - most(without(...)) -
+                    ts.log(sum(without(...))))
     end)
     return ts.program("log_softmax", { X }, { Y })
   end,
@@ -278,16 +293,20 @@ declare.operator {
 Y[b] = sqrt(sum over i, j of X[b, i, j]^2)
 X[b, m, n] -> Y[b].]],
   options = { count("b", "matrices", "1"), count("m", "their rows"),
-              count("n", "their columns"), declare.dtype("float") },
+              count("n", "their columns"), declare.dtype("float"),
+              declare.acc() },
   example = "{ m = 2, n = 2 }",
   make = function(o)
     local b = o.b or 1
+    local _, wide, narrow = kit.accumulator(o)
     local X = ts.placeholder("X", { b, o.m, o.n }, o.dtype or "float32")
     local i, j = ts.reduce_axis("i", o.m), ts.reduce_axis("j", o.n)
     local S = ts.compute("squares", { b }, function(n)
-      return ts.sum(X(n, i, j) * X(n, i, j), { i, j })
+      return ts.sum(wide(X(n, i, j)) * wide(X(n, i, j)), { i, j })
     end)
-    local Y = ts.compute("norm", { b }, function(n) return ts.sqrt(S(n)) end)
+    local Y = ts.compute("norm", { b }, function(n)
+      return narrow(ts.sqrt(S(n)))
+    end)
     return ts.program("norm", { X }, { Y })
   end,
 }

@@ -28,6 +28,8 @@ end
 
 -- ---- windows ---------------------------------------------------------------
 
+local function same(x) return x end
+
 -- How many places of a window that begins at `at` lie in the input.
 local function inside(w, at)
   local n = 0
@@ -39,6 +41,8 @@ local function inside(w, at)
 end
 
 local function pool(o, reduce, least, finish)
+  local _, wide, narrow = kit.accumulator(o)
+  if not finish then wide, narrow = same, same end
   local dtype = o.dtype or "float32"
   local windows = kit.windows(o, { o.h, o.w })
   local h, w = windows[1], windows[2]
@@ -56,10 +60,10 @@ local function pool(o, reduce, least, finish)
   local to = laid_out(o, o.n, o.c, h.out, w.out)
   local Y = kit.compute("pool", to, names, function(...)
     local n, c, i, j = split(o, ...)
-    return reduce(P(table.unpack(laid_out(o, n, c, i * h.s + kh * h.d,
-                                          j * w.s + kw * w.d))), { kh, kw })
+    local at = laid_out(o, n, c, i * h.s + kh * h.d, j * w.s + kw * w.d)
+    return reduce(wide(P(table.unpack(at))), { kh, kw })
   end)
-  if finish then Y = finish(Y, to, names, h, w) end
+  if finish then Y = finish(Y, to, names, h, w, narrow) end
   return ts.program(o.name, { X }, { Y })
 end
 
@@ -99,17 +103,20 @@ window with count_include_pad, where the others are 0.]],
   options = with(window[1], window[2], window[3], window[4],
                  declare.flag("count_include_pad",
                               "divide by the size of the window"),
-                 declare.dtype("float")),
+                 declare.dtype("float"), declare.acc()),
   example = "{ n = 1, c = 1, h = 4, w = 4, k = 2, stride = 2 }",
   make = function(o)
     local dtype = o.dtype or "float32"
+    local acc = kit.accumulator(o)
     local function zero() return ts.const(0, dtype) end
-    return pool(o, ts.sum, zero, function(S, shape, names, h, w)
+    return pool(o, ts.sum, zero, function(S, shape, names, h, w, narrow)
       local all = h.before + h.after + w.before + w.after == 0
       return kit.compute("mean", shape, names, function(...)
-        if all or o.count_include_pad then return S(...) / (h.k * w.k) end
+        if all or o.count_include_pad then
+          return narrow(S(...) / (h.k * w.k))
+        end
         local _, _, i, j = split(o, ...)
-        return S(...) / ts.cast(inside(h, i) * inside(w, j), dtype)
+        return narrow(S(...) / ts.cast(inside(h, i) * inside(w, j), acc))
       end)
     end)
   end,
@@ -122,23 +129,26 @@ declare.operator {
 Y[n, c, 0, 0] = mean (or max) over h, w of X[n, c, h, w]
 NCHW, or Y[n, 0, 0, c] and X[n, h, w, c].]],
   options = with(declare.word("op", { "mean", "max" }, "mean", "which of them"),
-                 declare.dtype("float")),
+                 declare.dtype("float"), declare.acc()),
   example = "{ n = 1, c = 2, h = 2, w = 2 }",
   make = function(o)
     local X = ts.placeholder("X", laid_out(o, o.n, o.c, o.h, o.w),
                              o.dtype or "float32")
+    local _, wide, narrow = kit.accumulator(o)
+    if o.op == "max" then wide = same end
     local y, x = ts.reduce_axis("y", o.h), ts.reduce_axis("x", o.w)
     local shape = laid_out(o, o.n, o.c, 1, 1)
     local names = laid_out(o, "n", "c", "h", "w")
     local reduce = o.op == "max" and ts.reduce_max or ts.sum
     local S = kit.compute("pool", shape, names, function(...)
       local n, c, h, w = split(o, ...)
-      return reduce(X(table.unpack(laid_out(o, n, c, h + y, w + x))), { y, x })
+      local at = laid_out(o, n, c, h + y, w + x)
+      return reduce(wide(X(table.unpack(at))), { y, x })
     end)
     if o.op ~= "max" then
       local of = S
       S = kit.compute("mean", shape, names, function(...)
-        return of(...) / (o.h * o.w)
+        return narrow(of(...) / (o.h * o.w))
       end)
     end
     return ts.program("global_pool2d", { X }, { S })

@@ -8,6 +8,7 @@ local list_of = declare.list_of
 local shape = list_of("shape", 1, "the shape of X")
 local axis = declare.integer("axis", "the dimension, from 0; -1: the last",
                              "-1")
+local acc, out = declare.accumulation()
 local keep = declare.flag("keep", "leave dimensions of 1 where it reduced")
 
 -- ---- over sets of axes -----------------------------------------------------
@@ -66,18 +67,20 @@ local function reduced(o, set)
   return axes, to, element, result
 end
 
-local function log_sum_exp(o, X, set)
+local function log_sum_exp(o, x, set, narrow)
   local axes, to, element, result = reduced(o, set)
   local most = kit.map("greatest", to, function(...)
-    return ts.reduce_max(X(element(...)), axes)
+    return ts.reduce_max(x(element(...)), axes)
   end)
   local E = kit.map("exp", o.shape, function(...)
-    return ts.exp(X(...) - most(result(...)))
+    return ts.exp(x(...) - most(result(...)))
   end)
   local S = kit.map("sum", to, function(...)
     return ts.sum(E(element(...)), axes)
   end)
-  return kit.map("Y", to, function(...) return ts.log(S(...)) + most(...) end)
+  return kit.map("Y", to, function(...)
+    return narrow(ts.log(S(...)) + most(...))
+  end)
 end
 
 local function formulas()
@@ -96,7 +99,7 @@ over `axes`; those are gone from the shape of Y, or 1 with `keep`.]],
   options = {
     declare.word("op", names, "sum", "which of them"), shape,
     list_of("axes", -16, "dimensions, from 0, or from -1 backwards", "all"),
-    keep, declare.dtype("number"),
+    keep, declare.dtype("number"), acc, out,
   },
   example = "{ op = \"mean\", shape = { 2, 4 }, axes = { 1 } }",
   make = function(o)
@@ -106,19 +109,28 @@ over `axes`; those are gone from the shape of Y, or 1 with `keep`.]],
       declare.wrong(o.name, "%s is of floats, not of %s", name, dtype)
     end
     local X = ts.placeholder("X", o.shape, dtype)
+    local sum_type = kit.accumulator(o)
+    -- The greatest element needs no wider type.
+    if (name == "max" or name == "min") and not o.acc then sum_type = dtype end
+    local to_type = o.out or kit.beside(o)
+    local function wide(...) return kit.as(X(...), dtype, sum_type) end
+    local function narrow(x) return kit.as(x, sum_type, to_type) end
     if name == "log_sum_exp" then
-      return ts.program("reduce", { X }, { log_sum_exp(o, X, set) })
+      return ts.program("reduce", { X }, { log_sum_exp(o, wide, set, narrow) })
     end
     local axes, to, element = reduced(o, set)
     local before, reduce, after = table.unpack(kinds[name], 1, 3)
+    if to_type ~= sum_type then after = after or same end
     local Y = kit.map(after and "reduced" or "Y", to, function(...)
-      local x = before(X(element(...)))
+      local x = before(wide(element(...)))
       return #axes > 0 and reduce(x, axes) or x
     end)
     if after then
       local of, n = Y, 1
       for d, extent in ipairs(o.shape) do n = set[d] and n * extent or n end
-      Y = kit.map("Y", to, function(...) return after(of(...), n) end)
+      Y = kit.map("Y", to, function(...) 
+        return narrow(after(of(...), n))
+      end)
     end
     return ts.program("reduce", { X }, { Y })
   end,
@@ -147,9 +159,9 @@ for _, name in ipairs { "arg_max", "arg_min" } do
     name = name,
     summary = ("Where the %s element along a dimension is."):format(word),
     says = ([[
-Y = the index along `axis` of the %s X there, Z = that X
-Y is int64; of equal ones it is the first, or the last with `last`.  The axis is
-gone from the shape, or 1 with `keep`.  X has to be a number everywhere.]])
+Y_v0 = the index along `axis` of the %s X there, Y_v1 = that X
+Y_v0 is int64; of equal ones it is the first, or the last with `last`.  The axis
+is gone from the shape, or 1 with `keep`.  X has to be a number everywhere.]])
       :format(word),
     options = { shape, axis, keep,
                 declare.flag("last", "the last of equal ones"),
@@ -180,13 +192,16 @@ is made of the one before.]],
   options = { shape, axis,
               declare.flag("exclusive", "leave out the element itself"),
               declare.flag("reverse", "begin at the end"),
-              declare.dtype("number") },
+              declare.dtype("number"), acc, out },
   example = "{ shape = { 2, 4 } }",
   make = function(o)
     local dtype, n = o.dtype or "float32", #o.shape
     local axis_at = kit.axis(o, n, o.axis)
     local b = ts.builder "cumsum"
-    local X, Y = b:input("X", o.shape, dtype), b:output("Y", o.shape, dtype)
+    local sum_type, wide = kit.accumulator(o)
+    local to_type = o.out or kit.beside(o)
+    local X, Y = b:input("X", o.shape, dtype), b:output("Y", o.shape, to_type)
+    local S = to_type == sum_type and Y or b:buffer("sums", o.shape, sum_type)
     local last = o.shape[axis_at] - 1
     -- The place of step i, and that of the step before.
     local function place(at, step)
@@ -206,12 +221,16 @@ is made of the one before.]],
       b:block("scan", loops, function(...)
         local at = { ... }
         local i = at[axis_at]
-        local before = Y(place(at, i - 1))
-        if o.exclusive then before = before + X(place(at, i - 1))
-        end
-        local sum = ts.select(ts.ge(i, 1), before, ts.const(0, dtype))
-        if not o.exclusive then sum = sum + X(place(at, i)) end
-        b:store(Y, { place(at, i) }, sum)
+        local before = S(place(at, i - 1))
+        if o.exclusive then before = before + wide(X(place(at, i - 1))) end
+        local sum = ts.select(ts.ge(i, 1), before, ts.const(0, sum_type))
+        if not o.exclusive then sum = sum + wide(X(place(at, i))) end
+        b:store(S, { place(at, i) }, sum)
+      end)
+      if S == Y then return end
+      b:block("converted", loops, function(...)
+        local at = { place({ ... }, (select(axis_at, ...))) }
+        b:store(Y, at, ts.cast(S(table.unpack(at)), to_type))
       end)
     end
     nest(1)

@@ -86,14 +86,18 @@ function suite.suite_names() return table.move(names, 1, #names, 1, {}) end
 -- operator with which options it is.
 function suite.suite(name, index)
   local list = workloads[name]
-  if not list then
+  if name == nil then
+    wrong("ops.suite takes the name of a workload and its index; there are %s",
+          table.concat(names, ", "))
+  elseif not list then
     wrong("ops.suite: there is no workload %q; there are %s", tostring(name),
           table.concat(names, ", "))
   end
   local row = list[index]
   if not row then
     wrong("ops.suite: %s has no workload %s; it has 1 to %d", name,
-          tostring(index), #list)
+          type(index) == "string" and ("%q"):format(index) or tostring(index),
+          #list)
   end
   local copy = {}
   for k, v in pairs(row[2]) do copy[k] = v end

@@ -111,21 +111,22 @@ local function winograd(o, first)
                                 { o.n, o.h, o.w, o.ci }, dtype)
   local U = ts.placeholder("U", first and { a, a, o.ci, o.co } or
                                 { a, a, o.co, o.ci }, dtype)
+  local acc, wide, narrow = kit.accumulator(o)
   local D = tiles(X, o, t, p, th, tw, dtype, first)
   local ci = ts.reduce_axis("ci", o.ci)
   local M = ts.compute("bgemm", { a, a, o.n * th * tw, o.co },
     function(i, j, b, co)
       local u = first and U(i, j, ci, co) or U(i, j, co, ci)
-      return ts.sum(D(i, j, b, ci) * u, ci)
+      return ts.sum(wide(D(i, j, b, ci)) * wide(u), ci)
     end)
-  local A = constant("A", t, dtype)
+  local A = constant("A", t, acc)
   local r, s = ts.reduce_axis("r", a), ts.reduce_axis("s", a)
   local I = ts.compute("inverse", { t, t, o.n * th * tw, o.co },
     function(i, j, b, co)
       return ts.sum(M(r, s, b, co) * A(r, i) * A(s, j), { r, s })
     end)
   local function result(n, h, w, co)
-    return I(h % t, w % t, (n * th + h // t) * tw + w // t, co)
+    return narrow(I(h % t, w % t, (n * th + h // t) * tw + w // t, co))
   end
   local Y = first
     and ts.compute("conv", { o.n, o.co, H, V }, function(n, co, h, w)
@@ -153,7 +154,7 @@ product summed over ci.]]):format(first and
       count("w", "their width"), count("ci", "their channels"),
       count("co", "channels of the result"),
       declare.natural("pad", "rows and columns of zeros on each side", "0"),
-      tile, declare.dtype("float"),
+      tile, declare.dtype("float"), declare.acc(),
     },
     example = "{ n = 1, h = 4, w = 4, ci = 1, co = 1, tile = 2 }",
     make = function(o) return winograd(o, first) end,

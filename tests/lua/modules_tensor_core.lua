@@ -73,9 +73,11 @@ same(dense(32, 32, 32), {}, 2)
 local list = same(dense(32, 32, 32), { tensorize = true }, 2, true)
 assert(steps(list[1], "tensorize") == 2)
 same(dense(32, 16, 32), { pipeline = false }, 2)
-same(ops.matmul { m = 20, n = 16, k = 24, dtype = "float16" }, {}, 2)
+same(ops.matmul { m = 20, n = 16, k = 24, dtype = "float16",
+                  acc = "float16" }, {}, 2)
 same(ops.conv2d_nhwc { n = 1, h = 4, w = 4, ci = 16, co = 16, k = 1,
-                       dtype = "float16" }, { groups = { "f16f16f16" } }, 1)
+                       dtype = "float16", acc = "float16" },
+     { groups = { "f16f16f16" } }, 1)
 
 local text = ts.space.explain({ use "use_tensor_core" },
                               ops.matmul { m = 16, n = 16, k = 16 })

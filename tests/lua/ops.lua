@@ -88,6 +88,135 @@ for _, name in ipairs { "3mm", "lu", "cholesky" } do
   check({ name = name, options = {}, fill = row and row.fill }, program)
 end
 
+-- ---- floats of 16 bits -----------------------------------------------------
+
+-- Sums of 4096 and more are right to the last bits of the type: what adds up in
+-- 16 bits stays at 256 (bfloat16) or 2048 (float16), or further off.
+local function full(x, d, value)
+  if d > #x.shape then return value end
+  local list, inner = {}, full(x, d + 1, value)
+  for i = 1, x.shape[d] do list[i] = inner end
+  return list
+end
+local function ones(p, fill)
+  local args = {}
+  for i, x in ipairs(p:params()) do
+    local value = fill[x.name] or fill[1]
+    args[i] = x.role == "output" and ts.tensor(x.dtype, x.shape) or
+              ts.tensor(x.dtype, x.shape, type(value) == "table" and value or
+                        full(x, 1, value))
+  end
+  ts.build(p)(table.unpack(args))
+  return args
+end
+
+local long = 4096
+local rows_16 = {
+  -- name, options, what fills inputs, an element of the result, its value
+  { "matmul", { m = 1, n = 1, k = long, bias = true }, { 1 }, { 0, 0 },
+    long + 1 },
+  { "dense", { m = 1, n = 1, k = long }, { 1 }, { 0, 0 }, long + 1 },
+  { "gemm", { m = 1, n = 1, k = long }, { 1 }, { 0, 0 }, long + 1 },
+  { "batch_matmul", { b = 1, m = 1, n = 1, k = long }, { 1 }, { 0, 0, 0 },
+    long },
+  { "transpose_batch_matmul", { b = 1, heads = 1, seq = 1, dim = long }, { 1 },
+    { 0, 0, 0, 0 }, long },
+  { "conv2d_nhwc", { n = 1, h = 1, w = 1, k = 1, ci = long, co = 1,
+                     bias = true, act = "relu" }, { 1 }, { 0, 0, 0, 0 },
+    long + 1 },
+  { "conv2d_nchwc", { n = 1, h = 1, w = 1, k = 1, ci = long, co = 1,
+                      bias = true }, { 1 }, { 0, 0, 0, 0, 0 }, long + 1 },
+  { "conv2d_transpose_nchw", { n = 1, h = 1, w = 1, k = 1, ci = long, co = 1 },
+    { 1 }, { 0, 0, 0, 0 }, long },
+  { "depthwise_conv2d_nhwc", { n = 1, h = 64, w = 64, c = 1, k = 64 }, { 1 },
+    { 0, 0, 0, 0 }, long },
+  { "capsule_conv2d_nhwc", { n = 1, h = 1, w = 1, k = 1, ci = long, co = 1,
+                             capsule = 1 }, { 1 }, { 0, 0, 0, 0, 0, 0 }, long },
+  { "conv2d_winograd_nhwc", { n = 1, h = 3, w = 3, ci = long, co = 1,
+                              tile = 2 }, { 0, U = 1 }, { 0, 0, 0, 0 }, 0 },
+  { "spmv", { m = 1, n = 1, nnz = long },
+    { 1, C = 0, R = { 0, long } }, { 0 }, long },
+  { "layer_norm", { shape = { 1, long } }, { 1 }, { 0, 9 }, 1 },
+  { "rms_norm", { shape = { 1, long } }, { 1 }, { 0, 9 }, 1 },
+  { "group_norm", { n = 1, c = 2, l = long }, { 1 }, { 0, 0, 0 }, 1 },
+  { "batch_norm", { shape = { 1, 1, long } }, { 1, variance = 4 },
+    { 0, 0, 0 }, 1 },
+  { "norm", { m = 64, n = 64 }, { 1 }, { 0 }, 64 },
+  { "softmax", { shape = { long } }, { 1 }, { 9 }, 1 / long },
+  { "softmax", { shape = { long }, online = true }, { 1 }, { 9 }, 1 / long },
+  { "log_softmax", { shape = { long } }, { 1 }, { 9 }, -math.log(long) },
+  { "avg_pool2d", { n = 1, c = 1, h = 64, w = 64, k = 64 }, { 1 },
+    { 0, 0, 0, 0 }, 1 },
+  { "global_pool2d", { n = 1, c = 1, h = 64, w = 64 }, { 1 }, { 0, 0, 0, 0 },
+    1 },
+  { "reduce", { op = "sum", shape = { long } }, { 1 }, {}, long },
+  { "reduce", { op = "mean", shape = { long } }, { 1 }, {}, 1 },
+  { "reduce", { op = "l1", shape = { long } }, { 1 }, {}, long },
+  { "reduce", { op = "l2", shape = { long } }, { 1 }, {}, 64 },
+  { "reduce", { op = "sum_square", shape = { long } }, { 1 }, {}, long },
+  { "reduce", { op = "log_sum", shape = { long } }, { 1 }, {},
+    math.log(long) },
+  { "reduce", { op = "log_sum_exp", shape = { long } }, { 1 }, {},
+    math.log(long) + 1 },
+  { "cumsum", { shape = { long } }, { 1 }, { long - 1 }, long },
+  { "cumsum", { shape = { long }, exclusive = true, reverse = true }, { 1 },
+    { 0 }, long - 1 },
+  { "attention", { b = 1, h = 1, m = 1, n = long, d = 1 }, { 1 },
+    { 0, 0, 0, 0 }, 1 },
+  { "attention", { b = 1, h = 1, m = 1, n = long, d = 1, mask = true,
+                   online = true }, { 1 }, { 0, 0, 0, 0 }, 1 },
+}
+for _, dtype in ipairs { "float16", "bfloat16" } do
+  local bits = dtype == "float16" and 2 ^ -10 or 2 ^ -7
+  for _, row in ipairs(rows_16) do
+    local name, o, fill, at, want = table.unpack(row, 1, 5)
+    local given = { dtype = dtype }
+    for k, v in pairs(o) do given[k] = v end
+    local p = ops[name](given)
+    local got = ones(p, fill)
+    local x = p:params()[#got]
+    assert(x.dtype == dtype, name)
+    local found = got[#got]:get(table.unpack(at))
+    if not (math.abs(found - want) <= bits * math.abs(want)) then
+      error(("%s of %s: %g, not %g"):format(name, dtype, found, want), 0)
+    end
+  end
+end
+-- Asked for, the sum stays narrow; of integers it may be wider.
+assert(ops.matmul { m = 1, n = 1, k = 1, dtype = "float16", acc = "float16" }
+       :params()[3].dtype == "float16")
+do
+  local p = ops.reduce { shape = { long }, dtype = "int8", acc = "int32" }
+  assert(ones(p, { 100 })[2]:get() == 100 * long)
+  p = ops.cumsum { shape = { 300 }, dtype = "uint8", acc = "int32" }
+  assert(ones(p, { 255 })[2]:get(299) == 300 * 255)
+end
+
+-- A first score of -inf weighs nothing.
+do
+  local p = ops.softmax { shape = { 3 }, online = true }
+  local X, Y = ts.tensor("float32", { 3 }, { -math.huge, 1, 1 }),
+               ts.tensor("float32", { 3 })
+  for _, run in ipairs { ts.interpret, function(q, args)
+    ts.build(q)(table.unpack(args))
+  end } do
+    run(p, { X, Y })
+    assert(Y:get(0) == 0 and math.abs(Y:get(1) - 0.5) < 1e-6)
+    local a = ops.attention { b = 1, h = 1, m = 1, n = 3, d = 1, mask = true,
+                              online = true }
+    local args = {}
+    for i, x in ipairs(a:params()) do
+      args[i] = ts.tensor(x.dtype, x.shape, "integers", i)
+    end
+    args[4] = ts.tensor("float32", { 1, 3 }, { { -math.huge, 0, 0 } })
+    args[1] = ts.tensor("float32", { 1, 1, 1, 1 })
+    run(a, args)
+    local V, O = args[3], args[5]
+    assert(math.abs(O:get(0, 0, 0, 0) -
+                    (V:get(0, 0, 1, 0) + V:get(0, 0, 2, 0)) / 2) < 1e-5)
+  end
+end
+
 -- The suite has its names, indices and shapes.
 local function refused(text, f, ...)
   local ok, e = pcall(f, ...)
@@ -98,6 +227,48 @@ for _, name in ipairs(ops.suite_names()) do
   local n = name:find "WIN" and 1 or 4
   for i = 1, n do assert(ops.suite(name, i):verify()) end
   refused(("%s has no workload %d"):format(name, n + 1), ops.suite, name, n + 1)
+end
+-- The shape of each result, and of how many products an element is the sum.
+for name, list in pairs {
+  C1D = { { 3 * 64, 1, 128, 128 }, { 128, 1, 64, 256 }, { 5 * 256, 1, 64, 256 },
+          { 3 * 512, 1, 32, 512 } },
+  C2D = { { 49 * 3, 1, 112, 112, 64 }, { 64, 1, 56, 56, 64 },
+          { 9 * 256, 1, 14, 14, 256 }, { 9 * 512, 1, 7, 7, 512 } },
+  C3D = { { 343 * 3, 1, 8, 112, 112, 64 }, { 64, 1, 16, 56, 56, 64 },
+          { 27 * 256, 1, 16, 14, 14, 256 }, { 27 * 512, 1, 16, 7, 7, 512 } },
+  DIL = { { 49 * 3, 1, 109, 109, 64 }, { 64, 1, 56, 56, 64 },
+          { 9 * 256, 1, 12, 12, 256 }, { 9 * 512, 1, 5, 5, 512 } },
+  GRP = { { 9 * 16, 1, 28, 28, 128 }, { 16, 1, 56, 56, 64 },
+          { 9 * 64, 1, 14, 14, 256 }, { 9 * 128, 1, 7, 7, 512 } },
+  DEP = { { 9, 1, 112, 112, 32 }, { 9, 1, 56, 56, 64 }, { 9, 1, 7, 7, 512 },
+          { 9, 1, 7, 7, 1024 } },
+  T2D = { { 16 * 512, 1, 8, 8, 256 }, { 16 * 256, 1, 16, 16, 128 },
+          { 16 * 128, 1, 32, 32, 64 }, { 16 * 64, 1, 64, 64, 3 } },
+  CAP = { { 36 * 32, 1, 8, 8, 4, 4, 32 }, { 36 * 32, 1, 8, 8, 4, 4, 32 },
+          { 36 * 8, 1, 8, 8, 4, 4, 16 }, { 36 * 16, 1, 8, 8, 4, 4, 16 } },
+  GMM = { { 128, 1, 128, 128 }, { 512, 1, 512, 32 }, { 512, 1, 512, 512 },
+          { 1024, 1, 1024, 1024 } },
+  TBG = { { 64, 1, 12, 128, 128 }, { 64, 1, 16, 128, 128 },
+          { 128, 1, 12, 64, 64 }, { 128, 1, 12, 128, 128 } },
+  CBR = { { false, 1, 112, 112, 64 }, { false, 1, 28, 28, 128 },
+          { false, 1, 14, 14, 256 }, { false, 1, 7, 7, 512 } },
+  NRM = { { false, 1 }, { false, 1 }, { false, 1 }, { false, 1 } },
+  SFM = { { false, 256, 256 }, { false, 512, 512 }, { false, 1024, 1024 },
+          { false, 2048, 2048 } },
+  C2D_WIN_NHWC = { { false, 1, 12, 12, 128 } },
+  C2D_WIN_NCHW = { { false, 1, 64, 56, 56 } },
+} do
+  for i, row in ipairs(list) do
+    local p = ops.suite(name, i)
+    local results, flops = p:params(), row[1] and 2 * row[1]
+    local shape = results[#results].shape
+    assert(#shape == #row - 1, name)
+    for d, n in ipairs(shape) do
+      assert(n == row[d + 1], name)
+      flops = flops and flops * n
+    end
+    assert(not flops or p:flops() == flops, name)
+  end
 end
 assert(ops.suite("GMM", 4):flops() == 2 * 1024 ^ 3)
 assert(ops.suite("T2D", 4):params()[3].shape[2] == 64)
@@ -129,8 +300,58 @@ for _, c in ipairs {
   { "slice", { shape = { 4 }, begin = { 3 }, stop = { 2 } }, "nothing of" },
   { "attention", { b = 1, h = 1, m = 3, n = 2, d = 1, causal = true },
     "of 3 causal queries" },
+  { "reshape", { shape = { 2, nil, 3 }, to = { 6 } },
+    "ops.reshape: 'shape' has no entry 2, but an entry 3" },
+  { "softmax", { shape = { 2.5 } }, "entry 1 of 'shape' is the number 2.5" },
+  { "matmul", { m = 1, n = 1, k = 1, acc = "float16" },
+    '\'acc\' is "float16", which cannot hold float32' },
+  { "matmul", { m = 1, n = 1, k = 1, dtype = "int16", acc = "int8" },
+    "cannot hold int16" },
+  { "softmax", { shape = { 2 }, dtype = "bfloat16", acc = "float16" },
+    "cannot hold bfloat16" },
+  { "reduce", { shape = { 2 }, dtype = "int8", acc = "uint8" },
+    "cannot hold int8" },
+  { "matmul", { m = 1, n = 1, k = 1, act = "gelu", relu = true },
+    "ops.matmul: 'act' and 'relu' are both given" },
+  { "clamp", { shape = { 2 }, low = 2 },
+    "ops.clamp: 'low' is 2, more than 'high', 1" },
+  { "clamp", { shape = { 2 }, low = -1, dtype = "uint8" },
+    "ops.clamp: 'low' is -1, which uint8 does not have" },
+  { "pad", { shape = { 2 }, before = { 1 }, value = -1, dtype = "uint8" },
+    "ops.pad: 'value' is -1, which uint8 does not have" },
+  { "one_hot", { shape = { 2 }, depth = 2, off = -1, dtype = "uint8" },
+    "ops.one_hot: 'off' is -1, which uint8 does not have" },
+  { "one_hot", { shape = { 2 }, depth = 2, on = 128, dtype = "int8" },
+    "ops.one_hot: 'on' is 128, which int8 does not have" },
+  { "scatter_add", { shape = {}, n = 1 },
+    "ops.scatter_add: 'shape' has no dimension" },
+  { "fft", { n = 1 << 21 }, "ops.fft: 'n' is 2097152, more than 2^20" },
 } do
   refused(c[3], ops[c[1]], c[2])
+end
+
+refused('GMM has no workload "1"; it has 1 to', ops.suite, "GMM", "1")
+refused("ops.suite takes the name of a workload", ops.suite)
+-- Floats of an integer's value are that; a list of parts may be long.
+assert(tostring(ops.transpose { shape = { 2.0, 3 }, perm = { 1.0, 0 } }) ==
+       tostring(ops.transpose { shape = { 2, 3 }, perm = { 1, 0 } }))
+assert(ops.matmul { m = 2.0, n = 2, k = 2 }:params()[1].shape[1] == 2)
+do
+  local sizes = {}
+  for i = 1, 20 do sizes[i] = 1 end
+  assert(#ops.split { shape = { 20 }, sizes = sizes }:params() == 21)
+  assert(#ops.concat { shape = { 1 }, sizes = sizes }:params() == 21)
+end
+
+-- Results have the names that the page says.
+for _, name in ipairs { "arg_max", "arg_min" } do
+  local says
+  for _, row in ipairs(declare.list) do
+    says = row.name == name and row.says or says
+  end
+  for i, x in ipairs(ops[name] { shape = { 2 } }:params()) do
+    assert(i == 1 or says:find(x.name .. " =", 1, true), x.name)
+  end
 end
 
 for _, row in ipairs(declare.list) do
