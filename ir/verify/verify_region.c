@@ -64,7 +64,7 @@ static ir_expr extent_of_var(const ir_program *p, ir_var v) {
  * 0 where it has one value. */
 static bool is_driven(const ir_program *p, const ir_iter *it, ir_var *driver) {
   lin bind;
-  int64_t n, m;
+  int64_t n = 0, m = 0;
   *driver = 0;
   lin_of(p, it->bind, &bind);
   if (bind.n == 0) return ir_const_int(p, it->extent, &n) && n == 1;

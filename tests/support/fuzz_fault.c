@@ -51,7 +51,7 @@ static bool shift_load(fuzz *f, ir_program *p) {
 /* ---- loops -------------------------------------------------------------- */
 
 static bool is_long(const ir_program *p, ir_stmt s) {
-  int64_t n;
+  int64_t n = 0;
   return ir_is_loop(p, s) && ir_const_int(p, ir_st(p, s)->extent, &n) && n > 1;
 }
 
