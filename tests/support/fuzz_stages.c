@@ -49,7 +49,7 @@ static bool may_have_stages(const ir_program *p, ir_stmt s) {
 }
 
 static bool may_be_threads(const ir_program *p, ir_stmt s) {
-  int64_t n;
+  int64_t n = 0;
   return ir_is_loop(p, s) && ir_st(p, s)->loop_kind == IR_SERIAL &&
          !ir_st(p, s)->anno && ir_const_int(p, ir_st(p, s)->extent, &n) &&
          n > 1 && n <= 8;
