@@ -72,16 +72,27 @@ void ir_bind_iters(ir_program *p, arena *scratch, ir_stmt block, uint32_t n,
   }
 }
 
+typedef struct asked_loops {
+  const ir_loops *l;
+} asked_loops;
+
+/* Nodes that are neither arithmetic nor comparisons (loads, calls) count as
+ * outer: what they depend on is not known here. */
+static ir_walk find_outer(const ir_program *p, ir_expr e, void *ud) {
+  const ir_loops *l = ((const asked_loops *)ud)->l;
+  const ir_node *n = ir_at(p, e);
+  if (n->op == IR_INT) return IR_WALK_SKIP;
+  if (n->op != IR_VAR)
+    return n->op < IR_ADD || n->op > IR_OR ? IR_WALK_FOUND : IR_WALK_DESCEND;
+  for (uint32_t i = 0; i < l->n; i++)
+    if (l->var[i] == n->a) return IR_WALK_SKIP;
+  return IR_WALK_FOUND;
+}
+
 /* Does e use a variable that none of the loops binds? */
 static bool uses_outer(const ir_program *p, ir_expr e, const ir_loops *l) {
-  const ir_node n = *ir_at(p, e);
-  if (n.op == IR_VAR) {
-    for (uint32_t i = 0; i < l->n; i++)
-      if (l->var[i] == n.a) return false;
-    return true;
-  }
-  if (n.op < IR_ADD || n.op > IR_OR) return n.op != IR_INT;
-  return uses_outer(p, n.a, l) || uses_outer(p, n.b, l);
+  asked_loops asked = {l};
+  return ir_any(p, e, find_outer, &asked);
 }
 
 /* ---- undoing guarded splits --------------------------------------------- */

@@ -204,8 +204,9 @@ static ir_stmt async_product(int64_t k, const int64_t *stage,
   ir_stmt k0 = t.out[0], k1 = t.out[1];
   DO(&t, reorder, LIST(ordered_loops, k0, k1, j));
   DO(&t, decompose_reduction, AT(block, c), AT(loop, k0));
+  /* The update block reads what it writes first, as TVM orders it. */
   for (int64_t i = 0; i < 2; i++) {
-    DO(&t, cache_read, AT(block, c), NUM(read_buffer_index, i),
+    DO(&t, cache_read, AT(block, c), NUM(read_buffer_index, i + 1),
        STR(storage_scope, "shared"));
     DO(&t, compute_at, AT(block, t.out[0]), AT(loop, k0));
   }

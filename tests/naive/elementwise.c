@@ -34,7 +34,7 @@ static void each(naive *x, double (*f)(double)) {
 UNARY(abs, fabs)
 UNARY(neg, negated)
 UNARY(sign, sign)
-UNARY(elementwise_square, elementwise_square)
+UNARY(square, elementwise_square)
 UNARY(reciprocal, reciprocal)
 UNARY(sqrt, sqrt)
 UNARY(rsqrt, rsqrt)
@@ -174,34 +174,19 @@ BINARY(shift_right, shifted(t, a, b, false))
 #define ROW(name) \
   { #name, run_##name }
 const naive_op naive_elementwise[] = {
-    ROW(abs),          ROW(neg),
-    ROW(sign),         ROW(elementwise_square),
-    ROW(reciprocal),   ROW(sqrt),
-    ROW(rsqrt),        ROW(exp),
-    ROW(log),          ROW(sin),
-    ROW(cos),          ROW(tan),
-    ROW(tanh),         ROW(sigmoid),
-    ROW(erf),          ROW(floor),
-    ROW(ceil),         ROW(round),
-    ROW(relu),         ROW(gelu),
-    ROW(gelu_tanh),    ROW(silu),
-    ROW(softplus),     ROW(mish),
-    ROW(hard_sigmoid), ROW(hard_swish),
-    ROW(leaky_relu),   ROW(elu),
-    ROW(clamp),        ROW(is_nan),
-    ROW(is_inf),       ROW(bit_not),
-    ROW(cast),         ROW(logical_not),
-    ROW(add),          ROW(sub),
-    ROW(mul),          ROW(div),
-    ROW(floor_div),    ROW(mod),
-    ROW(pow),          ROW(minimum),
-    ROW(maximum),      ROW(prelu),
-    ROW(equal),        ROW(not_equal),
-    ROW(less),         ROW(less_equal),
-    ROW(greater),      ROW(greater_equal),
-    ROW(logical_and),  ROW(logical_or),
-    ROW(logical_xor),  ROW(bit_and),
-    ROW(bit_or),       ROW(bit_xor),
-    ROW(shift_left),   ROW(shift_right),
-    {NULL, NULL},
+    ROW(abs),          ROW(neg),           ROW(sign),        ROW(square),
+    ROW(reciprocal),   ROW(sqrt),          ROW(rsqrt),       ROW(exp),
+    ROW(log),          ROW(sin),           ROW(cos),         ROW(tan),
+    ROW(tanh),         ROW(sigmoid),       ROW(erf),         ROW(floor),
+    ROW(ceil),         ROW(round),         ROW(relu),        ROW(gelu),
+    ROW(gelu_tanh),    ROW(silu),          ROW(softplus),    ROW(mish),
+    ROW(hard_sigmoid), ROW(hard_swish),    ROW(leaky_relu),  ROW(elu),
+    ROW(clamp),        ROW(is_nan),        ROW(is_inf),      ROW(bit_not),
+    ROW(cast),         ROW(logical_not),   ROW(add),         ROW(sub),
+    ROW(mul),          ROW(div),           ROW(floor_div),   ROW(mod),
+    ROW(pow),          ROW(minimum),       ROW(maximum),     ROW(prelu),
+    ROW(equal),        ROW(not_equal),     ROW(less),        ROW(less_equal),
+    ROW(greater),      ROW(greater_equal), ROW(logical_and), ROW(logical_or),
+    ROW(logical_xor),  ROW(bit_and),       ROW(bit_or),      ROW(bit_xor),
+    ROW(shift_left),   ROW(shift_right),   {NULL, NULL},
 };
