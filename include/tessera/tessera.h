@@ -1097,6 +1097,14 @@ typedef struct tess_tune_options {
   void *progress_ud;
   tess_model *model;            /* instead of a name: it goes on learning;
                                  * NULL: none */
+  /* The contents that candidates are run and checked on: a tensor for each
+   * parameter that is no output, in order, or for each parameter, outputs
+   * included, which are not looked at; copied.  NULL: they are drawn.  INVALID
+   * or TYPE names the parameter that one does not fit or whose declared
+   * contents it breaks. */
+  tess_tensor *const *inputs;
+  uint32_t ninputs;
+  uint32_t reserved;            /* 0 */
 } tess_tune_options;
 
 /* Searches the space for the fastest schedule of p; target NULL: "llvm", space
