@@ -117,7 +117,7 @@ static void barrier(emit *m, const ir_stmt_rec *s) {
 
 /* ---- loops over registers ----------------------------------------------- */
 
-enum { MOST_COPIES = 64, MOST_MODULUS = 8 };
+enum { MOST_COPIES = 64, MOST_MODULUS = 8, MOST_STEPS = 384 };
 
 typedef struct indexing {
   const emit *m;
@@ -165,9 +165,8 @@ static void look_at_stmt(const emit *m, ir_stmt s, indexing *x) {
   if (r->kind == IR_IF) ir_visit(p, m->scratch, r->cond, look_at_loads, x);
 }
 
-/* A buffer of a thread's own is in registers only where its indices are
- * constants: loops over them are unrolled. */
-static int64_t copies(emit *m, ir_stmt loop, int64_t extent) {
+/* What indexes private elements by the loop's variable. */
+static indexing indexed_by(const emit *m, ir_stmt loop) {
   const ir_program *p = m->p;
   arena_mark mark = arena_get_mark(m->scratch);
   indexing x = {m, ir_st(p, loop)->var, false, 1};
@@ -180,8 +179,34 @@ static int64_t copies(emit *m, ir_stmt loop, int64_t extent) {
       next = ir_skip(p, s, loop);
   }
   arena_reset_to(m->scratch, mark);
+  return x;
+}
+
+static int64_t copies_wanted(const emit *m, ir_stmt loop, int64_t extent) {
+  indexing x = indexed_by(m, loop);
   if (x.plain && extent <= MOST_COPIES) return extent;
   return x.modulus < extent ? x.modulus : extent;
+}
+
+/* Stores and branches that s becomes. */
+static int64_t steps_of(const emit *m, ir_stmt s) {
+  const ir_program *p = m->p;
+  const ir_stmt_rec *r = ir_st(p, s);
+  int64_t n = r->kind == IR_STORE || r->kind == IR_IF, extent;
+  if (r->kind == IR_IF && ir_is_instead(p, r->cond)) return 1;
+  for (int alt = 0; alt < 2 && n <= MOST_STEPS; alt++)
+    for (ir_stmt c = alt ? r->alt : r->body; c; c = ir_st(p, c)->next)
+      n += steps_of(m, c);
+  bool unrolls = r->kind == IR_LOOP && r->loop_kind == IR_SERIAL &&
+                 ir_const_int(p, r->extent, &extent) && extent > 1;
+  if (!unrolls || n > MOST_STEPS) return n;
+  return n * copies_wanted(m, s, extent);
+}
+
+/* A buffer of a thread's own is in registers only where its indices are
+ * constants: loops over them are unrolled, unless that is too much code. */
+static int64_t copies(emit *m, ir_stmt loop, int64_t extent) {
+  return steps_of(m, loop) <= MOST_STEPS ? copies_wanted(m, loop, extent) : 1;
 }
 
 /* ---- storage ------------------------------------------------------------ */

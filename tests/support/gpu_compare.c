@@ -182,6 +182,7 @@ static void compare_case(mem_heap *heap, const char *dir, const char *base,
   load(heap, &p, dir, base);
   load(heap, &q, dir, scheduled);
   print_message("%s\n", scheduled);
+  fflush(stdout);
   gpu_compare(heap, &p, &q, target, out);
   ir_program_free(&p);
   ir_program_free(&q);
