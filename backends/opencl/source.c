@@ -107,6 +107,9 @@ static void take_memory(ocl *m) {
 }
 
 static void put_together(ocl *m, strbuf *out) {
+  char symbol[BACKEND_SYMBOL];
+  backend_symbol(ir_text(m->p, ir_entry(m->p)->name), symbol);
+  str_printf(out, "/* %s: OpenCL C 1.2 */\n", symbol);
   if (m->has_double)
     str_puts(out, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n");
   if (!strcmp(m->target->contract, "off"))
