@@ -22,6 +22,7 @@ static const char usage[] =
     "       tessera tune FILE.lua [--trials N] [--target T] [--strategy S]\n"
     "               [--cost-model M] [--db F] [--seed N] [--threads N] "
     "[--json]\n"
+    "               [--deadline SECONDS] [--scheduler gradient|round_robin]\n"
     "       tessera step FILE [--program FILE.lua]\n"
     "       tessera show FILE [--program FILE.lua]\n"
     "       tessera db FILE [--program FILE.lua] [--workload NAME]\n"

@@ -171,8 +171,7 @@ static tess_status run_tune(tune_work *w, tess_result **out) {
   tune_setup setup;
   thread_alarm deadline = {0};
   double seconds = w->o.deadline;
-  bool set =
-      seconds > 0 && thread_alarm_set(&deadline, seconds, &w->c->stop);
+  bool set = seconds > 0 && thread_alarm_set(&deadline, seconds, &w->c->stop);
   tess_status s = work_prepare(w, &setup);
   setup.deadline = set ? &deadline : NULL;
   if (s == TESS_OK) s = tune_run(&setup, out);

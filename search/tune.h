@@ -109,5 +109,6 @@ double tune_now(void);       /* monotonic seconds */
 void tune_report_ledger(const tune_ledger *l, const measure_ledger *m,
                         uint32_t trials, strbuf *out);
 void tune_progress_line(const tess_progress *p, strbuf *out);
+void tune_print_clock(double seconds, strbuf *out); /* "1:02:03" */
 
 #endif

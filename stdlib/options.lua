@@ -3,8 +3,8 @@
 local options = {}
 
 -- Options of ts.tune; `flag` is how `tessera tune` spells one, `takes` what
--- stands behind it there: "count" (1 .. `most`), "unsigned" (of 64 bits)
--- or "string".
+-- stands behind it there: "count" (1 .. `most`), "unsigned" (of 64 bits),
+-- "seconds" or "string".
 options.list = {
   { name = "target", flag = "target", takes = "string",
     type = "string|tessera.Target", default = '"llvm", this machine',
@@ -49,7 +49,8 @@ options.list = {
     help = "seconds a measurement lasts at least" },
   { name = "timeout", type = "number", default = "10",
     help = "seconds a candidate may run" },
-  { name = "deadline", type = "number", default = "none",
+  { name = "deadline", flag = "deadline", takes = "seconds",
+    type = "number", default = "none",
     help = "seconds until the search ends, wherever it is; then the best " ..
            "few are timed once more, and the result has a note; ts.build in " ..
            "a strategy raises \"CANCELLED\" from then on" },
@@ -138,6 +139,20 @@ options.of = {
     flag("repair", "mend decisions that do not fit"),
     flag("no_postproc", "stop before enter_postproc"),
     seed("0", "what is drawn"),
+  },
+  ["ts.tune_tasks"] = {
+    { name = "scheduler", flag = "scheduler", takes = "string",
+      type = '"gradient"|"round_robin"',
+      default = '"gradient"',
+      help = "which task gets the next batch: the one that promises the " ..
+             "greatest gain, or each in turn" },
+    { name = "alpha", type = "number", default = "0.2",
+      help = "of \"gradient\": the weight of what the last batches gained, " ..
+             "against what is left to gain" },
+    { name = "window_size", type = "integer", least = 1, default = "3",
+      help = "of \"gradient\": how many batches it looks back" },
+    { name = "max_trials_per_task", type = "integer", least = 1,
+      default = "none", help = "trials that one task gets at most" },
   },
   ["trace:mutate"] = { seed("0", "which decision, and to what") },
   ["ts.equivalent"] = { seed("1", "what the inputs are") },
