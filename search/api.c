@@ -141,12 +141,16 @@ static tess_status prepare_tune(tune_work *w) {
   }
   if (s != TESS_OK) return s;
   measure_policy policy = policy_of(&w->o);
+  if (w->o.inputs)
+    s = measure_take_inputs(w->p, w->o.ninputs, w->o.inputs, &w->inputs,
+                            &policy.inputs);
+  if (s != TESS_OK) return s;
   measure_policy_text(&policy, &w->policy);
   if (w->policy.bad) return str_status(&w->policy);
   s = write_sketches(w);
   if (s != TESS_OK) return s;
   return measurer_open(w->c, w->p, tess_target_text(w->target), &policy,
-                       w->o.check != 0, &w->measurer);
+                       w->o.check != 0, &w->inputs, &w->measurer);
 }
 
 tess_status work_prepare(tune_work *w, tune_setup *setup) {
@@ -206,6 +210,7 @@ tess_status work_begin(tune_work *w, const tess_tune_options *o) {
   w->c = w->p->c;
   space_sketches_init(&w->k, w->c);
   str_init(&w->policy, &w->c->heap);
+  str_init(&w->inputs, &w->c->heap);
   tess_status s = read_tune_options(w->c, o, &w->o);
   return s == TESS_OK ? take_plugged_in(w) : s;
 }
@@ -216,6 +221,7 @@ void work_end(tune_work *w) {
   if (w->measurer.free) w->measurer.free(w->measurer.ud);
   space_sketches_free(&w->k);
   str_free(&w->policy);
+  str_free(&w->inputs);
   tess_space_free(w->own_space);
   tess_target_free(w->own_target);
   w->c->err = kept;

@@ -17,6 +17,7 @@ typedef struct tune_work {
   space_sketches k;
   search_measurer measurer;
   strbuf policy;
+  strbuf inputs; /* contents of the host's tensors */
   double sketch_seconds;
 } tune_work;
 

@@ -115,8 +115,8 @@ local classes = {
       "trial's time, the best is slower than the unscheduled program, or " ..
       "the check of results sees little" } },
   { name = "tessera.Results", page = "results",
-    summary = "What ts.tune_tasks found: results[i] is the tessera.Result of " ..
-              "the i-th program given.",
+    summary = "What ts.tune_tasks found: results[i] is the " ..
+              "tessera.Result of the i-th program given.",
     more = "It prints as the table of the tasks. Equal programs share a " ..
            "result.",
     { "status", "string", '"OK"; "CANCELLED"; or of the first task that has ' ..

@@ -49,8 +49,9 @@ return function(ts, core, to_space, check_plugged)
     end
     for k in next, given do
       if not fields[k] then
-        invalid("task %d has no field %s; a task has program, space, weight, " ..
-                "name, strategy and cost_model", i, options.quoted(k))
+        invalid("task %d has no field %s; a task has program, space, " ..
+                "weight, name, strategy and cost_model", i,
+                options.quoted(k))
       end
     end
     if given.target ~= nil then
