@@ -218,6 +218,11 @@ static void test_looking_around(void **state) {
   assert_int_equal(n, 2);
   primitives_ok(tess_sch_enter_postproc(s));
   is_last(s, "enter_postproc");
+  primitives_ok(tess_sch_disallow_dynamic_loop(s));
+  primitives_ok(tess_sch_rewrite_cooperative_fetch(s));
+  primitives_ok(tess_sch_rewrite_unbound_block(s));
+  primitives_ok(tess_sch_verify_gpu_code(s));
+  is_last(s, "verify_gpu_code");
   primitives_end(s, p);
 }
 
