@@ -36,7 +36,7 @@ PRIM_DEFINE(
     .refusals = SCH_REASONS(SCH_R_GPU_REGISTERS, SCH_R_GPU_SHARED_MEMORY,
                             SCH_R_GPU_THREADS, SCH_R_GPU_THREADS_WANTED,
                             SCH_R_GPU_VECTOR, SCH_R_GPU_VTHREADS),
-    .example = "sch:verify_gpu_code{ max_threads_per_block = 512 }\n");
+    .example = "sch:verify_gpu_code({ max_threads_per_block = 512 })\n");
 
 typedef struct verify_gpu_code_args limits;
 

@@ -32,7 +32,7 @@ bool sch_do_transform_layout(sch_state *s, ir_stmt block, uint32_t read,
  * older than its steps.  Gives false. */
 bool sch_step_refused(sch_state *s, ir_stmt block);
 
-/* ---- what postprocessors ask (rewrite/compose.c) ------------------------- */
+/* ---- what postprocessors ask -------------------------------------------- */
 
 /* The integer annotation of that key; false: there is none. */
 bool sch_anno_int(const ir_program *p, ir_stmt st, const char *key,
