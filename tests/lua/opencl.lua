@@ -212,6 +212,6 @@ do
   fails("INVALID", "there is no OpenCL device '-model=abacus'; there are generic",
         ts.target, "opencl -model=abacus")
   local t = ts.target "opencl -model=nvidia"
-  assert(t:int "max-threads-per-block" == 1024 and
-         t:int "thread-warp-size" == 32)
+  assert(t:get "max-threads-per-block" == 1024 and
+         t:get "thread-warp-size" == 32)
 end
