@@ -211,8 +211,8 @@ void measure_result_free(measure_result *r);
 tess_status measure_compare(measure_pool *pool, measure_task *t,
                             const strbuf *code, measure_result *out);
 
-/* A launch of a kernel that only workers may load, on the caller's memory, which
- * is copied to the worker and, where it is written, back. */
+/* A launch of a kernel that only workers may load, on the caller's memory,
+ * which is copied to the worker and, where it is written, back. */
 typedef struct measure_call {
   const char *target;
   const strbuf *code;

@@ -5,7 +5,7 @@
 #include "backends/device/device.h"
 #include <string.h>
 
-/* ---- a call ---------------------------------------------------------- */
+/* ---- a call --------------------------------------------------------- */
 
 static int32_t copy_in(device_program *d, void **args, const uint64_t *bytes) {
   int32_t status = 0;
@@ -43,7 +43,7 @@ int32_t device_call(device_program *d, void **args, const int64_t *sizes,
   return status ? status : copy_out(d, args, bytes);
 }
 
-/* ---- loading ------------------------------------------------------------ */
+/* ---- loading -------------------------------------------------------- */
 
 enum { HEAD = 8 };
 

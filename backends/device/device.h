@@ -17,7 +17,7 @@
 #include "base/vec.h"
 #include "ir/ir.h"
 
-/* ---- partitioning, when a program is compiled (split.c) ------------------ */
+/* ---- partitioning, when a program is compiled (split.c) ------------- */
 
 typedef struct device_kernel {
   ir_stmt first, last;       /* siblings: its code, with its thread loops */
@@ -55,7 +55,7 @@ static inline bool device_is_thread(const ir_stmt_rec *r) {
   return r->kind == IR_LOOP && r->loop_kind == IR_THREAD;
 }
 
-/* ---- running (host.c, call.c) -------------------------------------------- */
+/* ---- running (host.c, call.c) --------------------------------------- */
 
 typedef void *device_memory; /* the driver's own */
 

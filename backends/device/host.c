@@ -25,7 +25,7 @@ static uint32_t next_index(host *h, uint32_t limit) {
   return 0;
 }
 
-/* ---- expressions -------------------------------------------------------- */
+/* ---- expressions ---------------------------------------------------- */
 
 static int64_t host_value(host *h);
 
@@ -60,7 +60,7 @@ static int64_t host_value(host *h) {
   }
 }
 
-/* ---- workspace ---------------------------------------------------------- */
+/* ---- workspace ------------------------------------------------------ */
 
 int32_t device_provide(device_program *d, uint32_t slot, uint64_t bytes) {
   if (!bytes) bytes = 1;
@@ -83,7 +83,7 @@ static void host_alloc(host *h) {
     h->status = device_provide(h->d, slot, bytes);
 }
 
-/* ---- launches ----------------------------------------------------------- */
+/* ---- launches ------------------------------------------------------- */
 
 static void host_launch(host *h) {
   device_program *d = h->d;
@@ -108,7 +108,7 @@ static void host_launch(host *h) {
   if (!h->status) h->status = d->driver->launch(d->ud, &l);
 }
 
-/* ---- statements --------------------------------------------------------- */
+/* ---- statements ----------------------------------------------------- */
 
 static void host_words(host *h, uint32_t end);
 
@@ -170,7 +170,7 @@ int32_t device_run_host(device_program *d) {
   return h.status;
 }
 
-/* ---- parameters ------------------------------------------------------ */
+/* ---- parameters ----------------------------------------------------- */
 
 int32_t device_measure_params(device_program *d, const int64_t *sizes,
                               uint64_t *bytes) {

@@ -33,7 +33,7 @@ static void refuse_host(splitting *s, const char *what) {
   s->refused = true;
 }
 
-/* ---- words -------------------------------------------------------------- */
+/* ---- words ---------------------------------------------------------- */
 
 static uint32_t put(splitting *s, int64_t word) {
   vec_push(s->p->heap, &s->d->code, word);
@@ -95,7 +95,7 @@ static void put_elements(splitting *s, ir_buf b) {
     put(s, IR_INT), put(s, 1);
 }
 
-/* ---- what a kernel uses ------------------------------------------------- */
+/* ---- what a kernel uses --------------------------------------------- */
 
 static void survey_expr(splitting *s, ir_expr e) {
   if (!e || s->seen[e]) return;
@@ -138,7 +138,7 @@ static void survey_stmt(splitting *s, ir_stmt at) {
   }
 }
 
-/* ---- kernels ------------------------------------------------------------ */
+/* ---- kernels -------------------------------------------------------- */
 
 static bool constant_size(const ir_program *p, ir_buf b, int64_t *bytes) {
   *bytes = p->buf.v[b].dtype.bits / 8;
@@ -223,7 +223,7 @@ static void put_kernel(splitting *s, ir_stmt at) {
   put_launch(s, &k);
 }
 
-/* ---- kernels of a single thread ----------------------------------------- */
+/* ---- kernels of a single thread ------------------------------------- */
 
 static uint32_t open_alloc(splitting *s, ir_buf b) {
   s->d->is_workspace[b] = true;
@@ -261,7 +261,7 @@ static void put_single(splitting *s, ir_stmt first, ir_stmt last) {
   while (n) close_words(s, open[--n]);
 }
 
-/* ---- the host program --------------------------------------------------- */
+/* ---- the host program ----------------------------------------------- */
 
 static void put_list(splitting *s, ir_stmt first);
 
@@ -371,7 +371,7 @@ void device_split_free(device_split *d) {
   vec_free(d->p->heap, &d->code);
 }
 
-/* ---- as bytes ----------------------------------------------------------- */
+/* ---- as bytes ------------------------------------------------------- */
 
 static void write_word(strbuf *out, int64_t v) {
   str_write(out, (const char *)&v, sizeof v);

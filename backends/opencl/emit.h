@@ -71,7 +71,7 @@ typedef struct ocl {
 void ocl_refuse(ocl *m, tess_status code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* ---- names and lines (emit_names.c) -------------------------------------- */
+/* ---- names and lines (emit_names.c) --------------------------------- */
 
 const char *ocl_var(ocl *m, ir_var v);
 const char *ocl_buf(ocl *m, ir_buf b);
@@ -82,7 +82,7 @@ void ocl_forget_names(ocl *m);
 void ocl_line(ocl *m, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* ---- texts (emit_text.c) ------------------------------------------------- */
+/* ---- texts (emit_text.c) -------------------------------------------- */
 
 ocl_text ocl_text_of(ocl *m, ocl_prec prec, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -97,7 +97,7 @@ ocl_text ocl_bind(ocl *m, const char *type, ocl_text t);
 /* Lane k of the slice, of a bound text. */
 const char *ocl_lane(ocl *m, ocl_text t, uint32_t k);
 
-/* ---- types (emit_type.c) ------------------------------------------------- */
+/* ---- types (emit_type.c) -------------------------------------------- */
 
 /* Is an expression of this type a vector in the current slice? */
 static inline bool ocl_is_wide(const ocl *m, tess_dtype t) {
@@ -119,7 +119,7 @@ ocl_text ocl_int(ocl *m, tess_dtype t, int64_t v);   /* in all lanes */
 ocl_text ocl_real(ocl *m, tess_dtype t, double v);
 ocl_text ocl_splat(ocl *m, tess_dtype t, ocl_text scalar);
 
-/* ---- helper functions (emit_helper.c) ------------------------------------ */
+/* ---- helper functions (emit_helper.c) ------------------------------- */
 
 /* Each prints the function where it was not yet, and gives its name. */
 const char *ocl_helper_extreme(ocl *m, tess_dtype t, bool is_max);
@@ -134,7 +134,7 @@ const char *ocl_helper_odd(ocl *m, tess_dtype from);
 ocl_text ocl_per_lane(ocl *m, tess_dtype t, const char *f, uint32_t n,
                       const ocl_text *operand, const tess_dtype *type);
 
-/* ---- expressions --------------------------------------------------------- */
+/* ---- expressions ---------------------------------------------------- */
 
 /* Counts the uses in an expression of the statement that comes next. */
 void ocl_count(ocl *m, ir_expr e);
@@ -156,7 +156,7 @@ void ocl_store(ocl *m, const ir_stmt_rec *r);
 /* a & b, of masks of which either may be none. */
 ocl_text ocl_both_masks(ocl *m, ocl_text a, ocl_text b);
 
-/* ---- statements (emit_stmt.c) -------------------------------------------- */
+/* ---- statements (emit_stmt.c) --------------------------------------- */
 
 void ocl_kernel_body(ocl *m, const device_kernel *k);
 

@@ -8,7 +8,7 @@ static ocl_text as_type(ocl *m, const char *type, ocl_text t) {
   return ocl_text_of(m, OCL_UNARY, "(%s)%s", type, ocl_in(m, t, OCL_UNARY));
 }
 
-/* ---- division ------------------------------------------------------------ */
+/* ---- division ------------------------------------------------------- */
 
 static bool is_power_of_two(const ocl *m, ir_expr e, uint32_t *shift) {
   const ir_node *n = ir_at(m->p, e);
@@ -47,7 +47,7 @@ static ocl_text ocl_divide(ocl *m, const ir_node *n, tess_dtype t, ocl_text a,
                       (ocl_text[]){a, b}, (tess_dtype[]){t, t});
 }
 
-/* ---- integers ------------------------------------------------------------ */
+/* ---- integers ------------------------------------------------------- */
 
 static ocl_text int_arith(ocl *m, const ir_node *n, tess_dtype t, ocl_text a,
                           ocl_text b) {
@@ -131,7 +131,7 @@ static ocl_text int_operator(ocl *m, const ir_node *n, tess_dtype t, ocl_text a,
   }
 }
 
-/* ---- floats -------------------------------------------------------------- */
+/* ---- floats --------------------------------------------------------- */
 
 static ocl_text real_operator(ocl *m, const ir_node *n, tess_dtype t,
                               ocl_text a, ocl_text b) {

@@ -26,7 +26,7 @@ static ocl_text refuse_call(ocl *m, const ir_node *n) {
   return (ocl_text){.s = "0", .prec = OCL_PRIMARY};
 }
 
-/* ---- shifts and bits ----------------------------------------------------- */
+/* ---- shifts and bits ------------------------------------------------ */
 
 /* Is e, an amount to shift by, known to be within 0 .. bits - 1? */
 static bool is_within_width(const ocl *m, ir_expr e, uint32_t bits) {
@@ -63,7 +63,7 @@ static ocl_text ocl_bits(ocl *m, const ir_node *n, ocl_text a, ocl_text b) {
   return ocl_text_of(m, OCL_UNARY, "(%s)(%s)", ocl_type(m, n->dtype), r.s);
 }
 
-/* ---- functions ----------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------ */
 
 static const char *const ocl_function[IR_FN_COUNT] = {
     [IR_FN_SQRT] = "sqrt", [IR_FN_ABS] = "fabs",   [IR_FN_FLOOR] = "floor",

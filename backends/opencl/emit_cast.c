@@ -26,7 +26,7 @@ static ocl_text convert(ocl *m, tess_dtype to, ocl_text v) {
   return ocl_text_of(m, OCL_UNARY, "(%s)%s", type, ocl_in(m, v, OCL_UNARY));
 }
 
-/* ---- to integers --------------------------------------------------------- */
+/* ---- to integers ---------------------------------------------------- */
 
 /* Does every value of the expression fit the type? */
 static bool cannot_saturate(const ocl *m, tess_dtype to, ir_expr from) {
@@ -54,7 +54,7 @@ static ocl_text to_int(ocl *m, tess_dtype to, ir_expr from, ocl_text v) {
   return in_each(m, to, ocl_helper_saturate(m, to, t), v, t);
 }
 
-/* ---- to floats ----------------------------------------------------------- */
+/* ---- to floats ------------------------------------------------------ */
 
 /* As float32: exact, or such that it rounds to the same 16-bit float. */
 static ocl_text to_float32(ocl *m, ir_expr from, tess_dtype t, ocl_text v) {
@@ -85,7 +85,7 @@ static ocl_text to_real(ocl *m, tess_dtype to, ir_expr from, tess_dtype t,
   return t.code == to.code && t.bits == to.bits ? v : convert(m, to, v);
 }
 
-/* ---- bool ---------------------------------------------------------------- */
+/* ---- bool ----------------------------------------------------------- */
 
 static ocl_text to_bool(ocl *m, tess_dtype t, ocl_text v) {
   if (is_narrow_float(t)) {

@@ -59,7 +59,7 @@ static ocl_text ocl_branch(ocl *m, const char *type, ocl_text cond, side yes,
   return t;
 }
 
-/* ---- select -------------------------------------------------------------- */
+/* ---- select --------------------------------------------------------- */
 
 ocl_text ocl_both_masks(ocl *m, ocl_text a, ocl_text b) {
   if (!a.s || !b.s) return a.s ? a : b;
@@ -117,7 +117,7 @@ ocl_text ocl_choice(ocl *m, ir_expr e) {
   return ocl_branch(m, ocl_type(m, n.dtype), c, yes, no);
 }
 
-/* ---- logic --------------------------------------------------------------- */
+/* ---- logic ---------------------------------------------------------- */
 
 /* && and || evaluate the second operand only when needed. */
 ocl_text ocl_logic(ocl *m, ir_expr e) {

@@ -5,7 +5,7 @@
 #include "ir/query.h"
 #include <string.h>
 
-/* ---- uses ---------------------------------------------------------------- */
+/* ---- uses ----------------------------------------------------------- */
 
 void ocl_count(ocl *m, ir_expr e) {
   if (!e || m->uses[e]++) return;
@@ -15,7 +15,7 @@ void ocl_count(ocl *m, ir_expr e) {
   for (uint32_t i = 0; i < k; i++) ocl_count(m, operands[i]);
 }
 
-/* ---- values at this place ------------------------------------------------ */
+/* ---- values at this place ------------------------------------------- */
 
 uint32_t ocl_mark(const ocl *m) { return m->ntrail; }
 
@@ -52,7 +52,7 @@ uint32_t ocl_slice_width(uint32_t lanes, uint32_t first) {
   return width;
 }
 
-/* ---- constants of their own ---------------------------------------------- */
+/* ---- constants of their own ----------------------------------------- */
 
 /* Deeper nests of parentheses strain the device's compiler. */
 enum { DEEP = 24, SHORT = 16 };
@@ -66,7 +66,7 @@ static bool deserves_name(const ocl *m, const ir_node *n, ir_expr e,
   return !(n->is_index && is_short);
 }
 
-/* ---- operators ----------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------ */
 
 /* base + stride * (first, first + 1, ...) */
 static ocl_text ocl_ramp(ocl *m, const ir_node *n) {

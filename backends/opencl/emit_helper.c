@@ -174,7 +174,7 @@ const char *ocl_helper_odd(ocl *m, tess_dtype from) {
   return name;
 }
 
-/* ---- lanes --------------------------------------------------------------- */
+/* ---- lanes ---------------------------------------------------------- */
 
 ocl_text ocl_per_lane(ocl *m, tess_dtype t, const char *f, uint32_t n,
                       const ocl_text *operand, const tess_dtype *type) {

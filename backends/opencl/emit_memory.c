@@ -5,7 +5,7 @@
 #include "ir/query.h"
 #include <string.h>
 
-/* ---- shapes of an access ------------------------------------------------- */
+/* ---- shapes of an access -------------------------------------------- */
 
 typedef struct reach {
   ir_buf buf;
@@ -73,7 +73,7 @@ static const char *address_of(ocl *m, const reach *x) {
                       ocl_in(m, x->base, OCL_ADD));
 }
 
-/* ---- loads --------------------------------------------------------------- */
+/* ---- loads ---------------------------------------------------------- */
 
 static ocl_text load_lanes(ocl *m, const reach *x, const char *type) {
   const char *list = "";
@@ -120,7 +120,7 @@ ocl_text ocl_load(ocl *m, ir_expr e) {
   return v;
 }
 
-/* ---- stores -------------------------------------------------------------- */
+/* ---- stores --------------------------------------------------------- */
 
 /* One slice: where, and what, evaluated before anything is stored. */
 typedef struct slice {

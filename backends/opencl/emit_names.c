@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- names that OpenCL C has another use for ----------------------------- */
+/* ---- names that OpenCL C has another use for ------------------------ */
 
 static const char *const ocl_taken[] = {
     "auto",       "break",     "case",      "const",     "continue",
@@ -56,7 +56,7 @@ static bool is_ocl_name(const char *s) {
   return is_patterned(s);
 }
 
-/* ---- fresh names --------------------------------------------------------- */
+/* ---- fresh names ---------------------------------------------------- */
 
 const char *ocl_fresh(ocl *m, const char *want) {
   char *name = arena_printf(m->scratch, "%s%.100s",
@@ -92,7 +92,7 @@ void ocl_forget_names(ocl *m) {
   m->temps = 0;
 }
 
-/* ---- lines --------------------------------------------------------------- */
+/* ---- lines ---------------------------------------------------------- */
 
 void ocl_line(ocl *m, const char *fmt, ...) {
   va_list ap;

@@ -5,7 +5,7 @@
 
 static void ocl_list(ocl *m, ir_stmt s);
 
-/* ---- loops --------------------------------------------------------------- */
+/* ---- loops ---------------------------------------------------------- */
 
 static void thread_index(ocl *m, const ir_stmt_rec *r) {
   bool local = r->thread >= IR_THREADIDX_X && r->thread <= IR_THREADIDX_Z;
@@ -59,7 +59,7 @@ static void ocl_loop(ocl *m, const ir_stmt_rec *r) {
     serial_loop(m, r);
 }
 
-/* ---- others -------------------------------------------------------------- */
+/* ---- others --------------------------------------------------------- */
 
 static void ocl_if(ocl *m, const ir_stmt_rec *r) {
   if (ir_is_instead(m->p, r->cond)) { /* no intrinsic replaces the code */

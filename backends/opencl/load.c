@@ -21,7 +21,7 @@ struct backend_code {
   device_program device;
 };
 
-/* ---- errors -------------------------------------------------------------- */
+/* ---- errors --------------------------------------------------------- */
 
 static void (*fatal)(const char *message); /* set once, by a worker's main */
 
@@ -43,7 +43,7 @@ static void end_process(const char *doing, int code) {
   abort();
 }
 
-/* ---- the driver of host programs ----------------------------------------- */
+/* ---- the driver of host programs ------------------------------------ */
 
 static int32_t ocl_alloc(void *ud, uint64_t bytes, device_memory *out) {
   backend_code *c = ud;
@@ -137,7 +137,7 @@ static const device_driver ocl_host = {.alloc = ocl_alloc,
                                        .begin = ocl_begin,
                                        .end = ocl_end};
 
-/* ---- loading ------------------------------------------------------------- */
+/* ---- loading -------------------------------------------------------- */
 
 static tess_status check_call(int code, const char *doing, err_state *e) {
   return code ? err_set(e, TESS_LAUNCH_ERROR, "OpenCL: %s: error %d", doing,
@@ -243,7 +243,7 @@ tess_status opencl_load(mem_heap *heap, const void *code, size_t n,
   return s;
 }
 
-/* ---- calls --------------------------------------------------------------- */
+/* ---- calls ---------------------------------------------------------- */
 
 /* Loaded code has state: memory, and the events of a run. */
 static backend_code *state_of(const backend_code *c) {

@@ -25,7 +25,7 @@ void opencl_kernel_name(const char *program, uint32_t i, uint32_t n,
     snprintf(out, BACKEND_SYMBOL + 24, "%s_kernel", symbol);
 }
 
-/* ---- heads --------------------------------------------------------------- */
+/* ---- heads ---------------------------------------------------------- */
 
 /* Buffers do not alias. */
 static void print_buffer(ocl *m, const device_kernel *k, uint32_t i) {
@@ -53,7 +53,7 @@ static void print_head(ocl *m, const device_kernel *k, const char *name) {
   str_puts(&m->body, ") {\n");
 }
 
-/* ---- limits -------------------------------------------------------------- */
+/* ---- limits --------------------------------------------------------- */
 
 static void check_threads(ocl *m, const device_kernel *k) {
   int64_t n = k->block[0] * k->block[1] * k->block[2];
@@ -92,7 +92,7 @@ static void print_kernels(ocl *m, const device_split *d) {
   }
 }
 
-/* ---- the whole ----------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------ */
 
 static void take_memory(ocl *m) {
   const ir_program *p = m->p;

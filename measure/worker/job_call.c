@@ -20,7 +20,7 @@ typedef struct called {
   int32_t status;
 } called;
 
-/* ---- loading ------------------------------------------------------------- */
+/* ---- loading -------------------------------------------------------- */
 
 static tess_status load_called(called *w) {
   job_state *j = w->j;
@@ -50,7 +50,7 @@ static void copy_arguments(called *w) {
   }
 }
 
-/* ---- running ------------------------------------------------------------- */
+/* ---- running -------------------------------------------------------- */
 
 static bool run_called(void *ud, uint64_t runs, double *seconds) {
   called *w = ud;

@@ -120,7 +120,8 @@ end
 do
   local n = ts.size "n"
   local A = ts.placeholder("A", { n, 16 })
-  local B = ts.compute("B", { n, 16 }, function(i, j) return A(i, j) + ts.cast(i, "float32")
+  local B = ts.compute("B", { n, 16 }, function(i, j)
+    return A(i, j) + ts.cast(i, "float32")
   end)
   local program = ts.program("rows", { A }, { B })
   local sch = ts.schedule(program)
@@ -179,7 +180,8 @@ end
 for _, lanes in ipairs { 2, 3, 4, 7, 16, 24 } do
   local A = ts.placeholder("A", { 5, lanes })
   local B = ts.compute("B", { lanes, 5 }, function(j, i)
-    return ts.select(ts.lt(A(i, j), 0.5), A(i, lanes - 1 - j), ts.max(A(i, j), ts.cast(i, "float32")))
+    return ts.select(ts.lt(A(i, j), 0.5), A(i, lanes - 1 - j),
+                     ts.max(A(i, j), ts.cast(i, "float32")))
   end)
   local C = ts.compute("C", { 5, lanes }, function(i, j)
     return ts.cast(A(i, j) * 8, "int32") // 3 % 5
@@ -204,12 +206,15 @@ end
 
 do
   local program = product(32, 32, 32)
-  fails("BUILD_ERROR", "a kernel has blocks of 64 threads, the target at most 32",
-        ts.build, tiled(program), "opencl -max-threads-per-block=32")
-  fails("BUILD_ERROR", "a kernel needs 1024 bytes of shared memory, the target " ..
-        "has 512", ts.build, tiled(program),
+  fails("BUILD_ERROR",
+        "a kernel has blocks of 64 threads, the target at most 32", ts.build,
+        tiled(program), "opencl -max-threads-per-block=32")
+  fails("BUILD_ERROR",
+        "a kernel needs 1024 bytes of shared memory, the target has 512",
+        ts.build, tiled(program),
         "opencl -shared-memory-per-block=512")
-  fails("INVALID", "there is no OpenCL device '-model=abacus'; there are generic",
+  fails("INVALID",
+        "there is no OpenCL device '-model=abacus'; there are generic",
         ts.target, "opencl -model=abacus")
   local t = ts.target "opencl -model=nvidia"
   assert(t:get "max-threads-per-block" == 1024 and
