@@ -46,6 +46,83 @@ static void tuning(void **state) {
   assert_non_null(strstr(last, "\"trials\": 5"));
 }
 
+/* A file of several programs, in each of the forms. */
+static void several_programs(void **state) {
+  (void)state;
+  static const char *const forms[] = {
+      "return d.program, { program = e, weight = 2, name = 'other' }",
+      "return { d.program, { program = e, name = 'other' }, trials = 4 }",
+      "return { tasks = { d.program, { program = e, name = 'other' } },\n"
+      "         space = d.space, scheduler = 'round_robin' }"};
+  char text[400];
+  for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+    snprintf(text, sizeof text,
+             "local d = dofile 'd.lua'\n"
+             "local e = require 'tessera.ops'.matmul { m = 16, n = 8, k = 8 }\n"
+             "%s\n",
+             forms[i]);
+    console_write(&c, "many.lua", text);
+    expect("tune many.lua --trials 4 --seed 1 --target llvm --threads 1", 0,
+           "after 4 trials (0 failed) of 2 tasks");
+    assert_non_null(strstr(c.out, "other"));
+    assert_non_null(strstr(c.err, "what became of what was drawn"));
+    assert_non_null(strstr(c.err, "trial 4/4 ")); /* plain lines */
+  }
+  expect("tune many.lua --trials 4 --json --scheduler gradient --db many.db", 0,
+         "{\"tasks\": [{");
+  assert_string_equal(c.err, "");
+  assert_non_null(strstr(c.out, "\"type\": \"round\""));
+  assert_non_null(strstr(c.out, "\"type\": \"progress\""));
+  const char *last = strstr(c.out, "{\"failed\": 0, \"funnel\"");
+  assert_non_null(last);
+  assert_ptr_equal(strchr(last, '\n'), c.out + strlen(c.out) - 1);
+  expect("tune many.lua --scheduler greedy", 2,
+         "there is no 'greedy'; there are gradient, round_robin");
+  expect("tune d.lua --scheduler gradient", 2, "returns one program only");
+  expect("tune many.lua --deadline soon", 2, "'soon' is not a time in seconds");
+  console_write(&c, "bad.lua", "return { tasks = {} }");
+  expect("tune bad.lua", 1, "takes a list of programs");
+}
+
+/* Every option of ts.tune but space and progress; what one of them is not. */
+static void options(void **state) {
+  (void)state;
+  console_write(&c, "save.lua",
+                "local ts = require 'tessera'\n"
+                "local p = dofile('d.lua').program\n"
+                "for i, x in ipairs(p:params()) do\n"
+                "  ts.tensor(x.dtype, x.shape, 'random', i):save(i .. '.npy')\n"
+                "end\n");
+  expect("save.lua", 0, "");
+  expect("tune d.lua --trials 2 --batch 1 --min-time 0.002 --timeout 5.5"
+         " --deadline 1e2 --kernel-threads 1 --on-error stop --check all"
+         " --db o.db --inputs 1.npy,2.npy",
+         0, "GFLOP/s after 2 trials");
+  expect("show o.db:1", 0, "min-time=0.002 repeats=3 threads=1 seed=0 inputs=");
+  static const char *const bad[][2] = {
+      {"--check some", "there is no 'some'; there are best, all"},
+      {"--on-error no", "there is no 'no'; there are record, stop"},
+      {"--deadline -1", "'-1' is not a time in seconds"},
+      {"--timeout 1e999", "'1e999' is not a time in seconds"},
+      {"--batch 5000", "5000 is outside of 1 .. 4096"},
+      {"--inputs 1.npy,", "'' is no NAME.npy"},
+      {"--strategy x", "the built-in ones are evolutionary, replay"},
+      {"--cost-model x", "the built-in ones are random, xgb"},
+      {"--target x", "there is no backend 'x'; there is llvm"},
+      {"--target 'llvm -x=1'", "no option '-x'; there are -mtriple, -mcpu"},
+  };
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    char args[80];
+    snprintf(args, sizeof args, "tune d.lua --trials 2 %s", bad[i][0]);
+    expect(args, 2, bad[i][1]);
+  }
+  expect("tune d.lua --inputs 1.npy", 1, "takes 2 tensors, or 3 with its");
+  expect("tune d.lua --inputs 1.npy,no.npy", 1, "cannot open 'no.npy'");
+  expect("frob", 1, "commands are tune, step, show, db, lower, build, doc");
+  expect("doc batch", 0, "(tessera tune --batch)");
+  expect("doc progress", 0, "(tessera tune: progress is on stderr");
+}
+
 /* A space of two candidates: the run ends early, and says why. */
 static void exhausted_space(void **state) {
   (void)state;
@@ -518,6 +595,8 @@ static void no_files_left(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tuning),
+      cmocka_unit_test(several_programs),
+      cmocka_unit_test(options),
       cmocka_unit_test(exhausted_space),
       cmocka_unit_test(full_disk),
       cmocka_unit_test(interrupted_in_a_terminal),
