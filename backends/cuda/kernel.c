@@ -40,7 +40,10 @@ static LLVMValueRef thread_index(emit *m, ir_thread axis) {
       "read.ptx.sreg.ctaid.x", "read.ptx.sreg.ctaid.y", "read.ptx.sreg.ctaid.z",
       "read.ptx.sreg.tid.x",   "read.ptx.sreg.tid.y",   "read.ptx.sreg.tid.z"};
   LLVMValueRef v = cuda_nvvm(m, name[axis], 0, NULL);
-  set_range(m, v, state_of(m)->k->extent[axis]);
+  const device_kernel *part = state_of(m)->k->part;
+  set_range(m, v,
+            axis < IR_THREADIDX_X ? part->grid[axis]
+                                  : part->block[axis - IR_THREADIDX_X]);
   return LLVMBuildZExt(m->b, v, m->i64, "");
 }
 
@@ -242,7 +245,7 @@ static void place_private(emit *m, ir_buf b, uint64_t bytes) {
 static void place_buffers(emit *m, const cuda_kernel *k) {
   const ir_program *p = m->p;
   uint64_t at = 0, bytes;
-  for (ir_stmt s = k->top; s; s = ir_next(p, s, k->top)) {
+  CUDA_EACH(p, k, s) {
     const ir_stmt_rec *r = ir_st(p, s);
     if (r->kind != IR_ALLOCATE) continue;
     ir_buf b = r->alloc;
@@ -275,9 +278,9 @@ static void annotate(emit *m, LLVMValueRef fn, const char *key, int64_t v) {
 /* LLVM 19 reads these from metadata only. */
 static void bound(emit *m, const cuda_kernel *k) {
   annotate(m, m->fn.fn, "kernel", 1);
-  annotate(m, m->fn.fn, "reqntidx", k->extent[IR_THREADIDX_X]);
-  annotate(m, m->fn.fn, "reqntidy", k->extent[IR_THREADIDX_Y]);
-  annotate(m, m->fn.fn, "reqntidz", k->extent[IR_THREADIDX_Z]);
+  annotate(m, m->fn.fn, "reqntidx", k->part->block[0]);
+  annotate(m, m->fn.fn, "reqntidy", k->part->block[1]);
+  annotate(m, m->fn.fn, "reqntidz", k->part->block[2]);
   if (m->target->max_registers)
     annotate(m, m->fn.fn, "maxnreg", m->target->max_registers);
 }
@@ -288,34 +291,29 @@ static void add_attribute(emit *m, unsigned at, const char *name, uint64_t v) {
                           LLVMCreateEnumAttribute(m->ctx, kind, v));
 }
 
-static bool is_written(const ir_program *p, const cuda_kernel *k, ir_buf b) {
-  for (ir_stmt s = k->top; s; s = ir_next(p, s, k->top))
-    if (ir_st(p, s)->kind == IR_STORE && ir_st(p, s)->buf == b) return true;
-  return false;
-}
-
 /* Buffers do not overlap, and those that are only read may be cached as
  * such. */
 static void take_params(emit *m, const cuda_kernel *k) {
   const ir_program *p = m->p;
-  for (uint32_t i = 0; i < k->nbuf; i++) {
-    const ir_buf_rec *b = &p->buf.v[k->buf[i]];
+  for (uint32_t i = 0; i < k->part->nbuf; i++) {
+    const ir_buf_rec *b = &p->buf.v[k->part->buf[i]];
     LLVMValueRef v = LLVMGetParam(m->fn.fn, i);
     const char *name = ir_text(p, b->name);
     LLVMSetValueName2(v, name, strlen(name));
     add_attribute(m, i + 1, "noalias", 0);
-    if (!is_written(p, k, k->buf[i])) add_attribute(m, i + 1, "readonly", 0);
-    m->buf[k->buf[i]] = v;
+    if (!k->part->written[i]) add_attribute(m, i + 1, "readonly", 0);
+    m->buf[k->part->buf[i]] = v;
   }
-  for (uint32_t i = 0; i < k->nvar; i++)
-    m->var[k->var[i]] = LLVMGetParam(m->fn.fn, k->nbuf + i);
+  for (uint32_t i = 0; i < k->part->nvar; i++)
+    m->var[k->part->var[i]] = LLVMGetParam(m->fn.fn, k->part->nbuf + i);
 }
 
 static void open_kernel(emit *m, const cuda_kernel *k) {
-  uint32_t n = k->nbuf + k->nvar;
+  uint32_t n = k->part->nbuf + k->part->nvar;
   LLVMTypeRef *types = arena_array(m->scratch, LLVMTypeRef, n + 1);
   LLVMTypeRef global = LLVMPointerTypeInContext(m->ctx, GLOBAL);
-  for (uint32_t i = 0; i < n; i++) types[i] = i < k->nbuf ? global : m->i64;
+  for (uint32_t i = 0; i < n; i++)
+    types[i] = i < k->part->nbuf ? global : m->i64;
   LLVMTypeRef none = LLVMVoidTypeInContext(m->ctx);
   emit_open_fn(m, k->name, LLVMFunctionType(none, types, n, false));
   LLVMSetFunctionCallConv(m->fn.fn, PTX_KERNEL);
@@ -331,15 +329,17 @@ static void emit_one(emit *m, const cuda_kernel *k) {
   LLVMPositionBuilderAtEnd(m->b, start);
   take_params(m, k);
   place_buffers(m, k);
-  ir_stmt top = k->top;
-  const ir_stmt_rec s = *ir_st(m->p, top);
+  ir_stmt s = k->part->first;
+  for (bool more = true; more && !m->refused; s = ir_st(m->p, s)->next) {
+    emit_one_stmt(m, s);
+    more = s != k->part->last;
+  }
   if (!m->refused) {
-    emit_body_with(m, &s, thread_index(m, (ir_thread)s.thread));
     LLVMBuildRetVoid(m->b);
     emit_close_entry(m, start);
   }
-  for (uint32_t i = 0; i < k->nbuf; i++) m->buf[k->buf[i]] = NULL;
-  for (uint32_t i = 0; i < k->nvar; i++) m->var[k->var[i]] = NULL;
+  for (uint32_t i = 0; i < k->part->nbuf; i++) m->buf[k->part->buf[i]] = NULL;
+  for (uint32_t i = 0; i < k->part->nvar; i++) m->var[k->part->var[i]] = NULL;
 }
 
 void cuda_emit_module(emit *m) {
@@ -350,17 +350,15 @@ void cuda_emit_module(emit *m) {
                  arena_zalloc(m->scratch, p->var.n)};
   emit_survey(m, ir_entry(p)->root, u);
   emit_alias_facts(m, u.buf);
-  emit_constants(m, u.buf);
   cuda_plan_fragments(m);
   for (uint32_t i = 0; i < x->all->n && !m->refused; i++)
     emit_one(m, &x->all->v[i]);
 }
 
-const emit_device cuda_device = {.thread_loop = thread_loop,
-                                 .barrier = barrier,
-                                 .call = cuda_call,
-                                 .store = cuda_store,
-                                 .instead = cuda_instead,
-                                 .unroll = copies,
-                                 .constants = GLOBAL,
-                                 .align = ARGUMENT_ALIGN};
+const emit_device cuda_kernels_device = {.thread_loop = thread_loop,
+                                         .barrier = barrier,
+                                         .call = cuda_call,
+                                         .store = cuda_store,
+                                         .instead = cuda_instead,
+                                         .unroll = copies,
+                                         .align = ARGUMENT_ALIGN};

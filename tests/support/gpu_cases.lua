@@ -97,10 +97,66 @@ function kinds.tensor_core()
     f16_trans = product("float16", "float16", true),
     f32 = product("float16", "float32", false),
     f32_trans = product("float16", "float32", true),
+    bf16 = product("bfloat16", "float32", false),
+    bf16_trans = product("bfloat16", "float32", true),
     s8 = product("int8", "int32", false),
     s8_trans = product("int8", "int32", true),
   }
 end
+
+-- The layer of examples/bert_dense.lua, scaled down, by its schedule by hand.
+function kinds.bert()
+  local example = assert(io.open((arg[0]:gsub("[^/]*$",
+                                  "../../examples/bert_dense.lua"))))
+  local source = example:read "a":match "^(.-)%-%- At its real size"
+  example:close()
+  local dense, schedule, tensorize =
+    load(source .. "\nreturn dense, schedule, tensorize")()
+  return function(p)
+    local sch = ts.schedule(p)
+    schedule(sch, { i = { 1, 1, 2, 2, 1 }, j = { 1, 2, 4, 1, 1 },
+                    k = { 2, 2, 1 } })
+    tensorize(sch)
+    return { sch:trace() }
+  end, { bert = dense(64, 128, 64) }
+end
+
+-- A product in tiles of 16 x 16 by blocks of 8 x 8 threads, whose operands are
+-- read where they are or fetched to shared memory by all threads together.
+local function fetching(shared)
+  local function schedule(p)
+    local sch = ts.schedule(p)
+    local c = sch:get_block "C"
+    local back = sch:cache_write(c, 0, "local")
+    local i, j, k = sch:get_loops(c)
+    local i0, i1, i2 = sch:split(i, { ts.auto, 8, 2 })
+    local j0, j1, j2 = sch:split(j, { ts.auto, 8, 2 })
+    local k0, k1 = sch:split(k, { ts.auto, 16 })
+    sch:reorder(i0, j0, i1, j1, k0, k1, i2, j2)
+    sch:bind(sch:fuse(i0, j0), "blockIdx.x")
+    local t = sch:fuse(i1, j1)
+    sch:bind(t, "threadIdx.x")
+    sch:reverse_compute_at(back, t)
+    for operand = 0, shared and 1 or -1 do
+      local copy = sch:cache_read(c, operand, "shared")
+      sch:compute_at(copy, k0)
+      local loops = table.pack(sch:get_loops(copy))
+      local f = sch:fuse(loops[#loops - 1], loops[#loops])
+      local _, y, v = sch:split(f, { ts.auto, 64, 4 })
+      sch:bind(y, "threadIdx.x")
+      sch:vectorize(v)
+    end
+    return { sch:trace() }
+  end
+  local A, B = ts.placeholder("A", { 64, 64 }), ts.placeholder("B", { 64, 64 })
+  local k = ts.reduce_axis("k", 64)
+  local C = ts.compute("C", { 64, 64 }, function(i, j)
+    return ts.sum(A(i, k) * B(k, j), k)
+  end)
+  return schedule, { product = ts.program("product", { A, B }, { C }) }
+end
+function kinds.direct() return fetching(false) end
+function kinds.fetched() return fetching(true) end
 
 local modules, programs = kinds[kind]()
 local names = {}
@@ -110,10 +166,12 @@ local index = assert(io.open(folder .. "/index", "w"))
 for _, name in ipairs(names) do
   local p = programs[name]
   p:save(folder .. "/" .. name)
-  local sketches = ts.space.sketches(modules, p)
+  local sketches = type(modules) == "function" and modules(p) or
+                   ts.space.sketches(modules, p)
   for seed = 1, count do
     local t = sketches[seed % #sketches + 1]
-    local ok, s = pcall(t.replay, t, p, { resample = true, seed = seed })
+    local ok, s = pcall(t.replay, t, p, type(modules) == "table" and
+                        { resample = true, seed = seed } or nil)
     if not ok and s.code ~= "REFUSED" then error(s) end
     if ok then
       local file = ("%s.%d"):format(name, seed)
