@@ -295,6 +295,10 @@ local function add_tuning(ts)
     if o.postprocs ~= nil then s = space.with_postprocs(s, o.postprocs) end
     return core.tune(program, options, to_space(s))
   end
+
+  require "tessera.tasks"(ts, core, to_space, function(maker, given)
+    return checked[given] and given or ts[maker](given)
+  end)
 end
 
 return function(ts, raw)
