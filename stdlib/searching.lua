@@ -124,8 +124,8 @@ local function to_postprocs(ts, list)
       if k ~= 1 then
         if type(k) ~= "string" or not k:find "^[%a_]+$" or
            math.type(v) ~= "integer" and type(v) ~= "boolean" then
-          core.invalid(("postprocs: %s has a parameter %s that is no integer " ..
-                        "or boolean"):format(name, options.quoted(k)))
+          core.invalid(("postprocs: %s has a parameter %s that is no " ..
+                        "integer or boolean"):format(name, options.quoted(k)))
         end
         given[#given + 1] = ("%s = %s"):format(k, v)
       end
