@@ -444,15 +444,12 @@ void lt_open_space(lua_State *L) {
   static const luaL_Reg meta[] = {{"__tostring", space_tostring}, {NULL, NULL}};
   static const luaL_Reg methods[] = {
       {"sketches", sketches}, {"explain", explain}, {NULL, NULL}};
-  static const luaL_Reg core[] = {{"space_compose", compose},
-                                  {"space_by_hand", by_hand},
-                                  {"space_union", join_spaces},
-                                  {"space_traces", of_traces},
-                                  {"space_sketches", sketches},
-                                  {"space_explain", explain},
-                                  {"space_run", run_number},
-                                  {"fresh_state", fresh_state},
-                                  {NULL, NULL}};
+  static const luaL_Reg core[] = {
+      {"space_compose", compose},        {"space_by_hand", by_hand},
+      {"space_union", join_spaces},      {"space_traces", of_traces},
+      {"space_sketches", sketches},      {"space_explain", explain},
+      {"space_run", run_number},         {"fresh_state", fresh_state},
+      {"show_failure", lt_show_failure}, {NULL, NULL}};
   static const luaL_Reg state_methods[] = {
       {"run", state_run}, {"close", state_close}, {NULL, NULL}};
   lt_class(L, LT_STATE, NULL, state_methods, state_close);

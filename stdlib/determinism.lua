@@ -221,7 +221,7 @@ local function make(core)
     local roots = {}
     for _, root in ipairs { f, ... } do visit(roots, roots, nil, root) end
     look_through(roots)
-    return leave(depth, pcall(enter, depth, f, ...))
+    return leave(depth, xpcall(enter, core.show_failure, depth, f, ...))
   end
   return call
 end
