@@ -60,9 +60,10 @@ local function tensor_cores()
   return list
 end
 
--- The compute capability that a text as "cuda -mcpu=sm_80" gives.
+-- The compute capability that a text as "cuda -arch=sm_80" gives.
 local function capability(text)
-  return tonumber(text:match "%-mcpu=sm_(%d+)") or 0
+  return tonumber(text:match "%-arch=sm_(%d+)" or
+                  text:match "%-mcpu=sm_(%d+)") or 0
 end
 
 -- The modules for a target, given as text or as such: a list of instances;

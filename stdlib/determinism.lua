@@ -209,10 +209,11 @@ local function make(core)
   end
 
   -- Calls f.  What it can reach is looked through once in a run of the
-  -- engine, whose number core.space_run returns.
+  -- engine, whose number core.space_run returns, or, where another program
+  -- than Lua calls the engine, nil.
   local function call(f, ...)
     local run = core.space_run()
-    if depth == 0 and run ~= run_seen then
+    if depth == 0 and (run ~= run_seen or not seen) then
       run_seen, seen = run, setmetatable({}, { __mode = "k" })
       places = setmetatable({}, { __mode = "k" })
       for _, own in next, guarded do seen[own] = true end

@@ -300,6 +300,10 @@ local rows = {
     "Search for a fast schedule; `tessera doc` lists the options, " ..
     "`tessera doc result` what is in what it gives.",
     "tutorial" },
+  { "ts.tune_tasks(tasks, options)", "tessera.Results",
+    "Search for fast schedules of several programs under one budget: of a " ..
+    "list of programs or of { program =, weight =, space =, name =, " ..
+    "strategy =, cost_model = }; the options of ts.tune, and", "tasks" },
   { "ts.database(path)", "tessera.Database", "Open a database of records.",
     "tutorial" },
   { "database:records([filter])", "tessera.Record[]",
