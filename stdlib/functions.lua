@@ -158,7 +158,8 @@ local rows = {
     "modules" },
   { "sch:needs_multi_level_tiling(block)", "boolean",
     "Would tiling let it use again what it reads?", "modules" },
-  { "sch:block_info(block)", "table", "name, reads, writes, iters.",
+  { "sch:block_info(block)", "table", "name, reads, writes, iters; has_select (is a value chosen by a " ..
+    "condition?), has_call (of exp or the like?).",
     "modules" },
   { "sch:loop_info(loop)", "table", "name, kind, extent, iter_type.",
     "modules" },

@@ -459,7 +459,10 @@ typedef struct tess_loop_info {
   const char *name, *kind, *thread;  /* kind: serial, parallel, ... */
   int64_t extent;               /* -1: not constant */
 } tess_loop_info;
-/* is_spatial: all its iters are, and it is not the root. */
+/* is_spatial: all its iters are, and it is not the root.  has_select: some
+ * value that it computes is chosen by a condition, as padding is.  has_call: it
+ * calls a function far more expensive than arithmetic: exp, log, tanh,
+ * sigmoid, erf, pow, sin, cos or one of the host's. */
 typedef struct tess_block_info {
   uint32_t struct_size;         /* sizeof(tess_block_info) */
   uint32_t nreads;
@@ -467,6 +470,7 @@ typedef struct tess_block_info {
   uint32_t nwrites, niters;
   int32_t is_reduction, is_spatial, is_output, needs_multi_level_tiling;
   tess_iter_kind iters[16];
+  int32_t has_select, has_call;
 } tess_block_info;
 /* DEAD when the loop or block has been removed by a later primitive, TYPE when
  * the variable is of another kind; texts live until the schedule's next
