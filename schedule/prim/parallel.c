@@ -9,7 +9,9 @@ PRIM_DEFINE(
     .summary = "Run the iterations of a loop in parallel.",
     .rewrite = "for i in e: S   ->   parallel i in e: S",
     .details =
-        "1. The iters that the loop drives, in all blocks below, are spatial.\n"
+        "1. The iters that the loop drives, in all blocks below, are spatial;\n"
+        "   or it only determines, by what is in memory, where one that\n"
+        "   reduces begins, as the rows of a sparse matrix do.\n"
         "2. No two iterations conflict on an element, but\n"
         "   in buffers private to an iteration; nor do bounds and\n"
         "   predicates read what other iterations write.\n"
