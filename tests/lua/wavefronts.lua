@@ -14,16 +14,19 @@ for n, p in ipairs { rows, fronts } do
     local loop = select(k, s:get_loops(s:get_block "relax"))
     if n == 2 and k == 2 then
       s:parallel(loop)
-      checks.same(s, rows)
+      checks.same(s, p)
+      assert(ts.equivalent(s, rows))
     else
       checks.refused(s, "RACE", "parallel", loop)
     end
   end
 end
 for seed = 1, 3 do
-  local s = ts.schedule(seidel.fronts(40), { seed = seed })
+  local p = seidel.fronts(40)
+  local s = ts.schedule(p, { seed = seed })
   seidel.schedule(s)
-  checks.same(s, seidel.rows(40))
+  checks.same(s, p)
+  assert(ts.equivalent(s, seidel.rows(40)))
 end
 local r = ts.tune(fronts, { trials = 2, batch = 2, min_time = 0.002,
                             space = seidel.schedule, check = "all" })
