@@ -52,16 +52,30 @@ void cuda_warp_barrier(emit *m) {
   cuda_nvvm(m, "bar.warp.sync", 1, &all);
 }
 
-/* Does the code use memory other than fragments? */
-static bool uses_memory(const emit *m, ir_stmt top) {
+/* What the code of a warp uses: other memory than fragments, and one of
+ * those (0: none). */
+static bool uses_memory(emit *m, ir_stmt top, ir_buf *fragment) {
   const ir_program *p = m->p;
+  arena_mark mark = arena_get_mark(m->scratch);
   emit_uses u = {arena_zalloc(m->scratch, p->buf.n),
                  arena_zalloc(m->scratch, p->var.n)};
-  emit x = *m;
-  emit_survey(&x, top, u);
-  for (ir_buf b = 1; b < p->buf.n; b++)
-    if (u.buf[b] && !ir_scope_is_fragment(p->buf.v[b].scope)) return true;
-  return false;
+  bool memory = false;
+  *fragment = 0;
+  emit_survey(m, top, u);
+  for (ir_buf b = 1; b < p->buf.n; b++) {
+    bool is_fragment = ir_scope_is_fragment(p->buf.v[b].scope);
+    if (u.buf[b] && is_fragment) *fragment = b;
+    memory |= u.buf[b] && !is_fragment;
+  }
+  arena_reset_to(m->scratch, mark);
+  return memory;
+}
+
+static void refuse_warp(emit *m, ir_buf fragment) {
+  emit_refuse(m, TESS_UNSUPPORTED,
+              "what a warp does with fragment %s is no operation on tiles of "
+              "16 x 16",
+              ir_text(m->p, m->p->buf.v[fragment].name));
 }
 
 static bool has_instead(const emit *m, ir_stmt top) {
@@ -75,14 +89,17 @@ static bool has_instead(const emit *m, ir_stmt top) {
 /* What a warp runs together, once: its instructions on fragments, else one of
  * its lanes. */
 static void warp_loop(emit *m, ir_stmt at, const ir_stmt_rec *s) {
-  bool memory = uses_memory(m, at);
+  ir_buf fragment;
+  bool memory = uses_memory(m, at, &fragment);
   emit_mark mark = emit_get_mark(m);
   emit_forget_loads(m);
   if (memory) cuda_warp_barrier(m);
   if (has_instead(m, at)) {
-    state_of(m)->in_warp = true;
+    state_of(m)->in_warp = fragment;
     emit_body_with(m, s, emit_i64(m, 0));
-    state_of(m)->in_warp = false;
+    state_of(m)->in_warp = 0;
+  } else if (fragment) {
+    refuse_warp(m, fragment);
   } else {
     LLVMValueRef lane = cuda_nvvm(m, "read.ptx.sreg.tid.x", 0, NULL);
     LLVMValueRef first =
@@ -213,6 +230,13 @@ static int64_t copies(emit *m, ir_stmt loop, int64_t extent) {
 }
 
 /* ---- storage ------------------------------------------------------------ */
+
+static bool store_of_warp(emit *m, const ir_stmt_rec *s) {
+  ir_buf fragment = state_of(m)->in_warp;
+  if (!fragment) return cuda_store(m, s);
+  refuse_warp(m, fragment);
+  return true;
+}
 
 static bool is_shared(const ir_program *p, ir_buf b) {
   return p->buf.v[b].scope == IR_SCOPE_SHARED ||
@@ -358,7 +382,7 @@ void cuda_emit_module(emit *m) {
 const emit_device cuda_kernels_device = {.thread_loop = thread_loop,
                                          .barrier = barrier,
                                          .call = cuda_call,
-                                         .store = cuda_store,
+                                         .store = store_of_warp,
                                          .instead = cuda_instead,
                                          .unroll = copies,
                                          .align = ARGUMENT_ALIGN};

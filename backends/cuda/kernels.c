@@ -17,7 +17,7 @@ static const char *entry_name(const finder *f) {
   return ir_text(f->p, ir_entry(f->p)->name);
 }
 
-/* ---- limits -------------------------------------------------------------- */
+/* ---- limits ------------------------------------------------------------- */
 
 static bool refuse_limit(finder *f, const char *what, int64_t n, int64_t most) {
   err_set(f->e, TESS_UNSUPPORTED,

@@ -17,7 +17,8 @@ typedef struct gpu_compared {
 bool gpu_compare(mem_heap *heap, const ir_program *base,
                  const ir_program *scheduled, const char *target,
                  gpu_compared *out);
-/* Makes programs by tests/support/gpu_cases.lua, and compares them all. */
+/* Makes programs by tests/support/gpu_cases.lua, and compares them all.
+ * TESS_GPU_CASES=N makes so many of each, as was done once. */
 void gpu_compare_cases(const char *kind, uint32_t count, const char *target,
                        gpu_compared *out);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The emulated device as the driver of a host program. */
+ * The emulated device as the driver of host programs, and as a backend. */
+#include "support/gpu_backend.h"
 #include "support/gpu_program.h"
 #include "backends/backend.h"
 #include "backends/cuda/kernel.h"
@@ -10,12 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct emulated {
+typedef struct backend_code {
+  mem_heap *heap;
   gpu_module *m;
-  gpu_counts *counts;
+  gpu_counts *counts, own;
   bool reversed;
-  const char *entry;
   char why[GPU_WHY];
+  char *payload; /* a copy of the program's */
   device_program program;
 } emulated;
 
@@ -57,7 +59,7 @@ static int32_t gpu_to_host(void *ud, void *to, device_memory from,
 }
 
 static size_t dynamic_shared(const emulated *x, uint32_t kernel) {
-  const char *at = x->program.payload;
+  const char *at = x->payload;
   uint64_t n;
   memcpy(&n, at + strlen(at) + 1 + kernel * sizeof n, sizeof n);
   return n;
@@ -68,7 +70,7 @@ static int32_t gpu_start(void *ud, const device_launch *l) {
   char name[CUDA_NAME];
   gpu_span span[DEVICE_MOST_ARGS];
   void *args[DEVICE_MOST_ARGS];
-  cuda_kernel_name(x->program.payload, l->kernel, name);
+  cuda_kernel_name(x->payload, l->kernel, name);
   for (uint32_t i = 0; i < l->nbuf; i++) {
     span[i] = span_of(l->buf[i]);
     args[i] = &span[i].at;
@@ -98,18 +100,96 @@ static const device_driver gpu_host = {gpu_alloc,   gpu_release, gpu_to_device,
                                        gpu_to_host, gpu_start,   gpu_begin,
                                        gpu_end};
 
-static tess_status run_loaded(emulated *x, mem_heap *heap, const strbuf *ir,
-                              const strbuf *code, void *const *args,
-                              const int64_t *sizes, err_state *e) {
-  double seconds;
-  x->m = gpu_load(ir->v, ir->n, x->why);
+/* ---- as a backend ------------------------------------------------------- */
+
+/* The size of the IR, the IR, and the code for the driver. */
+static tess_status gpu_compile(ir_program *p, arena *scratch, const target *t,
+                               backend_form form, strbuf *out, err_state *e) {
+  const backend *cuda = backend_find("cuda");
+  strbuf ir;
+  if (form != BACKEND_CODE) return cuda->compile(p, scratch, t, form, out, e);
+  str_init(&ir, p->heap);
+  tess_status s = cuda->compile(p, scratch, t, BACKEND_IR, &ir, e);
+  while (ir.n % sizeof(uint64_t)) str_puts(&ir, "\n");
+  uint64_t n = ir.n;
+  str_write(out, (const char *)&n, sizeof n);
+  str_write(out, ir.v, ir.n);
+  if (!s) s = str_status(&ir);
+  str_free(&ir);
+  return s ? s : cuda->compile(p, scratch, t, form, out, e);
+}
+
+static void gpu_unload_code(backend_code *x) {
+  device_unload(&x->program);
+  gpu_unload(x->m);
+  free(x->payload);
+  mem_delete(x->heap, x);
+}
+
+/* Code in a header of 64-bit words is aligned as such. */
+static tess_status load_parts(emulated *x, const char *at, size_t n,
+                              err_state *e) {
+  uint64_t ir;
+  memcpy(&ir, at, sizeof ir);
+  at += sizeof ir;
+  x->m = gpu_load(at, ir, x->why);
   if (!x->m) return err_set(e, TESS_INTERNAL, "emulator: %s", x->why);
-  tess_status s =
-      device_load(&x->program, heap, code->v, code->n, &gpu_host, x, e);
+  tess_status s = device_load(&x->program, x->heap, at + ir, n - sizeof ir - ir,
+                              &gpu_host, x, e);
   if (s) return s;
+  x->payload = malloc(x->program.npayload);
+  memcpy(x->payload, x->program.payload, x->program.npayload);
+  return TESS_OK;
+}
+
+static tess_status gpu_load_code(mem_heap *heap, const void *code, size_t n,
+                                 backend_code **out, err_state *e) {
+  emulated *x = mem_try_resize(heap, NULL, 0, sizeof *x);
+  if (!x) return err_ran_out(e, heap, mem_refusal(heap), "loading a kernel");
+  *x = (emulated){.heap = heap};
+  x->counts = &x->own;
+  tess_status s = load_parts(x, code, n, e);
+  if (s)
+    gpu_unload_code(x);
+  else
+    *out = x;
+  return s;
+}
+
+static int32_t gpu_launch_code(const backend_code *c, void **args,
+                               const int64_t *sizes, const tess_runtime *rt) {
+  emulated *x = (emulated *)(uintptr_t)c;
+  double seconds;
+  (void)rt;
+  int32_t rc = device_call(&x->program, args, sizes, 1, &seconds);
+  if (rc) fprintf(stderr, "emulator: %s\n", x->why);
+  return rc;
+}
+
+const backend gpu_backend = {.name = "cuda",
+                             .forms = 1u << BACKEND_CODE,
+                             .compile = gpu_compile,
+                             .load = gpu_load_code,
+                             .launch = gpu_launch_code,
+                             .unload = gpu_unload_code};
+
+/* ---- scheduled programs ------------------------------------------------- */
+
+static tess_status run_code(ir_program *p, const gpu_program_options *o,
+                            const strbuf *code, void *const *args,
+                            const int64_t *sizes, gpu_counts *counts,
+                            err_state *e) {
+  emulated *x = NULL;
+  double seconds;
+  tess_status s = gpu_backend.load(p->heap, code->v, code->n, &x, e);
+  if (s) return s;
+  x->reversed = o->reversed;
+  if (counts) x->counts = counts;
   int32_t rc =
       device_call(&x->program, (void **)(uintptr_t)args, sizes, 1, &seconds);
-  return rc ? err_set(e, rc, "emulator: %s", x->why) : TESS_OK;
+  if (rc) err_set(e, (tess_status)rc, "emulator: %s", x->why);
+  gpu_backend.unload(x);
+  return (tess_status)rc;
 }
 
 tess_status gpu_run_program(ir_program *p, arena *scratch,
@@ -117,23 +197,15 @@ tess_status gpu_run_program(ir_program *p, arena *scratch,
                             const int64_t *sizes, gpu_counts *counts,
                             err_state *e) {
   target t;
-  gpu_counts own = {0};
-  strbuf ir, code;
-  const backend *cuda = backend_find("cuda");
-  emulated x = {.counts = counts ? counts : &own, .reversed = o->reversed};
+  strbuf code;
   tess_status s =
       target_parse(&t, o->target ? o->target : "cuda -arch=sm_80", e);
   if (s) return s;
   lower_options options = {.vector_bytes = (uint32_t)t.vector_bytes};
-  str_init(&ir, p->heap);
   str_init(&code, p->heap);
   s = lower_program(p, scratch, &options, e);
-  if (!s) s = cuda->compile(p, scratch, &t, BACKEND_IR, &ir, e);
-  if (!s) s = cuda->compile(p, scratch, &t, BACKEND_CODE, &code, e);
-  if (!s) s = run_loaded(&x, p->heap, &ir, &code, args, sizes, e);
-  device_unload(&x.program);
-  gpu_unload(x.m);
-  str_free(&ir);
+  if (!s) s = gpu_backend.compile(p, scratch, &t, BACKEND_CODE, &code, e);
+  if (!s) s = run_code(p, o, &code, args, sizes, counts, e);
   str_free(&code);
   return s;
 }
