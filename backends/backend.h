@@ -53,6 +53,8 @@ typedef struct backend {
 
 /* NULL: no such backend. */
 const backend *backend_find(const char *name);
+/* Writes the names of all, commas between; gives out. */
+const char *backend_names(char *out, size_t n);
 /* Installs the handler in every backend whose compiler may end the process. */
 void backend_on_fatal(void (*fn)(const char *message));
 /* May a host load code of `b` into its own process?  UNSUPPORTED: no, only

@@ -19,6 +19,14 @@ const backend *backend_find(const char *name) {
   return NULL;
 }
 
+const char *backend_names(char *out, size_t n) {
+  size_t at = 0;
+  for (size_t i = 0; i < NBACKENDS && at < n; i++)
+    at += (size_t)snprintf(out + at, n - at, "%s%s", i ? ", " : "",
+                           backends[i]->name);
+  return out;
+}
+
 void backend_on_fatal(void (*fn)(const char *message)) {
   for (size_t i = 0; i < NBACKENDS; i++)
     if (backends[i]->on_fatal) backends[i]->on_fatal(fn);

@@ -5,6 +5,7 @@
 #include "base/thread.h"
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,14 +50,24 @@ static int64_t *number_at(const target *t, const option *o) {
   return (int64_t *)(void *)((char *)t + o->at);
 }
 
+static tess_status unknown_target_option(const char *name, size_t n,
+                                         err_state *e) {
+  char known[256] = "";
+  size_t at = 0;
+  for (size_t i = 0; i < NOPTIONS && at < sizeof known; i++)
+    at += (size_t)snprintf(known + at, sizeof known - at, "%s-%s",
+                           at ? ", " : "", options[i].name);
+  return err_set(e, TESS_NOT_FOUND,
+                 "target: there is no option '%.*s'; there are %s", (int)n,
+                 name, known);
+}
+
 static tess_status set_option(target *t, const char *text, size_t n,
                               err_state *e) {
   const char *eq = memchr(text, '=', n);
   size_t name = eq ? (size_t)(eq - text) : n;
   const option *o = text[0] == '-' ? find_option(text + 1, name - 1) : NULL;
-  if (!o)
-    return err_set(e, TESS_NOT_FOUND, "target: there is no option '%.*s'",
-                   (int)name, text);
+  if (!o) return unknown_target_option(text, name, e);
   const char *value = eq ? eq + 1 : text + n;
   size_t len = (size_t)(text + n - value);
   if (len == 0 || (o->size && len >= o->size))
@@ -96,9 +107,11 @@ static tess_status parse_words(target *t, const char *text, err_state *e) {
   const char *word = next_word(&text, &n);
   if (!word) return err_set(e, TESS_PARSE, "target: the text is empty");
   if (n < sizeof t->kind) memcpy(t->kind, word, n);
+  char known[128];
   if (!t->kind[0] || !backend_find(t->kind))
-    return err_set(e, TESS_NOT_FOUND, "target: there is no backend '%.*s'",
-                   (int)n, word);
+    return err_set(e, TESS_NOT_FOUND,
+                   "target: there is no backend '%.*s'; there is %s", (int)n,
+                   word, backend_names(known, sizeof known));
   tess_status s = TESS_OK;
   while (!s && (word = next_word(&text, &n))) s = set_option(t, word, n, e);
   return s;

@@ -3,8 +3,8 @@
  * set (bench/record.lua): held-out programs of the operators that they know,
  * and all programs of an operator that they do not. */
 #include "bench/support/bench.h"
+#include "bench/support/table.h"
 
-#include "base/json.h"
 #include "search/model/object.h"
 
 #include <math.h>
@@ -12,16 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_OPS = 16, MOST = 1024, SKETCHES = 16 };
+enum { MOST_OPS = 16, MOST = 1024 };
 
 /* One operator, and its candidates' features of all kinds. */
 typedef struct operator{
-  char name[32];
-  tess_program *p;
-  tess_trace *sketch[SKETCHES];
-  uint32_t nsketch, n;
-  search_cand c[MOST];
-  double seconds[MOST];
+  table t;
   search_rows rows[FEATURE_KINDS];
 }
 operator;
@@ -35,74 +30,17 @@ static _Noreturn void models_stop(const char *what) {
   exit(1);
 }
 
+static void read_all(const char *path) {
+  static table list[MOST_OPS];
+  nops = table_read(context, path, list, 0, MOST_OPS);
+  for (uint32_t i = 0; i < nops; i++) {
+    if (list[i].n > MOST) models_stop("an operator has too many candidates");
+    ops[i].t = list[i];
+  }
+}
+
 static void models_must(tess_status s) {
   if (s != TESS_OK) models_stop(tess_error(context)->message);
-}
-
-/* ---- reading ------------------------------------------------------------ */
-
-static void read_program(operator* o, const char *hex) {
-  char path[] = "/tmp/tessera-models-XXXXXX";
-  int fd = mkstemp(path);
-  FILE *f = fd < 0 ? NULL : fdopen(fd, "wb");
-  unsigned byte;
-  if (!f) models_stop("no temporary file");
-  for (; sscanf(hex, "%2x", &byte) == 1; hex += 2) fputc((int)byte, f);
-  fclose(f);
-  models_must(tess_program_load(context, path, &o->p));
-  remove(path);
-}
-
-static void read_candidate(operator* o, const json_t *line) {
-  const json_t *d = json_object_get(line, "d");
-  const json_t *seconds = json_object_get(line, "seconds");
-  uint32_t n = (uint32_t)json_array_size(d);
-  uint32_t sketch =
-      (uint32_t)json_integer_value(json_object_get(line, "sketch"));
-  if (o->n == MOST) return;
-  int64_t *v = malloc((n + 1) * sizeof *v);
-  if (!v || sketch >= o->nsketch) models_stop("a candidate is of no sketch");
-  for (uint32_t i = 0; i < n; i++)
-    v[i] = json_integer_value(json_array_get(d, i));
-  o->seconds[o->n] =
-      json_is_number(seconds) ? json_number_value(seconds) : INFINITY;
-  o->c[o->n++] = (search_cand){sketch, n, v, search_hash(sketch, n, v)};
-}
-
-static void read_line(const char *text) {
-  json_error_t e;
-  json_t *line = json_loads(text, 0, &e);
-  const char *name = json_string_value(json_object_get(line, "op"));
-  json_t *trace = json_object_get(line, "trace");
-  if (!line) models_stop("a line is no JSON");
-  if (name) {
-    if (nops == MOST_OPS) models_stop("there are too many operators");
-    operator* o = & ops[nops++];
-    snprintf(o->name, sizeof o->name, "%s", name);
-    read_program(o, json_string_value(json_object_get(line, "program")));
-  } else if (!nops) {
-    models_stop("the first line is no operator");
-  } else if (trace) {
-    operator* o = & ops[nops - 1];
-    char *own = json_dumps(trace, 0);
-    if (o->nsketch == SKETCHES) models_stop("there are too many sketches");
-    models_must(
-        tess_trace_from_json(context, own, o->p, &o->sketch[o->nsketch++]));
-    free(own);
-  } else {
-    read_candidate(&ops[nops - 1], line);
-  }
-  json_decref(line);
-}
-
-static void read_all(const char *path) {
-  FILE *f = fopen(path, "r");
-  char *line = NULL;
-  size_t room = 0;
-  if (!f) models_stop(path);
-  while (getline(&line, &room, f) > 0) read_line(line);
-  free(line);
-  fclose(f);
 }
 
 /* ---- features ----------------------------------------------------------- */
@@ -120,13 +58,13 @@ static void keep(search_rows *to, const search_rows *r) {
 }
 
 static void make_features(operator* o) {
-  const vm_trace *t[SKETCHES];
+  const vm_trace *t[TABLE_SKETCHES];
   tess_session s;
-  for (uint32_t i = 0; i < o->nsketch; i++) t[i] = &o->sketch[i]->t;
-  models_must(session_init(&s, context, &o->p->p, o->nsketch, t, 1, 1));
+  for (uint32_t i = 0; i < o->t.nsketch; i++) t[i] = &o->t.sketch[i]->t;
+  models_must(session_init(&s, context, &o->t.p->p, o->t.nsketch, t, 1, 1));
   for (int k = 0; k < FEATURE_KINDS; k++) {
     search_rows r;
-    models_must(session_rows(&s, k, o->n, o->c, &r));
+    models_must(session_rows(&s, k, o->t.n, o->t.cand, &r));
     keep(&o->rows[k], &r);
   }
   session_free(&s);
@@ -150,8 +88,8 @@ static tess_status fill_data(void *ud) {
   teaching *t = ud;
   data_init(t->d, t->heap, t->kinds);
   for (uint32_t k = 0; k < nops; k++)
-    for (uint32_t i = 0; i < ops[k].n; i++) {
-      double seconds = ops[k].seconds[i];
+    for (uint32_t i = 0; i < ops[k].t.n; i++) {
+      double seconds = ops[k].t.seconds[i];
       if ((t->only >= 0 && k != (uint32_t)t->only) || is_test(k, i, t->out) ||
           ops[k].rows[FEATURE_PER_STORE].first[i] ==
               ops[k].rows[FEATURE_PER_STORE].first[i + 1])
@@ -182,13 +120,13 @@ static tess_quality judge(const learner *l, const model_fit *f,
   static double mean[MOST], score[MOST], seconds[MOST];
   double best = INFINITY;
   uint32_t n = 0;
-  if (l->score(f, o->n, o->rows, mean, NULL) != TESS_OK)
+  if (l->score(f, o->t.n, o->rows, mean, NULL) != TESS_OK)
     models_stop("no scores");
-  for (uint32_t i = 0; i < o->n; i++) {
-    best = fmin(best, o->seconds[i]);
-    if (!is_test(op, i, out) || !isfinite(o->seconds[i])) continue;
+  for (uint32_t i = 0; i < o->t.n; i++) {
+    best = fmin(best, o->t.seconds[i]);
+    if (!is_test(op, i, out) || !isfinite(o->t.seconds[i])) continue;
     score[n] = mean[i];
-    seconds[n++] = o->seconds[i];
+    seconds[n++] = o->t.seconds[i];
   }
   return quality_of(n, score, seconds, best, l->scaled);
 }
@@ -229,7 +167,7 @@ static uint32_t try_split(const learner *l, int out, int only,
       if (out >= 0 && k != (uint32_t)out) continue;
       if (only >= 0 && k != (uint32_t)only) continue;
       tess_quality q = judge(l, &f, &ops[k], k, out);
-      models_tell(l, split, ops[k].name, &q);
+      models_tell(l, split, ops[k].t.name, &q);
       sum->rank_accuracy += q.rank_accuracy;
       sum->top_k_recall += q.top_k_recall;
       sum->rmse += q.rmse;
@@ -279,7 +217,7 @@ int main(int argc, char **argv) {
   uint32_t all = 0;
   for (uint32_t k = 0; k < nops; k++) {
     make_features(&ops[k]);
-    all += ops[k].n;
+    all += ops[k].t.n;
   }
   bench_say("%u programs of %u operators", all, nops);
   for (uint32_t i = 0; i < nlearners; i++) try_learner(learners[i]);

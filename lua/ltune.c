@@ -301,13 +301,17 @@ static const char *const options[] = {
     "target",         "trials",   "seed",     "space",    "strategy",
     "cost_model",     "database", "progress", "batch",    "threads",
     "kernel_threads", "min_time", "timeout",  "deadline", "on_error",
-    "check",          NULL};
+    "check",          "inputs",   NULL};
 
+/* Which of two words it is. */
 static int one_of(lua_State *L, const char *k, const char *const *words) {
   const char *w = lt_field_str(L, 2, k, words[0]);
   for (int i = 0; words[i]; i++)
     if (!strcmp(words[i], w)) return i;
-  return lt_error(L, TESS_INVALID, "option '%s': '%s' is unknown", k, w);
+  return lt_error(L, TESS_INVALID,
+                  "option '%s': there is no '%s'; there are "
+                  "%s, %s",
+                  k, w, words[0], words[1]);
 }
 
 /* 0: left out. */
@@ -367,6 +371,15 @@ static tess_model *model_option(lua_State *L) {
   return lt_get(L, lua_gettop(L), LT_MODEL);
 }
 
+/* The option inputs: a list of tensors, which the table keeps alive. */
+static void read_inputs(lua_State *L, tess_program *p, tess_tune_options *o) {
+  if (!lua_istable(L, 2) || lua_getfield(L, 2, "inputs") == LUA_TNIL) return;
+  uint32_t most = tess_program_nparams(p) + 1; /* one too many is refused */
+  tess_tensor **list = lua_newuserdatauv(L, most * sizeof *list, 0);
+  o->ninputs = lt_to_tensors(L, lua_absindex(L, -2), most, list);
+  o->inputs = list;
+}
+
 /* tune(program, options, space): stdlib/describe.lua finds the space. */
 static int ltune_tune(lua_State *L) {
   run r = {.L = L};
@@ -399,6 +412,7 @@ static int ltune_tune(lua_State *L) {
   if (pluggable(&r, "cost_model", SLOT_MODEL, &o.cost_model))
     o.custom_cost_model = &model;
   o.model = model_option(L);
+  read_inputs(L, p, &o);
   read_progress(&r);
   lt_box(L, LT_SESSION, 1);
   lua_newtable(L);

@@ -22,6 +22,9 @@ static const char usage[] =
     "       tessera tune FILE.lua [--trials N] [--target T] [--strategy S]\n"
     "               [--cost-model M] [--db F] [--seed N] [--threads N] "
     "[--json]\n"
+    "               [--inputs A.npy,B.npy] [--kernel-threads N] [--batch N]\n"
+    "               [--min-time S] [--timeout S] [--deadline S]\n"
+    "               [--on-error record|stop] [--check best|all]\n"
     "       tessera step FILE [--program FILE.lua]\n"
     "       tessera show FILE [--program FILE.lua]\n"
     "       tessera db FILE [--program FILE.lua] [--workload NAME]\n"
@@ -154,6 +157,28 @@ static lua_State *new_state(tess_context *c) {
   return L;
 }
 
+/* ---- the sub-commands --------------------------------------------------- */
+
+static const char *const commands[] = {"tune",  "step",  "show", "db",
+                                       "lower", "build", "doc"};
+enum { NCOMMANDS = sizeof commands / sizeof *commands };
+
+static int is_command(const char *word) {
+  for (size_t i = 0; i < NCOMMANDS; i++)
+    if (!strcmp(commands[i], word)) return 1;
+  return 0;
+}
+
+/* Adds to the error at the top which commands there are, where a word may have
+ * been meant as one. */
+static void add_commands(lua_State *L, const char *word) {
+  if (strpbrk(word, "./") || !access(word, F_OK)) return;
+  lua_pushliteral(L, "; commands are ");
+  for (size_t i = 0; i < NCOMMANDS; i++)
+    lua_pushfstring(L, "%s%s", i ? ", " : "", commands[i]);
+  lua_concat(L, NCOMMANDS + 2);
+}
+
 /* ---- doing -------------------------------------------------------------- */
 
 /* A list of the arguments from argv[i] on; those before them at 0, -1, ... */
@@ -169,7 +194,10 @@ static int run_script(lua_State *L, int argc, char **argv, int i) {
   push_args(L, argc, argv, i + 1);
   lua_pushvalue(L, -1);
   lua_setglobal(L, "arg");
-  if (luaL_loadfile(L, argv[i]) != LUA_OK) return report_error(L);
+  if (luaL_loadfile(L, argv[i]) != LUA_OK) {
+    add_commands(L, argv[i]);
+    return report_error(L);
+  }
   push_handler(L, NULL);
   lua_insert(L, -2);
   int base = lua_gettop(L) - 1, n = argc - i - 1;
@@ -231,14 +259,6 @@ static int run_command(lua_State *L, int argc, char **argv, int i) {
   end_interruptible();
   if (bad) return report_error(L);
   return lua_isinteger(L, -1) ? (int)lua_tointeger(L, -1) : 0;
-}
-
-static int is_command(const char *word) {
-  static const char *const words[] = {"tune",  "step",  "show", "db",
-                                      "lower", "build", "doc"};
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    if (!strcmp(words[i], word)) return 1;
-  return 0;
 }
 
 main_option_set main_options;

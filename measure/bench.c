@@ -100,8 +100,20 @@ tess_status bench_fits(const ir_program *base, err_state *e) {
                  bench_name_of(base), need / gib, room / gib);
 }
 
+/* The contents of parameter x: bytes of `inputs` from *at on. */
+static tess_status copy_contents(const bench_param *x, const strbuf *inputs,
+                                 size_t *at, err_state *e) {
+  if (x->bytes > inputs->n - *at)
+    return err_set(e, TESS_INFRA, "the inputs end before '%s'", x->name);
+  memcpy(x->mem.data, inputs->v + *at, x->bytes);
+  *at += x->bytes;
+  return TESS_OK;
+}
+
+/* inputs NULL: the contents are drawn. */
 static tess_status open_param(bench *b, uint32_t i, const range_plan *r,
-                              int64_t range, err_state *e) {
+                              int64_t range, const strbuf *inputs, size_t *at,
+                              err_state *e) {
   const ir_program *p = b->base;
   ir_buf buf = p->arg.v[ir_entry(p)->params.at + i];
   bench_param *x = &b->param[i];
@@ -115,7 +127,12 @@ static tess_status open_param(bench *b, uint32_t i, const range_plan *r,
   x->written = r->use[buf].written;
   x->in_place = x->written && p->buf.v[buf].role != IR_ROLE_OUTPUT;
   x->fact = r->fact[buf];
-  if (!x->written || x->in_place) fill_param(b, i, r, range);
+  bool is_input = p->buf.v[buf].role != IR_ROLE_OUTPUT;
+  if (is_input && inputs)
+    s = copy_contents(x, inputs, at, e);
+  else if (!x->written || x->in_place)
+    fill_param(b, i, r, range);
+  if (s) return s;
   if (x->in_place) {
     x->initial = mem_resize(b->heap, NULL, 0, x->bytes);
     memcpy(x->initial, x->mem.data, x->bytes);
@@ -131,7 +148,7 @@ static tess_status open_param(bench *b, uint32_t i, const range_plan *r,
 
 tess_status bench_open(bench *b, mem_heap *heap, arena *scratch,
                        const ir_program *base, uint64_t seed, uint32_t threads,
-                       err_state *e) {
+                       const strbuf *inputs, err_state *e) {
   uint32_t n = ir_entry(base)->params.n;
   range_plan r;
   *b = (bench){.heap = heap, .base = base, .seed = seed};
@@ -143,12 +160,20 @@ tess_status bench_open(bench *b, mem_heap *heap, arena *scratch,
   b->n = n;
   b->args = mem_resize(heap, NULL, 0, n * sizeof *b->args);
   arena_mark mark = arena_get_mark(scratch);
-  int64_t range = choose_range(base, scratch, &r);
+  int64_t range = 0;
+  if (!inputs)
+    range = choose_range(base, scratch, &r);
+  else
+    range_find(base, scratch, 0, &r); /* of any values */
   b->is_exact = range != 0;
+  size_t at = 0;
   for (uint32_t i = 0; i < n; i++) {
-    tess_status s = open_param(b, i, &r, range, e);
+    tess_status s = open_param(b, i, &r, range, inputs, &at, e);
     if (s) return s;
   }
+  if (inputs && at != inputs->n)
+    return err_set(e, TESS_INFRA, "inputs of %zu bytes, not %zu", inputs->n,
+                   at);
   arena_reset_to(scratch, mark);
   bench_place(b, GUARD_FRONT);
   return TESS_OK;

@@ -45,11 +45,12 @@ typedef struct bench {
 /* Whether a bench of the program could be opened (measure_task_fits); nothing
  * is allocated. */
 tess_status bench_fits(const ir_program *base, err_state *e);
-/* The program must outlive the bench.  UNSUPPORTED for a symbolic extent,
- * NOMEM.  May unwind; bench_close it then, too. */
+/* inputs: the contents of the parameters that are no outputs, one after the
+ * other; NULL: they are drawn.  The program must outlive the bench.
+ * UNSUPPORTED for a symbolic extent, NOMEM.  May unwind; bench_close it then, too. */
 tess_status bench_open(bench *b, mem_heap *heap, arena *scratch,
                        const ir_program *base, uint64_t seed, uint32_t threads,
-                       err_state *e);
+                       const strbuf *inputs, err_state *e);
 void bench_close(bench *b);
 
 /* Moves all tensors to one end of their memory. */

@@ -47,6 +47,7 @@ typedef struct measure_policy {
                          * best at first gets no further samples; 0: all do */
   uint32_t threads;     /* of the kernel, each on a core of its own */
   uint64_t seed;        /* of the inputs' contents */
+  uint64_t inputs;      /* key of contents that are given; 0: they are drawn */
 } measure_policy;
 
 measure_policy measure_default_policy(uint32_t threads);
@@ -122,6 +123,15 @@ tess_status measure_task_new(measure_pool *pool, const ir_program *base,
                              const char *target, const measure_policy *policy,
                              measure_task **out, err_state *e);
 void measure_task_free(measure_task *t);
+/* The contents of p's parameters that are no outputs, one after the other, from
+ * tensors as in tess_tune_options, appended to *out, and their key.  Sets the
+ * context's error.  May unwind. */
+tess_status measure_take_inputs(tess_program *p, uint32_t n,
+                                tess_tensor *const *tensors, strbuf *out,
+                                uint64_t *key);
+/* Moves such contents, of the policy's key, to the task, before anything is
+ * measured. */
+void measure_task_give_inputs(measure_task *t, strbuf *contents);
 /* Notes about the quality of the reference, "" for none: for example that it
  * could not be checked against the interpreter. */
 const char *measure_task_note(const measure_task *t);

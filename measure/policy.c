@@ -18,4 +18,6 @@ void measure_policy_text(const measure_policy *p, strbuf *out) {
   str_put_double(out, p->min_time);
   str_printf(out, " repeats=%u threads=%u seed=%llu", p->repeats, p->threads,
              (unsigned long long)p->seed);
+  if (p->inputs)
+    str_printf(out, " inputs=%016llx", (unsigned long long)p->inputs);
 }

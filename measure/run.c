@@ -32,6 +32,7 @@ typedef struct asking {
 static job_bench bench_of(const measure_task *t) {
   return (job_bench){.base = t->key,
                      .seed = t->policy.seed,
+                     .inputs = t->policy.inputs,
                      .target = str_get(&t->target),
                      .threads = t->policy.threads};
 }
@@ -62,6 +63,7 @@ static tess_status send_request(crew_work *work, uint32_t i, worker *w) {
   strbuf body;
   str_init(&body, a->pool->heap);
   tess_status sent = pool_send_thing(w, JOB_PROGRAM, t->key, &t->program);
+  if (!sent && t->policy.inputs) sent = pool_send_inputs(w, t);
   if (a->reference) {
     job_bench r = bench_of(t);
     wire_write_bench(&body, &r);

@@ -100,6 +100,7 @@ typedef struct tune_work {
   space_sketches k;
   search_measurer measurer;
   strbuf policy;
+  strbuf inputs; /* contents of the host's tensors */
   double sketch_seconds;
   thread_alarm deadline;
 } tune_work;
@@ -137,6 +138,10 @@ static tess_status prepare_tune(tune_work *w) {
   }
   if (s != TESS_OK) return s;
   measure_policy policy = policy_of(&w->o);
+  if (w->o.inputs)
+    s = measure_take_inputs(w->p, w->o.ninputs, w->o.inputs, &w->inputs,
+                            &policy.inputs);
+  if (s != TESS_OK) return s;
   measure_policy_text(&policy, &w->policy);
   if (w->policy.bad) return str_status(&w->policy);
   double start = tune_now();
@@ -150,7 +155,7 @@ static tess_status prepare_tune(tune_work *w) {
                  "tess_space_explain (ts.space.explain) says why");
   if (s != TESS_OK) return s;
   return measurer_open(w->c, w->p, tess_target_text(w->target), &policy,
-                       w->o.check != 0, &w->measurer);
+                       w->o.check != 0, &w->inputs, &w->measurer);
 }
 
 static tess_status run_tune(tune_work *w, tess_result **out) {
@@ -213,6 +218,7 @@ tess_status tess_tune(tess_program *p, tess_target *target, tess_space *space,
   ctx_begin_work(w.c);
   space_sketches_init(&w.k, w.c);
   str_init(&w.policy, &w.c->heap);
+  str_init(&w.inputs, &w.c->heap);
   tess_status s = read_tune_options(w.c, o, &w.o);
   if (s == TESS_OK) s = take_plugged_in(&w);
   if (s == TESS_OK) s = run_tune(&w, out);
@@ -221,6 +227,7 @@ tess_status tess_tune(tess_program *p, tess_target *target, tess_space *space,
   if (w.measurer.free) w.measurer.free(w.measurer.ud);
   space_sketches_free(&w.k);
   str_free(&w.policy);
+  str_free(&w.inputs);
   free_own_space(&w);
   tess_target_free(w.own_target);
   if (s != TESS_OK && w.c->err.code != s) ctx_ran_out(w.c, s, "tuning");

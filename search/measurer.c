@@ -221,7 +221,7 @@ static void close_measurer(void *ud) {
 
 tess_status measurer_open(tess_context *c, tess_program *p, const char *target,
                           const measure_policy *policy, bool check_all,
-                          search_measurer *out) {
+                          strbuf *inputs, search_measurer *out) {
   measurer *m = mem_try_resize(&c->heap, NULL, 0, sizeof *m);
   if (!m) return ctx_ran_out(c, mem_refusal(&c->heap), "measuring");
   *m = (measurer){.c = c,
@@ -235,6 +235,7 @@ tess_status measurer_open(tess_context *c, tess_program *p, const char *target,
     mem_free(&c->heap, m, sizeof *m);
     return s;
   }
+  if (policy->inputs) measure_task_give_inputs(m->task, inputs);
   *out = (search_measurer){.measure = measurer_measure,
                            .compare = measurer_compare,
                            .rematch = measurer_rematch,

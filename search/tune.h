@@ -54,7 +54,8 @@ typedef struct search_measurer {
 
 tess_status measurer_open(tess_context *c, tess_program *p,
                           const char *target, const measure_policy *policy,
-                          bool check_all, search_measurer *out);
+                          bool check_all, strbuf *inputs,
+                          search_measurer *out);
 void outcome_init(search_outcome *o, mem_heap *heap);
 void outcome_free(search_outcome *o);
 

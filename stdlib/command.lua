@@ -47,17 +47,37 @@ local function unsigned_of(name, text)
   return n
 end
 
+-- A time in decimal.
+local function seconds_of(name, text)
+  local n = text:find "^[%d.eE+-]+$" and tonumber(text)
+  if not n or n < 0 or n == math.huge then
+    usage("option --%s: '%s' is not a time in seconds", name, text)
+  end
+  return n + 0.0
+end
+
+local function word_of(name, words, text)
+  for _, w in ipairs(words) do
+    if w == text then return text end
+  end
+  usage("option --%s: there is no '%s'; there are %s", name, text,
+        table.concat(words, ", "))
+end
+
 local function value_of(name, kind, text)
+  if type(kind) == "table" then return word_of(name, kind, text) end
   if kind == "string" then
     return text ~= "" and text or
            usage("option --%s needs a value, not ''", name)
   end
   if kind == "unsigned" then return unsigned_of(name, text) end
+  if kind == "seconds" then return seconds_of(name, text) end
   return integer_of(name, text, 1, kind)
 end
 
 -- Splits arguments into options and the rest; `known` maps each option to
--- "string", "unsigned", "flag" or, for a count, to the largest.
+-- "string", "unsigned", "seconds", "flag", a list of words or, for a count, to
+-- the largest.
 local function parse(args, known)
   local options, rest = {}, {}
   local i = 1
@@ -288,6 +308,18 @@ local function check_fields(d, path)
   end
 end
 
+-- The tensors of files "A.npy,B.npy".
+local function load_tensors(list)
+  local tensors = {}
+  for path in (list .. ","):gmatch "([^,]*)," do
+    if not path:find "%.npy$" then
+      usage("option --inputs: '%s' is no NAME.npy", path)
+    end
+    tensors[#tensors + 1] = ts.tensor(path)
+  end
+  return tensors
+end
+
 -- What the command says stands above what the file says.
 local function tune_options(o, d, path)
   local all = {}
@@ -297,6 +329,7 @@ local function tune_options(o, d, path)
     if v == nil then v = d[option.name] end
     all[option.name] = v
   end
+  if o.inputs then all.inputs = load_tensors(o.inputs) end
   if o.json then
     all.progress = function(p)
       say(json { type = "progress", trials = p.trials, best = p.best,

@@ -3,8 +3,9 @@
 local options = {}
 
 -- Options of ts.tune; `flag` is how `tessera tune` spells one, `takes` what
--- stands behind it there: "count" (1 .. `most`), "unsigned" (of 64 bits)
--- or "string".
+-- stands behind it there: "count" (1 .. `most`), "unsigned" (of 64 bits),
+-- "seconds", "string", or a list of the words that it may be.  Without a flag,
+-- `instead` is how the command has it.
 options.list = {
   { name = "target", flag = "target", takes = "string",
     type = "string|tessera.Target", default = '"llvm", this machine',
@@ -18,10 +19,16 @@ options.list = {
            "times give the same candidates, whatever the threads. It has 64 " ..
            "bits: --seed takes 0 .. 2^64 - 1, of which Lua writes those " ..
            "from 2^63 on as negative integers, -1 for the last" },
-  { name = "space", type = "tessera.Space|table|function",
+  { name = "space", instead = "the field space of what FILE.lua returns",
+    type = "tessera.Space|table|function",
     default = "ts.space.default(target)",
     help = "what to search: a space, a list of modules, or a function that " ..
            "schedules the whole program by hand" },
+  { name = "inputs", flag = "inputs", takes = "string", type = "table",
+    default = "drawn, within what the placeholders declare",
+    help = "a list of your own tensors, one for each parameter that is no " ..
+           "output, in order, that candidates are run and checked on; " ..
+           "--inputs takes .npy files with commas between" },
   { name = "strategy", flag = "strategy", takes = "string",
     type = "string|table", default = '"evolutionary"',
     help = "who proposes candidates: \"evolutionary\", \"replay\" (random), " ..
@@ -40,30 +47,37 @@ options.list = {
   { name = "threads", flag = "threads", takes = "count", type = "integer",
     default = "as many as cores", most = 1024,
     help = "threads of the engine itself" },
-  { name = "kernel_threads", type = "integer", default = "the target's cores",
-    most = 1024,
+  { name = "kernel_threads", flag = "kernel-threads", takes = "count",
+    type = "integer", default = "the target's cores", most = 1024,
     help = "threads a measured kernel runs on" },
-  { name = "batch", type = "integer", default = "32", most = 4096,
+  { name = "batch", flag = "batch", takes = "count", type = "integer",
+    default = "32", most = 4096,
     help = "candidates proposed and measured at a time" },
-  { name = "min_time", type = "number", default = "0.1",
+  { name = "min_time", flag = "min-time", takes = "seconds",
+    type = "number", default = "0.1",
     help = "seconds a measurement lasts at least" },
-  { name = "timeout", type = "number", default = "10",
+  { name = "timeout", flag = "timeout", takes = "seconds",
+    type = "number", default = "10",
     help = "seconds a candidate may run" },
-  { name = "deadline", type = "number", default = "none",
+  { name = "deadline", flag = "deadline", takes = "seconds",
+    type = "number", default = "none",
     help = "seconds until the search ends, wherever it is; then the best " ..
            "few are timed once more, and the result has a note; ts.build in " ..
            "a strategy raises \"CANCELLED\" from then on" },
-  { name = "on_error", type = '"record"|"stop"', default = '"record"',
+  { name = "on_error", flag = "on-error", takes = { "record", "stop" },
+    type = '"record"|"stop"', default = '"record"',
     help = "\"record\": a candidate that fails is recorded, a module that " ..
            "fails at a block is left out there with a warning, and the run " ..
            "goes on; \"stop\": such a candidate ends the run, with its " ..
            "status and message in the result, and such a module is an error " ..
            "of ts.tune; a function as the space that fails always is" },
-  { name = "check", type = '"best"|"all"', default = '"best"',
+  { name = "check", flag = "check", takes = { "best", "all" },
+    type = '"best"|"all"', default = '"best"',
     help = "which candidates are compared with the unscheduled program: " ..
            "every new best and, before they are timed again at the end, the " ..
            "best few; or all" },
-  { name = "progress", type = "boolean|function", default = "false",
+  { name = "progress", instead = "progress is on stderr, with --json on stdout",
+    type = "boolean|function", default = "false",
     help = "true: a line on stderr; a function: called with a table " ..
            "(trials, max_trials, failed, best, gflops, elapsed, eta, text; " ..
            "status and seconds of the trial, or compiled and compiling) " ..

@@ -108,9 +108,10 @@ end
 -- ---- options ---------------------------------------------------------------
 
 local function option_page(o)
-  return ("## option %s%s\n\n%s.\n\nDefault: %s. Type in Lua: `%s`%s.")
-         :format(o.name, o.flag and " (tessera tune --" .. o.flag .. ")" or
-                 "", o.help:gsub("^%l", string.upper), o.default,
+  return ("## option %s (tessera tune%s)\n\n%s.\n\nDefault: %s. Type in " ..
+          "Lua: `%s`%s.")
+         :format(o.name, o.flag and " --" .. o.flag or
+                 ": " .. o.instead, o.help:gsub("^%l", string.upper), o.default,
                  (o.type:gsub("|", " | ")),
                  o.most and ", 1 .. " .. o.most or "")
 end

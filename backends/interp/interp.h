@@ -151,6 +151,11 @@ tess_status interp_run(interp *in, const ir_program *p, uint32_t nargs,
                        const interp_arg *args, const interp_options *o,
                        interp_error *e);
 
+/* The first of the n elements of an input that is not what is declared of it;
+ * -1: all are. */
+int64_t interp_find_undeclared(arena *scratch, const ir_buf_rec *r, uint64_t n,
+                               const interp_word *val);
+
 /* ---- comparing (compare.c) ---------------------------------------------- */
 
 /* A few values for inputs, so that comparisons hit equal operands; residues

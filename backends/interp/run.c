@@ -94,49 +94,10 @@ static void mark_written(machine_buf *b) {
     b->cell[i] = (machine_cell){.writer = b->birth};
 }
 
-typedef struct placed {
-  int64_t v, at;
-} placed;
-
-static int compare_placed(const void *a, const void *b) {
-  const placed *x = a, *y = b;
-  if (x->v != y->v) return x->v < y->v ? -1 : 1;
-  return (x->at > y->at) - (x->at < y->at);
-}
-
-/* An element equal to one before it; -1: there is none. */
-static int64_t find_repeated(arena *scratch, const machine_buf *b) {
-  placed *v = arena_array(scratch, placed, b->size + 1);
-  for (uint64_t i = 0; i < b->size; i++)
-    v[i] = (placed){b->val[i].i, (int64_t)i};
-  qsort(v, b->size, sizeof *v, compare_placed);
-  for (uint64_t i = 1; i < b->size; i++)
-    if (v[i].v == v[i - 1].v) return v[i].at;
-  return -1;
-}
-
-/* The first element of an input that is not what is declared of it; -1: all
- * are. */
-static int64_t find_undeclared(arena *scratch, const ir_buf_rec *r,
-                               const machine_buf *b) {
-  const int64_t last = (int64_t)b->size - 1;
-  for (int64_t i = 0; i <= last; i++) {
-    int64_t v = b->val[i].i;
-    if (r->holds & IR_HOLDS_RANGE && (v < r->least || v > r->most)) return i;
-    if (r->holds & IR_HOLDS_SORTED && i && v < b->val[i - 1].i) return i;
-  }
-  if (r->holds & IR_HOLDS_ENDS && last >= 0) {
-    if (b->val[0].i != r->least) return 0;
-    if (b->val[last].i != r->most) return last;
-  }
-  if (!(r->holds & IR_HOLDS_UNIQUE)) return -1;
-  return find_repeated(scratch, b);
-}
-
 static bool check_contents(job *j, const code_buf *k, const machine_buf *b) {
   const ir_buf_rec *r = &j->p->buf.v[k->buf];
   arena_mark mark = arena_get_mark(j->m.memory);
-  int64_t at = r->holds ? find_undeclared(j->m.memory, r, b) : -1;
+  int64_t at = interp_find_undeclared(j->m.memory, r, b->size, b->val);
   arena_reset_to(j->m.memory, mark);
   if (at < 0) return true;
   interp_error e = {.code = TESS_INVALID,

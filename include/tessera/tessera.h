@@ -420,7 +420,9 @@ typedef enum tess_rv_kind {
   TESS_RV_NONE, TESS_RV_BLOCK, TESS_RV_LOOP, TESS_RV_INT
 } tess_rv_kind;
 
-/* target may be NULL. */
+/* A schedule of the program's entry function, which it does not change; the
+ * target, which may be NULL, has the facts that modules ask for, and `seed`
+ * determines what is sampled.  NOMEM, LIMIT. */
 TESS_API tess_status tess_schedule_new(tess_program *p, tess_target *target,
                                        uint64_t seed,
                                        TESS_GIVE tess_schedule **out);
@@ -443,7 +445,8 @@ TESS_API tess_status tess_schedule_can(tess_schedule *s, const char *prim,
                                        uint32_t nargs, const tess_arg *args);
 /* The kind of a random variable; TESS_RV_NONE for one that does not exist. */
 TESS_API tess_rv_kind tess_schedule_rv_kind(tess_schedule *s, tess_rv rv);
-/* The value of an integer variable; records a guard in sketch mode. */
+/* The value of an integer variable; records a guard in sketch mode.  TYPE for
+ * a variable of another kind. */
 TESS_API tess_status tess_schedule_get_int(tess_schedule *s, tess_rv rv,
                                            int64_t *out);
 /* The value of a random variable as text, for people. */
@@ -715,7 +718,9 @@ TESS_API tess_status tess_equivalent(tess_program *p, tess_program *q,
 
 /* ---- targets, tensors, kernels ------------------------------------------ */
 
-/* "llvm -mcpu=znver3 -num-cores=2"; "llvm" alone: this machine. */
+/* What is compiled for: "llvm -mcpu=znver3 -num-cores=2"; "llvm" alone: this
+ * machine.  NOT_FOUND for a backend or an option that there is not, INVALID for
+ * an option's value, each named in the message. */
 TESS_API tess_status tess_target_new(tess_context *c, const char *text,
                                      TESS_GIVE tess_target **out);
 TESS_API void tess_target_free(TESS_TAKE tess_target *t);
@@ -726,8 +731,9 @@ TESS_API int64_t tess_target_int(tess_target *t, const char *field);
  * machine's processor only what the text says (-mattr=+avx512vnni) is known. */
 TESS_API int tess_target_has(tess_target *t, const char *feature);
 
-/* fill: "zeros" "random" (uniform in [0,1); integers over a small range)
- * "integers" (small integers that sums of represent exactly) "empty". */
+/* A tensor in this process's memory.  fill: "zeros" "random" (uniform in [0,1);
+ * integers over a small range) "integers" (small integers that sums of
+ * represent exactly) "empty".  INVALID for another; NOMEM. */
 TESS_API tess_status tess_tensor_new(tess_context *c, tess_dtype t,
     uint32_t ndim, const int64_t *shape, const char *fill, uint64_t seed,
     TESS_GIVE tess_tensor **out);
@@ -738,9 +744,9 @@ TESS_API tess_dtype tess_tensor_dtype(tess_tensor *t);
 TESS_API uint32_t tess_tensor_ndim(tess_tensor *t);
 TESS_API const int64_t *tess_tensor_shape(tess_tensor *t);
 TESS_API int64_t tess_tensor_size(tess_tensor *t);    /* elements */
-/* An element as a double, which may round those of 64-bit integers.  What is
- * set is rounded to a float; to an integer it is cut off and saturates. */
-/* One element, by an index a dimension; BOUNDS outside of the shape. */
+/* One element, by an index a dimension; BOUNDS outside of the shape.  As a
+ * double, which may round those of 64-bit integers; what is set is rounded to
+ * a float, to an integer it is cut off and saturates. */
 TESS_API tess_status tess_tensor_get(tess_tensor *t, const int64_t *idx,
                                      double *out);
 TESS_API tess_status tess_tensor_set(tess_tensor *t, const int64_t *idx,
@@ -1104,6 +1110,14 @@ typedef struct tess_tune_options {
   void *progress_ud;
   tess_model *model;            /* instead of a name: it goes on learning;
                                  * NULL: none */
+  /* The contents that candidates are run and checked on: a tensor for each
+   * parameter that is no output, in order, or for each parameter, outputs
+   * included, which are not looked at; copied.  NULL: they are drawn.  INVALID
+   * or TYPE names the parameter that one does not fit or whose declared
+   * contents it breaks. */
+  tess_tensor *const *inputs;
+  uint32_t ninputs;
+  uint32_t reserved;            /* 0 */
 } tess_tune_options;
 
 /* Searches the space for the fastest schedule of p; target NULL: "llvm", space

@@ -38,8 +38,8 @@ void lower_pipe_accesses(pipe *x) {
 /* ---- overlaps ----------------------------------------------------------- */
 
 /* The least and greatest index in dimension d over one iteration. */
-static bool range_of(const pipe *x, const pipe_access *a, uint32_t d,
-                     ir_expr *min, ir_expr *max) {
+static bool pipe_range_of(const pipe *x, const pipe_access *a, uint32_t d,
+                          ir_expr *min, ir_expr *max) {
   ir_var var[MAX_LOOPS];
   ir_expr lo[MAX_LOOPS], extent[MAX_LOOPS];
   uint32_t n = 0;
@@ -98,7 +98,8 @@ static bool apart_in(const pipe *x, const pipe_access *a, const pipe_access *b,
                      uint32_t d, bool later) {
   ir_expr amin, amax, bmin, bmax;
   int64_t up, down;
-  if (!range_of(x, a, d, &amin, &amax) || !range_of(x, b, d, &bmin, &bmax))
+  if (!pipe_range_of(x, a, d, &amin, &amax) ||
+      !pipe_range_of(x, b, d, &bmin, &bmax))
     return false;
   if (!later) return less(x, amax, bmin) || less(x, bmax, amin);
   bool rises = slope(x, bmin, &up) && up >= 0;

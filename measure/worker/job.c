@@ -36,6 +36,7 @@ static tess_status start_state(void *ud) {
   }
   ir_program_init(&j->bench_program, &j->heap);
   str_init(&j->bench_bytes, &j->heap);
+  str_init(&j->inputs, &j->heap);
   vm_machine_init(&j->machine, &j->heap);
   ir_program_init(&j->convert, &j->heap);
   return TESS_OK;
@@ -71,6 +72,7 @@ void job_state_free(job_state *j) {
   }
   ir_program_free(&j->bench_program);
   str_free(&j->bench_bytes);
+  str_free(&j->inputs);
   ir_program_free(&j->convert);
   vm_machine_free(&j->machine);
   arena_free(&j->scratch);
@@ -133,6 +135,12 @@ static tess_status put_request(void *ud) {
   case JOB_PROGRAM:
     return put_program(j, ring_slot(&j->programs, w->key), w->bytes);
   case JOB_TRACE: return put_trace(j, ring_slot(&j->traces, w->key), w->bytes);
+  case JOB_INPUTS:
+    j->inputs_key = 0;
+    str_clear(&j->inputs);
+    str_write(&j->inputs, w->bytes.v, w->bytes.n);
+    if (!j->inputs.bad) j->inputs_key = w->key;
+    return str_status(&j->inputs);
   default: return err_set(&j->err, TESS_INFRA, "an unknown thing was put");
   }
 }
@@ -151,6 +159,7 @@ tess_status job_put(job_state *j, job_thing what, uint64_t key, job_bytes bytes,
 }
 
 bool job_has(const job_state *j, job_thing what, uint64_t key) {
+  if (what == JOB_INPUTS) return j->inputs_key == key;
   bool program = what == JOB_PROGRAM;
   uint32_t at = job_ring_find(program ? &j->programs : &j->traces, key);
   return at < JOB_KEPT && !(program ? j->program_is : j->trace_is)[at];
@@ -196,8 +205,11 @@ tess_status job_set_bench(job_state *j, const job_bench *r) {
       j->hooks.is_worker ? TESS_OK : backend_check_host(j->backend, &j->err);
   if (s) return s;
   if (j->has_bench && j->bench_base == r->base && j->bench.seed == r->seed &&
-      j->bench_threads == r->threads)
+      j->bench_threads == r->threads && j->bench_inputs == r->inputs)
     return TESS_OK;
+  if (r->inputs && j->inputs_key != r->inputs)
+    return err_set(&j->err, TESS_INFRA,
+                   "the inputs of a request were not sent");
   const ir_program *base = job_program(j, r->base);
   if (!base) return j->err.code;
   drop_bench(j);
@@ -215,8 +227,9 @@ tess_status job_set_bench(job_state *j, const job_bench *r) {
   j->has_bench = true;
   j->bench_base = r->base;
   j->bench_threads = r->threads;
+  j->bench_inputs = r->inputs;
   s = bench_open(&j->bench, &j->heap, &j->scratch, &j->bench_program, r->seed,
-                 r->threads, &j->err);
+                 r->threads, r->inputs ? &j->inputs : NULL, &j->err);
   if (s) drop_bench(j);
   return s;
 }

@@ -29,6 +29,7 @@ uint32_t job_ring_add(job_ring *r, uint64_t key);
 typedef enum job_thing {
   JOB_PROGRAM, /* bytes of ir_save */
   JOB_TRACE,   /* JSON */
+  JOB_INPUTS,  /* contents of tensors, as bench_open takes them; one kept */
   JOB_THINGS
 } job_thing;
 
@@ -56,6 +57,7 @@ typedef struct job_build {
  * until one for other tensors. */
 typedef struct job_bench {
   uint64_t base, seed;
+  uint64_t inputs; /* key of contents that were put; 0: they are drawn */
   const char *target;
   uint32_t threads;
 } job_bench;

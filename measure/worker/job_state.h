@@ -32,6 +32,8 @@ struct job_state {
   ir_program bench_program; /* what the bench is of */
   strbuf bench_bytes;
   uint32_t bench_threads;
+  uint64_t bench_inputs, inputs_key; /* those of the bench; those put last */
+  strbuf inputs;
   err_state err;
 };
 

@@ -126,8 +126,8 @@ tess_status measure_task_new(measure_pool *pool, const ir_program *base,
   *out = NULL;
   if (!t) return err_ran_out(e, heap, mem_refusal(heap), "a task");
   *t = (measure_task){.pool = pool, .policy = *policy};
-  strbuf *const texts[] = {&t->program, &t->target, &t->reference,
-                           &t->note,    &t->why,    &t->stuck};
+  strbuf *const texts[] = {&t->program, &t->target, &t->reference, &t->note,
+                           &t->why,     &t->stuck,  &t->inputs};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     str_init(texts[i], heap);
   task_making m = {t, base};
@@ -141,6 +141,7 @@ tess_status measure_task_new(measure_pool *pool, const ir_program *base,
   pool->silent = 0; /* it is tried again */
   t->key = hash_bytes(t->program.v, t->program.n);
   t->bench = hash_mix(hash_mix(t->key, policy->seed), policy->threads);
+  if (policy->inputs) t->bench = hash_mix(t->bench, policy->inputs);
   *out = t;
   return TESS_OK;
 }
@@ -153,7 +154,14 @@ void measure_task_free(measure_task *t) {
   str_free(&t->note);
   str_free(&t->why);
   str_free(&t->stuck);
+  str_free(&t->inputs);
   mem_free(t->pool->heap, t, sizeof *t);
+}
+
+void measure_task_give_inputs(measure_task *t, strbuf *contents) {
+  str_free(&t->inputs);
+  t->inputs = *contents;
+  str_init(contents, t->inputs.heap);
 }
 
 double measure_task_launch(const measure_task *t) { return t->launch; }
@@ -182,20 +190,38 @@ job_state *pool_local(measure_pool *p, uint32_t i, const measure_task *t) {
   if (!job_has(p->local[i], JOB_PROGRAM, t->key))
     job_put(p->local[i], JOB_PROGRAM, t->key,
             (job_bytes){t->program.v, t->program.n}, &e);
+  bool runs = i == p->nbuilders; /* builders need no contents */
+  if (runs && t->policy.inputs &&
+      !job_has(p->local[i], JOB_INPUTS, t->policy.inputs))
+    job_put(p->local[i], JOB_INPUTS, t->policy.inputs,
+            (job_bytes){t->inputs.v, t->inputs.n}, &e);
   return p->local[i];
 }
 
-tess_status pool_send_thing(worker *w, job_thing what, uint64_t key,
+static tess_status send_put(worker *w, job_thing what, uint64_t key,
                             const strbuf *bytes) {
-  job_ring *ring = what == JOB_PROGRAM ? &w->programs : &w->traces;
-  if (job_ring_find(ring, key) < JOB_KEPT) return TESS_OK;
   wire_put p = {what, key, {bytes->v, bytes->n}};
   strbuf body;
   str_init(&body, w->heap);
   wire_write_put(&body, &p);
   tess_status sent = worker_send(w, FRAME_PUT, &body);
   str_free(&body);
+  return sent;
+}
+
+tess_status pool_send_thing(worker *w, job_thing what, uint64_t key,
+                            const strbuf *bytes) {
+  job_ring *ring = what == JOB_PROGRAM ? &w->programs : &w->traces;
+  if (job_ring_find(ring, key) < JOB_KEPT) return TESS_OK;
+  tess_status sent = send_put(w, what, key, bytes);
   if (!sent) job_ring_add(ring, key);
+  return sent;
+}
+
+tess_status pool_send_inputs(worker *w, const measure_task *t) {
+  if (w->inputs == t->policy.inputs) return TESS_OK;
+  tess_status sent = send_put(w, JOB_INPUTS, t->policy.inputs, &t->inputs);
+  w->inputs = sent ? 0 : t->policy.inputs;
   return sent;
 }
 

@@ -30,6 +30,7 @@ struct measure_task {
   bool has_reference;
   double launch; /* seconds of the unscheduled program, for the reference */
   strbuf reference, note, why;
+  strbuf inputs; /* contents of its tensors, of policy.inputs; "": drawn */
   strbuf stuck; /* why it cannot be measured; else empty */
 };
 
@@ -47,6 +48,8 @@ job_state *pool_local(measure_pool *p, uint32_t i, const measure_task *t);
 /* Sends the worker a program or trace that it lacks. */
 tess_status pool_send_thing(worker *w, job_thing what, uint64_t key,
                      const strbuf *bytes);
+/* Sends it the task's contents of tensors, if it lacks them. */
+tess_status pool_send_inputs(worker *w, const measure_task *t);
 
 /* A result that stands for `status`. */
 void pool_set_build(measure_pool *p, measure_build *out, tess_status s,

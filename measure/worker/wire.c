@@ -54,6 +54,7 @@ void wire_write_build(strbuf *out, const job_build *r) {
 void wire_write_bench(strbuf *out, const job_bench *r) {
   put_u64(out, r->base);
   put_u64(out, r->seed);
+  put_u64(out, r->inputs);
   put_u64(out, r->threads);
   put_text(out, r->target);
 }
@@ -235,6 +236,7 @@ bool wire_read_build(const void *body, size_t n, arena *a, job_build *out) {
 static void get_bench(wire_reader *r, job_bench *out) {
   out->base = get_u64(r);
   out->seed = get_u64(r);
+  out->inputs = get_u64(r);
   out->threads = get_below(r, 4096);
   out->target = get_text(r);
 }

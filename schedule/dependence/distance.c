@@ -513,7 +513,7 @@ static bool close_pieces(system *y, bool *grew) {
 }
 
 /* Keeps to the distances that are asked for. */
-static void confine(system *y) {
+static void system_confine(system *y) {
   for (uint32_t i = 0; y->d->within && i < y->d->n; i++) {
     ir_expr v = ir_ref(y->d->s->p, y->d->var[i]);
     int k = unknown_of(y, v, DIFFERENCE);
@@ -525,7 +525,7 @@ static void confine(system *y) {
 }
 
 static bool propagate_ranges(system *y, arith_range *delta) {
-  confine(y);
+  system_confine(y);
   for (bool grew = true; grew;) {
     grew = false;
     if (!narrow_all(y) || !close_pieces(y, &grew)) return false;

@@ -41,7 +41,7 @@ static isl_map *differ(isl_map *m, int in, int out) {
 }
 
 /* Keeps pairs of iterations at the distances asked for. */
-static isl_map *confine(const dist *d, const poly_pair *x, isl_map *m) {
+static isl_map *poly_confine(const dist *d, const poly_pair *x, isl_map *m) {
   for (uint32_t i = 0; d->within && i < d->n; i++) {
     arith_range r = d->within[i];
     int in = poly_place(&x->b[0], d->var[i]);
@@ -114,7 +114,7 @@ static poly_verdict pair_conflicts(const dist *d, const poly_pair *x,
                                    sch_conflict *out) {
   isl_map *both = isl_map_apply_range(isl_map_copy(to),
                                       isl_map_reverse(isl_map_copy(from)));
-  both = confine(d, x, both);
+  both = poly_confine(d, x, both);
   isl_point *at = isl_set_sample_point(isl_map_wrap(both));
   poly_verdict v = POLY_DISJOINT;
   if (at && isl_point_is_void(at) == isl_bool_false) {
@@ -179,7 +179,7 @@ static isl_set *met_at(dist *d, const poly_pair *x, isl_map *to, int sign,
   d->within = within;
   for (uint32_t k = sign ? 0 : d->n; k < d->n + !sign; k++) {
     dist_disjoint_first(d, k, sign, within);
-    isl_map *some = confine(d, x, isl_map_copy(to));
+    isl_map *some = poly_confine(d, x, isl_map_copy(to));
     all = isl_set_union(all, isl_map_range(some));
   }
   d->within = NULL;

@@ -8,12 +8,12 @@ enum { MAX_DEPTH = 24 };
 
 static int64_t clip(int64_t x) { return x < -FAR ? -FAR : x > FAR ? FAR : x; }
 
-static nest_range range_of(int64_t lo, int64_t hi) {
+static nest_range nest_range_of(int64_t lo, int64_t hi) {
   return (nest_range){clip(lo), clip(hi)};
 }
 
 static nest_range known_bounds(const ir_node *n) {
-  return range_of(n->lo, n->hi < n->lo ? n->lo : n->hi);
+  return nest_range_of(n->lo, n->hi < n->lo ? n->lo : n->hi);
 }
 
 static int64_t floor_div(int64_t a, int64_t b) {
@@ -30,7 +30,7 @@ static nest_range product(nest_range a, nest_range b) {
     if (x < r.lo) r.lo = x;
     if (x > r.hi) r.hi = x;
   }
-  return range_of(r.lo, r.hi);
+  return nest_range_of(r.lo, r.hi);
 }
 
 static nest_range remainder_of(nest_range a, int64_t c) {
@@ -47,8 +47,8 @@ static nest_range binary(const ir_program *p, const nest_range *var,
   nest_range a = range_eval(p, var, n->a, depth),
              b = range_eval(p, var, n->b, depth);
   switch ((ir_op)n->op) {
-  case IR_ADD: return range_of(a.lo + b.lo, a.hi + b.hi);
-  case IR_SUB: return range_of(a.lo - b.hi, a.hi - b.lo);
+  case IR_ADD: return nest_range_of(a.lo + b.lo, a.hi + b.hi);
+  case IR_SUB: return nest_range_of(a.lo - b.hi, a.hi - b.lo);
   case IR_MUL: return product(a, b);
   case IR_DIV:
     if (b.lo != b.hi || b.lo < 1) break;
@@ -68,7 +68,7 @@ static nest_range binary(const ir_program *p, const nest_range *var,
 static nest_range range_eval(const ir_program *p, const nest_range *var,
                              ir_expr e, uint32_t depth) {
   const ir_node *n = ir_at(p, e);
-  if (n->op == IR_INT) return range_of(n->i, n->i);
+  if (n->op == IR_INT) return nest_range_of(n->i, n->i);
   if (n->op == IR_VAR) return var[n->a];
   if (depth >= MAX_DEPTH) return known_bounds(n);
   if (n->op >= IR_ADD && n->op <= IR_MAX && ir_is_int(n->dtype))

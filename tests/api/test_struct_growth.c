@@ -40,7 +40,7 @@ GROWS(tess_module, ud);
 GROWS(tess_strategy, ud);
 GROWS(tess_cost_model, ud);
 GROWS(tess_progress, seconds);
-GROWS(tess_tune_options, model);
+GROWS(tess_tune_options, reserved);
 GROWS(tess_result_info, quality);
 GROWS(tess_features, value);
 GROWS(tess_record, shapes);

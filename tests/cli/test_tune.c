@@ -46,6 +46,45 @@ static void tuning(void **state) {
   assert_non_null(strstr(last, "\"trials\": 5"));
 }
 
+/* Every option of ts.tune but space and progress; what one of them is not. */
+static void options(void **state) {
+  (void)state;
+  console_write(&c, "save.lua",
+                "local ts = require 'tessera'\n"
+                "local p = dofile('d.lua').program\n"
+                "for i, x in ipairs(p:params()) do\n"
+                "  ts.tensor(x.dtype, x.shape, 'random', i):save(i .. '.npy')\n"
+                "end\n");
+  expect("save.lua", 0, "");
+  expect("tune d.lua --trials 2 --batch 1 --min-time 0.002 --timeout 5.5"
+         " --deadline 1e2 --kernel-threads 1 --on-error stop --check all"
+         " --db o.db --inputs 1.npy,2.npy",
+         0, "GFLOP/s after 2 trials");
+  expect("show o.db:1", 0, "min-time=0.002 repeats=3 threads=1 seed=0 inputs=");
+  static const char *const bad[][2] = {
+      {"--check some", "there is no 'some'; there are best, all"},
+      {"--on-error no", "there is no 'no'; there are record, stop"},
+      {"--deadline -1", "'-1' is not a time in seconds"},
+      {"--timeout 1e999", "'1e999' is not a time in seconds"},
+      {"--batch 5000", "5000 is outside of 1 .. 4096"},
+      {"--inputs 1.npy,", "'' is no NAME.npy"},
+      {"--strategy x", "the built-in ones are evolutionary, replay"},
+      {"--cost-model x", "the built-in ones are random, xgb"},
+      {"--target x", "there is no backend 'x'; there is llvm"},
+      {"--target 'llvm -x=1'", "no option '-x'; there are -mtriple, -mcpu"},
+  };
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    char args[80];
+    snprintf(args, sizeof args, "tune d.lua --trials 2 %s", bad[i][0]);
+    expect(args, 2, bad[i][1]);
+  }
+  expect("tune d.lua --inputs 1.npy", 1, "takes 2 tensors, or 3 with its");
+  expect("tune d.lua --inputs 1.npy,no.npy", 1, "cannot open 'no.npy'");
+  expect("frob", 1, "commands are tune, step, show, db, lower, build, doc");
+  expect("doc batch", 0, "(tessera tune --batch)");
+  expect("doc progress", 0, "(tessera tune: progress is on stderr");
+}
+
 /* A space of two candidates: the run ends early, and says why. */
 static void exhausted_space(void **state) {
   (void)state;
@@ -518,6 +557,7 @@ static void no_files_left(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tuning),
+      cmocka_unit_test(options),
       cmocka_unit_test(exhausted_space),
       cmocka_unit_test(full_disk),
       cmocka_unit_test(interrupted_in_a_terminal),

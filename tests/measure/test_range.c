@@ -303,7 +303,7 @@ static void test_signs(void **state) {
     tess_program *p = range_finish(&d, sum(&d, "sum", of_signs(&d, i, x)));
     err_state e;
     bench b;
-    if (bench_open(&b, &d.c->heap, &d.scratch, &p->p, 1, 1, &e))
+    if (bench_open(&b, &d.c->heap, &d.scratch, &p->p, 1, 1, NULL, &e))
       fail_msg("%s", e.message);
     const float *in = b.args[0];
     int below = 0;
@@ -336,8 +336,8 @@ static void test_indices(void **state) {
   assert_false(plan.use[p->p.arg.v[f->params.at]].in.bounded);
   err_state e;
   bench b;
-  assert_int_equal(bench_open(&b, &d.c->heap, &d.scratch, &p->p, 1, 1, &e),
-                   TESS_OK);
+  assert_int_equal(
+      bench_open(&b, &d.c->heap, &d.scratch, &p->p, 1, 1, NULL, &e), TESS_OK);
   const int32_t *index = b.args[1];
   for (int k = 0; k < 8; k++) assert_true(index[k] >= 0 && index[k] < 8);
   bench_close(&b);
@@ -358,7 +358,8 @@ typedef struct compared {
 static void open_with(compared *x, tess_program *p, int n, int first) {
   float reference[4000];
   x->p = p;
-  if (bench_open(&x->b, &x->d.c->heap, &x->d.scratch, &x->p->p, 1, 1, &x->e))
+  if (bench_open(&x->b, &x->d.c->heap, &x->d.scratch, &x->p->p, 1, 1, NULL,
+                 &x->e))
     fail_msg("%s", x->e.message);
   for (int i = 0; i < n; i++) reference[i] = (float)(first + i);
   size_t bytes = (size_t)n * sizeof *reference;
@@ -505,7 +506,7 @@ static void test_compare_like_poison(void **state) {
   tess_expr a = range_begin(&x.d, F16, (int64_t)MANY, 1);
   x.p = range_finish(&x.d, sum(&x.d, "max", range_call(&x.d, "tanh", a)));
   assert_int_equal(
-      bench_open(&x.b, &x.d.c->heap, &x.d.scratch, &x.p->p, 1, 1, &x.e),
+      bench_open(&x.b, &x.d.c->heap, &x.d.scratch, &x.p->p, 1, 1, NULL, &x.e),
       TESS_OK);
   bench_reset(&x.b);
   uint16_t *out = x.b.args[2];
@@ -527,7 +528,7 @@ static void test_compare_long(void **state) {
   tess_expr a = range_begin(&x.d, I64, 8, 4);
   x.p = range_finish(&x.d, sum(&x.d, "sum", a));
   assert_int_equal(
-      bench_open(&x.b, &x.d.c->heap, &x.d.scratch, &x.p->p, 1, 1, &x.e),
+      bench_open(&x.b, &x.d.c->heap, &x.d.scratch, &x.p->p, 1, 1, NULL, &x.e),
       TESS_OK);
   int64_t *out = x.b.args[2], reference[8];
   for (int i = 0; i < 8; i++) out[i] = reference[i] = (i + 1) * (1LL << 58);
@@ -550,7 +551,7 @@ static void test_compare_far(void **state) {
     tess_expr a = range_begin(&x.d, F64, 8, 4);
     x.p = range_finish(&x.d, sum(&x.d, "max", range_call(&x.d, "exp", a)));
     assert_int_equal(
-        bench_open(&x.b, &x.d.c->heap, &x.d.scratch, &x.p->p, 1, 1, &x.e),
+        bench_open(&x.b, &x.d.c->heap, &x.d.scratch, &x.p->p, 1, 1, NULL, &x.e),
         TESS_OK);
     double *out = x.b.args[2];
     for (int i = 0; i < 8; i++)
@@ -575,7 +576,7 @@ static void test_no_number(void **state) {
   tess_expr below = binary(&d, "<", x, literal(&d, 0));
   tess_program *p =
       range_finish(&d, sum(&d, "max", range_choose(&d, below, y, x)));
-  if (bench_open(&b, &d.c->heap, &d.scratch, &p->p, 1, 1, &e))
+  if (bench_open(&b, &d.c->heap, &d.scratch, &p->p, 1, 1, NULL, &e))
     fail_msg("%s", e.message);
   bench_close(&b);
   range_end(&d, p);

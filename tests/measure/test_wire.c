@@ -86,7 +86,7 @@ static void test_run(void **state) {
   static job_run r, got;
   message m;
   wire_begin(&m);
-  r = (job_run){.bench = {1, 2, "llvm", 3},
+  r = (job_run){.bench = {1, 2, 7, "llvm", 3},
                 .n = 2,
                 .code = {{"ab", 2}, {"", 0}},
                 .check = MEASURE_CHECK_IF_BEST,
@@ -101,6 +101,7 @@ static void test_run(void **state) {
   wire_write_run(&m.body, &r);
   assert_true(wire_read_run(m.body.v, m.body.n, &got));
   assert_int_equal(got.bench.seed, 2);
+  assert_int_equal(got.bench.inputs, 7);
   assert_int_equal(got.n, 2);
   assert_memory_equal(got.code[0].v, "ab", 2);
   assert_memory_equal(got.reference.v, "ref", 3);
@@ -520,7 +521,7 @@ static void test_host_dies(void **state) {
   wire_write_put(&body, &(wire_put){JOB_PROGRAM, 1, {bytes->v, bytes->n}});
   wire_tell(&w, FRAME_PUT, &body);
   run = (job_run){
-      .bench = {1, 0, "llvm", 1}, .n = 1, .code = {{b.code.v, b.code.n}}};
+      .bench = {1, 0, 0, "llvm", 1}, .n = 1, .code = {{b.code.v, b.code.n}}};
   wire_write_run(&body, &run);
   wire_tell(&w, FRAME_RUN, &body);
   wait_for_launch(&w);

@@ -451,7 +451,9 @@ static void test_location_reduce(void **state) {
   ir_stmt make = scheduled_block(&t, "P", "SS", ab);
   scheduled_store(
       &t, p, t.it[0], t.it[1],
-      scheduled_plus(&t, scheduled_load(&t, a, t.it[0], t.it[1]), 2), false);
+      ir_add(&t.p, scheduled_load(&t, a, t.it[0], t.it[1]),
+             ir_real(&t.p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 2)),
+      false);
   ir_stmt use = scheduled_block(&t, "C", "SSR", ijk);
   scheduled_store(&t, c, t.it[0], t.it[1],
                   ir_mul(&t.p, scheduled_load(&t, p, t.it[0], t.it[2]),

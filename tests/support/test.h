@@ -15,9 +15,10 @@
 #include "base/mem.h"
 
 /* How many random cases a test draws: all of them in the optimised build, an
- * eighth under a sanitizer, which sees what one case does wrong in memory and
- * is some eight times slower. */
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+ * eighth in a checked one or under a sanitizer, which see what one case does
+ * wrong and are up to eight times slower. */
+#if TESS_CHECKED || defined __SANITIZE_ADDRESS__ || \
+    defined __SANITIZE_THREAD__
 #define TEST_DRAWS(n) ((n) / 8)
 #else
 #define TEST_DRAWS(n) (n)
