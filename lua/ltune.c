@@ -2,33 +2,20 @@
  * Binding of ts.tune: options, and strategies and cost models written in
  * Lua. */
 #define _POSIX_C_SOURCE 200809L
-#include "lua/lt.h"
+#include "lua/ltune.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The state shared by a run's callbacks, on the C stack of tune.  Its Lua
- * objects are in a table in the registry, under the run's address, since
- * callbacks nest (a strategy calls the cost model) and each has its own stack
- * frame. */
-typedef struct run {
-  lua_State *L;
-  int failed; /* a callback raised; its error is in SLOT_ERROR */
-  enum { QUIET, PRINT, CALL } progress;
-  int tty;
-} run;
-
-enum { SLOT_STRATEGY = 1, SLOT_MODEL, SLOT_SESSION, SLOT_PROGRESS, SLOT_ERROR };
-
-static void push_slot(const run *r, int slot) {
+void lt_run_push(const run *r, int slot) {
   lua_rawgetp(r->L, LUA_REGISTRYINDEX, r);
   lua_rawgeti(r->L, -1, slot);
   lua_remove(r->L, -2);
 }
 
 /* Takes the value at the top. */
-static void set_slot(const run *r, int slot) {
+void lt_run_set(const run *r, int slot) {
   lua_rawgetp(r->L, LUA_REGISTRYINDEX, r);
   lua_insert(r->L, -2);
   lua_rawseti(r->L, -2, slot);
@@ -58,7 +45,7 @@ static int status_of(lua_State *L) {
 /* Pops the error at the top and keeps it, to be raised when the run has
  * ended. */
 static void keep_error(run *r) {
-  set_slot(r, SLOT_ERROR);
+  lt_run_set(r, SLOT_ERROR);
   r->failed = 1;
 }
 
@@ -76,17 +63,15 @@ static tess_status take_error(run *r) {
   return s;
 }
 
-/* Calls a method in protected mode with the run's objects at 2 and 3; its C
- * results are read before they go.  The first error is kept. */
-static tess_status invoke(task *t, tess_session *s) {
-  run *r = t->r;
+tess_status lt_run_call(run *r, lua_CFunction f, void *ud, int slot,
+                        tess_session *s) {
   lua_State *L = r->L;
   int top = lua_gettop(L);
   if (r->failed || !lua_checkstack(L, 32)) return TESS_CALLBACK;
-  lua_pushcfunction(L, protected_call);
-  lua_pushlightuserdata(L, t);
-  push_slot(r, t->slot);
-  push_slot(r, SLOT_SESSION);
+  lua_pushcfunction(L, f);
+  lua_pushlightuserdata(L, ud);
+  lt_run_push(r, slot);
+  lt_run_push(r, SLOT_SESSION);
   void **box = lua_touserdata(L, -1), *outer = *box;
   *box = s;
   int bad = lua_pcall(L, 3, 0, 0);
@@ -94,6 +79,10 @@ static tess_status invoke(task *t, tess_session *s) {
   tess_status st = bad ? take_error(r) : TESS_OK;
   lua_settop(L, top);
   return st;
+}
+
+static tess_status invoke(task *t, tess_session *s) {
+  return lt_run_call(t->r, protected_call, t, t->slot, s);
 }
 
 /* Decisions proposed by Lua are in userdata that the session keeps alive until
@@ -247,7 +236,7 @@ static int progress(void *ud, const tess_progress *p) {
   lua_pushcfunction(L, call_progress);
   lua_pushlightuserdata(L, (void *)p);
   if (r->progress == CALL)
-    push_slot(r, SLOT_PROGRESS);
+    lt_run_push(r, SLOT_PROGRESS);
   else
     lua_pushnil(L);
   if (lua_pcall(L, 2, 1, 0) != LUA_OK)
@@ -267,7 +256,7 @@ static void read_progress(run *r) {
   r->tty = isatty(2);
   r->progress = lua_toboolean(L, -1) ? PRINT : QUIET;
   if (lua_isfunction(L, -1)) {
-    set_slot(r, SLOT_PROGRESS);
+    lt_run_set(r, SLOT_PROGRESS);
     r->progress = CALL;
   } else
     lua_pop(L, 1);
@@ -301,7 +290,7 @@ static const char *const options[] = {
     "target",         "trials",   "seed",     "space",    "strategy",
     "cost_model",     "database", "progress", "batch",    "threads",
     "kernel_threads", "min_time", "timeout",  "deadline", "on_error",
-    "check",          "inputs",   NULL};
+    "check",          "inputs",   "measure",  "measured", NULL};
 
 /* Which of two words it is. */
 static int one_of(lua_State *L, const char *k, const char *const *words) {
@@ -351,7 +340,7 @@ static int pluggable(run *r, const char *k, int slot, const char **name) {
   int type =
       lua_istable(L, 2) ? lua_getfield(L, 2, k) : (lua_pushnil(L), LUA_TNIL);
   if (type == LUA_TTABLE) {
-    set_slot(r, slot);
+    lt_run_set(r, slot);
     return 1;
   }
   if (luaL_testudata(L, -1, LT_MODEL)) return 0;
@@ -380,12 +369,13 @@ static void read_inputs(lua_State *L, tess_program *p, tess_tune_options *o) {
   o->inputs = list;
 }
 
-/* tune(program, options, space): stdlib/describe.lua finds the space. */
+/* tune(program, options, space, plugged): stdlib/searching.lua finds the space
+ * and gathers the functions (ltune_host.c). */
 static int ltune_tune(lua_State *L) {
   run r = {.L = L};
   tess_tune_options o;
   tess_result *made = NULL;
-  lua_settop(L, 3);
+  lua_settop(L, 4);
   tess_program *p = lt_program(L, 1);
   lt_options(L, 2, "ts.tune", options);
   tess_space *space = lt_get(L, 3, LT_SPACE);
@@ -393,7 +383,7 @@ static int ltune_tune(lua_State *L) {
     lua_getfield(L, 2, "target");
   else
     lua_pushnil(L);
-  tess_target *target = lt_to_target(L, 4);
+  tess_target *target = lt_to_target(L, 5);
   read_tune_options(L, &r, &o);
   tess_strategy strategy = {.struct_size = sizeof(tess_strategy),
                             .name = "lua",
@@ -413,11 +403,12 @@ static int ltune_tune(lua_State *L) {
     o.custom_cost_model = &model;
   o.model = model_option(L);
   read_inputs(L, p, &o);
+  lt_run_read_functions(&r, &o);
   read_progress(&r);
   lt_box(L, LT_SESSION, 1);
   lua_newtable(L);
   lua_setiuservalue(L, -2, 1);
-  set_slot(&r, SLOT_SESSION);
+  lt_run_set(&r, SLOT_SESSION);
   void **box = lt_box(L, LT_RESULT, LT_RESULT_KERNEL);
   lt_enter(L);
   tess_status s = tess_tune(p, target, space, &o, &made);
@@ -425,7 +416,7 @@ static int ltune_tune(lua_State *L) {
   take_interrupt(&r, made);
   if (r.progress == PRINT && r.tty) fprintf(stderr, "\n");
   print_note(&r, made);
-  if (r.failed) push_slot(&r, SLOT_ERROR);
+  if (r.failed) lt_run_push(&r, SLOT_ERROR);
   lua_pushnil(L);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &r);
   if (r.failed) return lua_error(L);
@@ -437,5 +428,7 @@ void lt_open_tune(lua_State *L) {
   lua_getfield(L, -1, "_core");
   lua_pushcfunction(L, ltune_tune);
   lua_setfield(L, -2, "tune");
+  lua_pushcfunction(L, lt_strategies);
+  lua_setfield(L, -2, "strategies");
   lua_pop(L, 1);
 }
