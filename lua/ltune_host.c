@@ -8,7 +8,7 @@
 
 /* What a protected callback works on. */
 typedef struct host_task {
-  run *r;
+  lt_run *r;
   lua_Integer mutator; /* its number in the list, from 1 */
   uint32_t n;
   const tess_candidate *in;
@@ -48,7 +48,7 @@ static int call_measure(lua_State *L) {
 static tess_status measure_in_lua(void *ud, tess_session *s,
                                   const tess_candidate *c, double *seconds) {
   host_task t = {.r = ud, .in = c, .seconds = seconds};
-  tess_status st = lt_run_call(ud, call_measure, &t, SLOT_FUNCTIONS, s);
+  tess_status st = lt_run_call(ud, call_measure, &t, LT_SLOT_FUNCTIONS, s);
   return st == TESS_OK ? t.status : st;
 }
 
@@ -64,14 +64,14 @@ static int call_measured(lua_State *L) {
 static tess_status tell_measured(void *ud, tess_session *s, uint32_t n,
                                  const tess_candidate *c) {
   host_task t = {.r = ud, .n = n, .in = c};
-  return lt_run_call(ud, call_measured, &t, SLOT_FUNCTIONS, s);
+  return lt_run_call(ud, call_measured, &t, LT_SLOT_FUNCTIONS, s);
 }
 
 /* ---- mutators ----------------------------------------------------------- */
 
 /* Its number, and whose. */
 typedef struct lua_mutator {
-  run *r;
+  lt_run *r;
   lua_Integer number;
 } lua_mutator;
 
@@ -86,7 +86,7 @@ static int call_mutator(lua_State *L) {
   t->status = lua_isnil(L, -1) ? TESS_NOT_FOUND : TESS_OK;
   if (t->status != TESS_OK) return 0;
   lt_to_candidate(L, lua_gettop(L), t->out);
-  lt_run_set(t->r, SLOT_CHILD);
+  lt_set_slot(t->r, LT_SLOT_CHILD);
   return 0;
 }
 
@@ -95,12 +95,12 @@ static tess_status mutate_in_lua(void *ud, tess_session *s,
                                  tess_candidate *out) {
   const lua_mutator *m = ud;
   host_task t = {.r = m->r, .mutator = m->number, .in = parent, .out = out};
-  tess_status st = lt_run_call(m->r, call_mutator, &t, SLOT_FUNCTIONS, s);
+  tess_status st = lt_run_call(m->r, call_mutator, &t, LT_SLOT_FUNCTIONS, s);
   return st == TESS_OK ? t.status : st;
 }
 
 /* The arrays are userdata on the stack, which holds them for the run. */
-static void read_mutators(run *r, tess_tune_options *o) {
+static void read_mutators(lt_run *r, tess_tune_options *o) {
   enum { MOST = 64 };
   lua_State *L = r->L;
   lua_Integer n = luaL_len(L, 4);
@@ -130,12 +130,12 @@ static int has_function(lua_State *L, const char *name) {
   return has;
 }
 
-void lt_run_read_functions(run *r, tess_tune_options *o) {
+void lt_run_read_functions(lt_run *r, tess_tune_options *o) {
   lua_State *L = r->L;
   if (!lua_istable(L, 4)) return;
   luaL_checkstack(L, 8, NULL);
   lua_pushvalue(L, 4);
-  lt_run_set(r, SLOT_FUNCTIONS);
+  lt_set_slot(r, LT_SLOT_FUNCTIONS);
   if (has_function(L, "measure")) {
     o->measure = measure_in_lua;
     o->measure_ud = r;
