@@ -331,6 +331,8 @@ local function add_tuning(ts)
 
   require "tessera.tasks"(ts, core, to_space, function(maker, given)
     return checked[given] and given or ts[maker](given)
+  end, function(strategy)
+    return is_built_in(strategy) and built_in_text(strategy) or strategy
   end)
 end
 

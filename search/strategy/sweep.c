@@ -76,10 +76,12 @@ void sweep_on(strategy_sweep *w, strategy_batch *b, tess_session *s,
 
 /* ---- life --------------------------------------------------------------- */
 
-strategy_sweep *sweep_new(mem_heap *h, const tess_session *s) {
+/* It is *out's before anything else may unwind. */
+void sweep_new(mem_heap *h, const tess_session *s, strategy_sweep **out) {
   strategy_sweep *w = mem_new(h, strategy_sweep);
-  *w = (strategy_sweep){.heap = h, .nsketch = s->nsketch};
+  *w = (strategy_sweep){.heap = h};
   arena_init(&w->keep, h);
+  *out = w;
   w->at = arena_zalloc(&w->keep, s->nsketch * sizeof *w->at);
   for (uint32_t k = 0; k < s->nsketch; k++) {
     const vm_trace *t = s->sketch[k];
@@ -89,7 +91,7 @@ strategy_sweep *sweep_new(mem_heap *h, const tess_session *s) {
     o->count = arena_zalloc(&w->keep, (o->n + 1) * sizeof *o->count);
   }
   w->mark = arena_get_mark(&w->keep);
-  return w;
+  w->nsketch = s->nsketch;
 }
 
 void sweep_free(strategy_sweep *w) {
