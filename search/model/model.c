@@ -404,6 +404,7 @@ tess_status model_attach(tess_model *m, tess_session *s, tess_cost_model *out) {
   void *asks[2] = {s, &m->group};
   tess_status st = mem_protect(&s->worker[0].heap, find_group, asks);
   if (st != TESS_OK) return ctx_ran_out(m->c, st, "a cost model");
+  m->seed = s->seed;
   s->learns = m;
   vec_clear(&m->quality);
   for (int k = 0; k < FEATURE_DECISIONS; k++)

@@ -34,6 +34,7 @@ struct tess_model {
   uint32_t nmember;          /* 0: "random" */
   const learner *member[MODEL_MEMBERS];
   uint32_t kinds;            /* bits of the features that members need */
+  uint64_t seed;
   uint64_t group;            /* of the session: hash of workload and space */
   model_data data;
   model_fits *now, *next;    /* predicting; in training */

@@ -35,10 +35,8 @@ static void train(void *ud) {
   x->judges = w.judges;
 }
 
-/* The seed is the data's, so that a model that was read from a file is trained
- * to the same as the one that was saved. */
 static void begin_fit(model_fit *f, const tess_model *m) {
-  *f = (model_fit){.seed = m->data.group.v[0]};
+  *f = (model_fit){.seed = m->seed};
   mem_heap_init(&f->heap, m->c->heap.alloc, FIT_CAP);
   f->heap.owner = "for training a cost model";
 }
