@@ -18,29 +18,13 @@ double tune_now(void) {
 
 /* ---- setting up --------------------------------------------------------- */
 
-enum { KNOWN_BYTES = 256 };
-
-/* Appends a name to a comma-separated list of KNOWN_BYTES. */
-static void append_name(char *list, const char *name) {
-  size_t n = strlen(list);
-  snprintf(list + n, KNOWN_BYTES - n, "%s%s", n ? ", " : "", name);
-}
-
 static tess_status open_strategy(tune *t) {
   const tess_tune_options *o = t->set->o;
   if (o->custom_strategy) {
     t->strategy = *o->custom_strategy;
     return TESS_OK;
   }
-  for (uint32_t i = 0; i < search_nstrategies; i++)
-    if (!strcmp(search_strategies[i]->name, o->strategy))
-      return search_strategies[i]->open(&t->s, &t->strategy);
-  char known[KNOWN_BYTES] = "";
-  for (uint32_t i = 0; i < search_nstrategies; i++)
-    append_name(known, search_strategies[i]->name);
-  return ctx_fail(t->c, TESS_NOT_FOUND,
-                  "there is no strategy '%s'; the built-in ones are %s",
-                  o->strategy, known);
+  return strategy_open(&t->s, o->strategy, &t->strategy);
 }
 
 /* The result owns it. */

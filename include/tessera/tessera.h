@@ -994,6 +994,19 @@ typedef struct tess_strategy {
   void *ud;
 } tess_strategy;
 
+/* A mutator of the strategy "evolutionary" beside its own: what it gives is
+ * repaired where it does not fit, and may be of another sketch. */
+typedef struct tess_mutator {
+  uint32_t struct_size;         /* sizeof(tess_mutator) */
+  const char *name;
+  double probability;           /* up to a factor, as those of the built-in */
+  /* A child of the parent; its decisions live until the next call.
+   * TESS_NOT_FOUND: it has none. */
+  tess_status (*mutate)(void *ud, tess_session *s,
+                        const tess_candidate *parent, tess_candidate *out);
+  void *ud;
+} tess_mutator;
+
 typedef struct tess_cost_model {
   uint32_t struct_size;         /* sizeof(tess_cost_model) */
   const char *name;

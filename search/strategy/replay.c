@@ -20,11 +20,15 @@ static tess_status replay_propose(void *ud, tess_session *s, uint32_t n,
   return st;
 }
 
-static tess_status replay_open(tess_session *s, tess_strategy *out) {
+static tess_status replay_open(tess_session *s, const double *value,
+                               tess_strategy *out) {
+  (void)value;
   *out = (tess_strategy){
       .name = "replay", .propose = replay_propose, .free = strategy_free};
   return strategy_new(s, &out->ud);
 }
 
 const search_strategy search_strategy_replay = {
-    "replay", "every candidate is drawn at random", replay_open};
+    .name = "replay",
+    .summary = "every candidate is drawn at random",
+    .open = replay_open};

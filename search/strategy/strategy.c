@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 const search_strategy *const search_strategies[] = {
-    &search_strategy_evolutionary, &search_strategy_replay};
+    &search_strategy_evolutionary, &search_strategy_annealing,
+    &search_strategy_replay};
 const uint32_t search_nstrategies =
     sizeof search_strategies / sizeof *search_strategies;
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Batches that are drawn at random: where nothing is known yet, for the share
+ * of epsilon-greedy, and where nothing better is new. */
+#include "search/strategy/strategy.h"
+
+/* In a small space most draws are duplicates, so several are made for each
+ * proposal. */
+enum { MOST_ROUNDS = 16 };
+
+search_order strategy_draw(const tess_session *s, uint64_t i) {
+  return (search_order){.how = SEARCH_DRAW,
+                        .sketch = (int32_t)(i % s->nsketch)};
+}
+
+tess_status strategy_draws(strategy_batch *b, tess_session *s, uint32_t n,
+                           tess_candidate *out, uint32_t *got) {
+  tess_status st = TESS_OK;
+  for (int k = 0; st == TESS_OK && k < MOST_ROUNDS && *got < n; k++) {
+    for (uint32_t i = 0; i < n; i++)
+      b->order[i] = strategy_draw(s, s->next + i);
+    st = session_make(s, n, b->order, b->made);
+    if (st == TESS_OK) *got = strategy_unique(b, s, n, n, out, *got);
+  }
+  return st;
+}
