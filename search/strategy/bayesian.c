@@ -147,7 +147,7 @@ tess_status bayes_open(tess_session *s, const double *value, bayes **out) {
   mem_heap *h = &s->c->heap;
   bayes *b = *out = mem_try_resize(h, NULL, 0, sizeof *b);
   if (!b) return mem_refusal(h);
-  *b = (bayes){.heap = h};
+  *b = (bayes){.heap = h, .fresh = 1, .last = UINT32_MAX / 4};
   memcpy(b->option, value, sizeof b->option);
   tess_status st = mem_protect(h, begin_bayes, b);
   if (st == TESS_OK)
@@ -174,9 +174,9 @@ const search_option bayes_options[BAYES_OPTIONS] = {
     {"surrogate", "a Gaussian process, or a random forest", SEARCH_WORD,
      SURROGATE_GP, 0, 0, "gp|forest"},
     {"acquisition", "expected improvement, or a confidence bound", SEARCH_WORD,
-     BAYES_EI, 0, 0, "ei|lcb"},
-    {"kappa", "standard deviations of the confidence bound", SEARCH_REAL, 1.96,
-     0, 1e6, NULL},
+     BAYES_LCB, 0, 0, "ei|lcb"},
+    {"kappa", "standard deviations of the confidence bound", SEARCH_REAL, 1, 0,
+     1e6, NULL},
     {"pool", "candidates that are looked at for a batch", SEARCH_COUNT, 1024,
      16, 1u << 20, NULL},
     {"climbs", "rounds of steps aside from the best of them", SEARCH_COUNT, 4,

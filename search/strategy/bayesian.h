@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The parts of Bayesian optimisation: surrogates (surrogate.c), the pool of
  * candidates that the acquisition function chooses from (bayesian_pool.c), and
- * batches (bayesian.c). */
+ * batches (bayesian.c).  The strategy "hybrid" begins with it (hybrid.c). */
 #ifndef SEARCH_STRATEGY_BAYESIAN_H
 #define SEARCH_STRATEGY_BAYESIAN_H
 
@@ -67,6 +67,9 @@ typedef struct bayes {
   VEC(bayes_point) pool;
   map in;                    /* hashes of what is in it */
   double best;               /* of the values */
+  double fresh;              /* share of the neighbours made last that were
+                              * new */
+  uint32_t last;             /* draws to be made at once, at most */
 } bayes;
 
 /* Brings rows and values up to the session's history. */
@@ -83,6 +86,6 @@ tess_status bayes_propose(void *ud, tess_session *s, uint32_t n,
                           tess_candidate *out, uint32_t *got);
 
 extern const search_option bayes_options[BAYES_OPTIONS];
-extern const search_strategy search_strategy_bayesian;
+extern const search_strategy search_strategy_bayesian, search_strategy_hybrid;
 
 #endif

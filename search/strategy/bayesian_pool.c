@@ -181,16 +181,22 @@ static tess_status add_draws(bayes *b, tess_session *s, uint32_t n) {
   return make(b, s, n, order);
 }
 
+/* In a small space most of them are in the pool already, and fewer are made. */
 static tess_status add_neighbours(bayes *b, tess_session *s) {
   uint32_t best[PARENTS], k = session_best(s, PARENTS, best), n = 0;
+  uint32_t each = (uint32_t)ceil(NEIGHBOURS * fmin(1, 2 * b->fresh));
+  uint32_t before = b->pool.n;
   search_order *order =
       arena_array(&b->spare, search_order, PARENTS * NEIGHBOURS);
   for (uint32_t i = 0; i < k; i++)
-    for (uint32_t j = 0; j < NEIGHBOURS; j++)
+    for (uint32_t j = 0; j < (each ? each : 1); j++)
       order[n++] = (search_order){.how = SEARCH_MUTATE,
                                   .steps = 1 + j % 2,
                                   .a = &s->history.v[best[i]].c};
-  return n ? make(b, s, n, order) : TESS_OK;
+  if (!n) return TESS_OK;
+  tess_status st = make(b, s, n, order);
+  b->fresh = (double)(b->pool.n - before) / n;
+  return st;
 }
 
 /* ---- the best of the pool ----------------------------------------------- */
@@ -215,6 +221,7 @@ static tess_status climb(bayes *b, tess_session *s) {
     if (!b->pool.n || thread_flag_is_raised(&s->c->stop)) break;
     sort_pool(b);
     uint64_t best = b->pool.v[0].c.hash;
+    uint32_t before = b->pool.n;
     uint32_t from = b->pool.n < TOPS ? b->pool.n : TOPS, n = 0;
     search_cand *parent = arena_array(&b->spare, search_cand, TOPS);
     search_order *order =
@@ -227,7 +234,7 @@ static tess_status climb(bayes *b, tess_session *s) {
     }
     st = make(b, s, n, order);
     sort_pool(b);
-    if (b->pool.v[0].c.hash == best && k) break;
+    if (b->pool.n == before || (b->pool.v[0].c.hash == best && k)) break;
   }
   return st;
 }
@@ -261,10 +268,13 @@ tess_status bayes_fill(bayes *b, tess_session *s) {
   renew(b, s);
   tess_status st = add_neighbours(b, s);
   for (int k = 0; st == TESS_OK && k < ROUNDS; k++) {
-    uint32_t before = b->pool.n;
+    uint32_t before = b->pool.n, n = (most - before + 1) / 2;
     if (before >= most || thread_flag_is_raised(&s->c->stop)) break;
-    st = add_draws(b, s, (most - before + 1) / 2);
-    if (b->pool.n == before) break;
+    if (b->last < n) n = b->last;
+    st = add_draws(b, s, n);
+    /* Next time as many again as were new: a small space is soon exhausted. */
+    b->last = 2 * (b->pool.n - before) + ROUNDS;
+    if (b->pool.n - before < n / 4) break;
   }
   if (st == TESS_OK) st = climb(b, s);
   sort_pool(b);
