@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The table of backends, and queries that hold for all of them. */
+#include "backends/cuda/cuda.h"
 #include "backends/llvm/llvm.h"
 #include <stdio.h>
 #include <string.h>
 
-static const backend *const backends[] = {&llvm_backend};
+static const backend *const backends[] = {&llvm_backend, &cuda_backend};
 enum { NBACKENDS = sizeof backends / sizeof *backends };
 
 static const char *const form_names[BACKEND_NFORMS] = {
@@ -57,6 +58,7 @@ tess_status backend_find_source(const backend *b, const char *name,
                                 backend_form *out, err_state *e) {
   char known[BACKEND_NFORMS * 16] = "";
   size_t at = 0;
+  if (!strcmp(name, "llvm")) name = form_names[BACKEND_IR];
   for (uint32_t f = 0; f < BACKEND_NFORMS; f++) {
     if (f == BACKEND_CODE || f == BACKEND_OBJECT || !has_form(b, f)) continue;
     *out = (backend_form)f;

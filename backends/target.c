@@ -13,35 +13,64 @@
 /* ---- options ------------------------------------------------------------ */
 
 /* Every option is -name=value, of a text field (`size`) or a number.  Numbers
- * are from `least` to `most`, small enough to be multiplied. */
+ * are from `least` to `most`, small enough to be multiplied.  In names '_' is
+ * the same as '-'. */
 typedef struct option {
   const char *name;
+  uint32_t kinds;  /* of targets that have it */
   size_t at, size; /* of the field; size 0: a number */
   int64_t least, most;
 } option;
 
-#define TEXT(name, field) \
-  { name, offsetof(target, field), sizeof((target *)0)->field, 0, 0 }
-#define NUMBER(name, field, least, most) \
-  { name, offsetof(target, field), 0, least, most }
+/* Processors, devices by CUDA, and both. */
+enum { CPU = 1, CUDA = 2, BOTH = CPU | CUDA };
+
+#define TEXT(name, kinds, field) \
+  { name, kinds, offsetof(target, field), sizeof((target *)0)->field, 0, 0 }
+#define NUMBER(name, kinds, field, least, most) \
+  { name, kinds, offsetof(target, field), 0, least, most }
 #define MOST_BYTES ((int64_t)1 << 40)
 
 static const option options[] = {
-    TEXT("mtriple", triple),
-    TEXT("mcpu", cpu),
-    TEXT("mattr", attr),
-    TEXT("fp-contract", contract),
-    NUMBER("num-cores", num_cores, 1, INT32_MAX),
-    NUMBER("vector-bytes", vector_bytes, 1, INT32_MAX),
-    NUMBER("l1", l1, 0, MOST_BYTES),
-    NUMBER("l2", l2, 0, MOST_BYTES),
-    NUMBER("l3", l3, 0, MOST_BYTES),
+    TEXT("mtriple", CPU, triple),
+    TEXT("mcpu", CPU, cpu),
+    TEXT("arch", CUDA, cpu),
+    TEXT("model", CUDA, model),
+    TEXT("mattr", BOTH, attr),
+    TEXT("fp-contract", BOTH, contract),
+    TEXT("tensor-cores", CUDA, tensor_cores),
+    NUMBER("num-cores", CPU, num_cores, 1, INT32_MAX),
+    NUMBER("vector-bytes", CPU, vector_bytes, 1, INT32_MAX),
+    NUMBER("l1", BOTH, l1, 0, MOST_BYTES),
+    NUMBER("l2", BOTH, l2, 0, MOST_BYTES),
+    NUMBER("l3", CPU, l3, 0, MOST_BYTES),
+    NUMBER("max-threads-per-block", CUDA, max_threads, 1, 1024),
+    NUMBER("shared-memory-per-block", CUDA, shared_bytes, 1, INT32_MAX),
+    NUMBER("max-shared-memory-per-block", CUDA, shared_optin_bytes, 1,
+           INT32_MAX),
+    NUMBER("registers-per-block", CUDA, registers, 1, INT32_MAX),
+    NUMBER("max-registers", CUDA, max_registers, 16, 255),
+    NUMBER("thread-warp-size", CUDA, warp_size, 32, 32),
+    NUMBER("multiprocessors", CUDA, multiprocessors, 1, INT32_MAX),
 };
 enum { NOPTIONS = sizeof options / sizeof *options };
 
-static const option *find_option(const char *name, size_t n) {
+static uint32_t kind_of(const target *t) {
+  return !strcmp(t->kind, "cuda") ? CUDA : CPU;
+}
+
+static bool is_called(const option *o, const char *name, size_t n) {
+  if (strlen(o->name) != n) return false;
+  for (size_t i = 0; i < n; i++)
+    if (o->name[i] != (name[i] == '_' ? '-' : name[i])) return false;
+  return true;
+}
+
+/* -mcpu is also what -arch is called. */
+static const option *find_option(uint32_t kinds, const char *name, size_t n) {
+  if (kinds == CUDA && n == 4 && !memcmp(name, "mcpu", 4)) name = "arch";
   for (size_t i = 0; i < NOPTIONS; i++)
-    if (strlen(options[i].name) == n && !memcmp(options[i].name, name, n))
+    if ((options[i].kinds & kinds) && is_called(&options[i], name, n))
       return &options[i];
   return NULL;
 }
@@ -50,13 +79,14 @@ static int64_t *number_at(const target *t, const option *o) {
   return (int64_t *)(void *)((char *)t + o->at);
 }
 
-static tess_status unknown_target_option(const char *name, size_t n,
-                                         err_state *e) {
+static tess_status unknown_target_option(uint32_t kinds, const char *name,
+                                         size_t n, err_state *e) {
   char known[256] = "";
   size_t at = 0;
   for (size_t i = 0; i < NOPTIONS && at < sizeof known; i++)
-    at += (size_t)snprintf(known + at, sizeof known - at, "%s-%s",
-                           at ? ", " : "", options[i].name);
+    if (options[i].kinds & kinds)
+      at += (size_t)snprintf(known + at, sizeof known - at, "%s-%s",
+                             at ? ", " : "", options[i].name);
   return err_set(e, TESS_NOT_FOUND,
                  "target: there is no option '%.*s'; there are %s", (int)n,
                  name, known);
@@ -66,8 +96,9 @@ static tess_status set_option(target *t, const char *text, size_t n,
                               err_state *e) {
   const char *eq = memchr(text, '=', n);
   size_t name = eq ? (size_t)(eq - text) : n;
-  const option *o = text[0] == '-' ? find_option(text + 1, name - 1) : NULL;
-  if (!o) return unknown_target_option(text, name, e);
+  const option *o =
+      text[0] == '-' ? find_option(kind_of(t), text + 1, name - 1) : NULL;
+  if (!o) return unknown_target_option(kind_of(t), text, name, e);
   const char *value = eq ? eq + 1 : text + n;
   size_t len = (size_t)(text + n - value);
   if (len == 0 || (o->size && len >= o->size))
@@ -129,7 +160,7 @@ tess_status target_parse(target *t, const char *text, err_state *e) {
   if (!s) s = backend_find(t->kind)->complete(t, e);
   if (s) return s;
   if (!t->num_cores) t->num_cores = thread_cpus();
-  if (t->is_host) {
+  if (t->is_host && kind_of(t) == CPU) {
     complete_cache(&t->l1, _SC_LEVEL1_DCACHE_SIZE);
     complete_cache(&t->l2, _SC_LEVEL2_CACHE_SIZE);
     complete_cache(&t->l3, _SC_LEVEL3_CACHE_SIZE);
@@ -137,13 +168,18 @@ tess_status target_parse(target *t, const char *text, err_state *e) {
   return TESS_OK;
 }
 
-/* Prints the options that were given; processor and cores always. */
+/* Prints the options that were given; processor and cores always, and a card
+ * that was found. */
 void target_print(const target *t, strbuf *out) {
   str_puts(out, t->kind);
   for (size_t i = 0; i < NOPTIONS; i++) {
     const option *o = &options[i];
+    if (!(o->kinds & kind_of(t))) continue;
     bool always =
-        o->at == offsetof(target, cpu) || o->at == offsetof(target, num_cores);
+        o->at == offsetof(target, cpu) ||
+        o->at == offsetof(target, num_cores) ||
+        (t->is_host && o->kinds == CUDA && !o->size && *number_at(t, o) &&
+         o->at != offsetof(target, max_registers));
     if (!always && !(t->given & 1u << i)) continue;
     if (o->size)
       str_printf(out, " -%s=%s", o->name, (const char *)t + o->at);
@@ -153,7 +189,7 @@ void target_print(const target *t, strbuf *out) {
 }
 
 int64_t target_int(const target *t, const char *field) {
-  const option *o = find_option(field, strlen(field));
+  const option *o = find_option(kind_of(t), field, strlen(field));
   return o && !o->size ? *number_at(t, o) : -1;
 }
 

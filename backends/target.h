@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compilation targets: the text "llvm -mcpu=znver3 -num-cores=2" and the facts
- * that it stands for.  What the text leaves open is detected on this machine
- * (no -mcpu) or derived from the named processor. */
+ * Compilation targets: the text "llvm -mcpu=znver3 -num-cores=2" or
+ * "cuda -arch=sm_80" and the facts that it stands for.  What the text leaves
+ * open is detected on this machine (no -mcpu, -arch or -model) or derived from
+ * the named processor or card. */
 #ifndef BACKENDS_TARGET_H
 #define BACKENDS_TARGET_H
 
@@ -20,6 +21,16 @@ typedef struct target {
   int64_t num_cores;
   int64_t vector_bytes;              /* widest vector register */
   int64_t l1, l2, l3;                /* bytes of data cache; 0: not known */
+  /* Limits of devices with threads; 0: not known, or no such device. */
+  char model[32];                    /* a card by name: "a100" */
+  char tensor_cores[8];              /* "wmma" or "mma": the instructions */
+  int64_t max_threads;               /* of a block */
+  int64_t shared_bytes;              /* of a block, without asking for more */
+  int64_t shared_optin_bytes;        /* of a block, asked for at launch */
+  int64_t registers;                 /* of 32 bits, of a block */
+  int64_t max_registers;             /* of a thread; 0: the compiler's choice */
+  int64_t warp_size;                 /* threads in lockstep */
+  int64_t multiprocessors;
   uint32_t given;                    /* bit i: the text gave option i */
   bool is_host;                      /* the processor is this machine's */
 } target;
@@ -30,7 +41,10 @@ tess_status target_parse(target *t, const char *text, err_state *e);
 /* The completed text: parsing it again gives the same target, and records
  * made for equal texts are comparable. */
 void target_print(const target *t, strbuf *out);
-/* "num-cores", "vector-bytes", "l1", "l2", "l3"; -1: no such field. */
+/* "num-cores", "vector-bytes", "l1", "l2", "l3"; of devices also
+ * "max-threads-per-block", "shared-memory-per-block",
+ * "max-shared-memory-per-block", "registers-per-block", "max-registers",
+ * "thread-warp-size", "multiprocessors"; -1: no such field. */
 int64_t target_int(const target *t, const char *field);
 /* Does the processor have the feature ("avx512vnni")?  For a processor other
  * than this machine's only -mattr is known. */

@@ -25,6 +25,37 @@ typedef struct shrink {
 
 /* ---- the footprint ------------------------------------------------------ */
 
+/* A guard, as `v < c && w < d`, of what is below it ends the loops of those
+ * variables: the tail of a copy that threads share is not accessed. */
+static void clip_by_guard(const shrink *k, ir_expr cond, uint32_t n,
+                          const ir_var *var, const ir_expr *lo,
+                          ir_expr *extent) {
+  ir_program *p = k->p;
+  const ir_node e = *ir_at(p, cond);
+  if (e.op == IR_AND) {
+    clip_by_guard(k, e.a, n, var, lo, extent);
+    clip_by_guard(k, e.b, n, var, lo, extent);
+  }
+  int64_t end, count;
+  if (e.op != IR_LT || ir_at(p, e.a)->op != IR_VAR ||
+      !ir_const_int(p, e.b, &end))
+    return;
+  for (uint32_t i = 0; i < n; i++)
+    if (var[i] == ir_at(p, e.a)->a && ir_is_const(p, lo[i], 0) &&
+        ir_const_int(p, extent[i], &count) && end < count && end > 0)
+      extent[i] = ir_index(p, end);
+}
+
+static void clip_by_guards(const shrink *k, ir_stmt s, uint32_t n,
+                           const ir_var *var, const ir_expr *lo,
+                           ir_expr *extent) {
+  for (ir_stmt up; s != k->top; s = up) {
+    up = ir_st(k->p, s)->parent;
+    if (ir_st(k->p, up)->kind == IR_IF && !ir_st(k->p, s)->in_alt)
+      clip_by_guard(k, ir_st(k->p, up)->cond, n, var, lo, extent);
+  }
+}
+
 /* The variables bound between the allocation and s, with their ranges. */
 static uint32_t inner_vars(const shrink *k, ir_stmt s, ir_var *var, ir_expr *lo,
                            ir_expr *extent, bool *ok) {
@@ -42,6 +73,7 @@ static uint32_t inner_vars(const shrink *k, ir_stmt s, ir_var *var, ir_expr *lo,
     lo[n] = r->lo;
     extent[n++] = r->extent;
   }
+  if (*ok) clip_by_guards(k, s, n, var, lo, extent);
   return n;
 }
 

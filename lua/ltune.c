@@ -2,33 +2,20 @@
  * Binding of ts.tune: options, and strategies and cost models written in
  * Lua. */
 #define _POSIX_C_SOURCE 200809L
-#include "lua/lt.h"
+#include "lua/ltune.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The state shared by a run's callbacks, on the C stack of tune.  Its Lua
- * objects are in a table in the registry, under the run's address, since
- * callbacks nest (a strategy calls the cost model) and each has its own stack
- * frame. */
-typedef struct run {
-  lua_State *L;
-  int failed; /* a callback raised; its error is in SLOT_ERROR */
-  enum { QUIET, PRINT, CALL } progress;
-  int tty;
-} run;
-
-enum { SLOT_STRATEGY = 1, SLOT_MODEL, SLOT_SESSION, SLOT_PROGRESS, SLOT_ERROR };
-
-static void push_slot(const run *r, int slot) {
+void lt_push_slot(const lt_run *r, int slot) {
   lua_rawgetp(r->L, LUA_REGISTRYINDEX, r);
   lua_rawgeti(r->L, -1, slot);
   lua_remove(r->L, -2);
 }
 
 /* Takes the value at the top. */
-static void set_slot(const run *r, int slot) {
+void lt_set_slot(const lt_run *r, int slot) {
   lua_rawgetp(r->L, LUA_REGISTRYINDEX, r);
   lua_insert(r->L, -2);
   lua_rawseti(r->L, -2, slot);
@@ -39,7 +26,7 @@ static void set_slot(const run *r, int slot) {
 
 /* What a protected callback works on. */
 typedef struct task {
-  run *r;
+  lt_run *r;
   int slot; /* of the strategy or model */
   const char *method;
   uint32_t n, *got;
@@ -57,13 +44,13 @@ static int status_of(lua_State *L) {
 
 /* Pops the error at the top and keeps it, to be raised when the run has
  * ended. */
-static void keep_error(run *r) {
-  set_slot(r, SLOT_ERROR);
+void lt_keep_error(lt_run *r) {
+  lt_set_slot(r, LT_SLOT_ERROR);
   r->failed = 1;
 }
 
 /* Classifies the error at the top; keeps the first that is not an interrupt. */
-static tess_status take_error(run *r) {
+tess_status lt_take_error(lt_run *r) {
   lua_State *L = r->L;
   lua_pushcfunction(L, status_of); /* protected: it takes memory */
   lua_pushvalue(L, -2);
@@ -72,26 +59,26 @@ static tess_status take_error(run *r) {
   lua_pop(L, 1);
   if (s == TESS_CANCELLED || r->failed) return s;
   lua_pushvalue(L, -1);
-  keep_error(r);
+  lt_keep_error(r);
   return s;
 }
 
 /* Calls a method in protected mode with the run's objects at 2 and 3; its C
  * results are read before they go.  The first error is kept. */
 static tess_status invoke(task *t, tess_session *s) {
-  run *r = t->r;
+  lt_run *r = t->r;
   lua_State *L = r->L;
   int top = lua_gettop(L);
   if (r->failed || !lua_checkstack(L, 32)) return TESS_CALLBACK;
   lua_pushcfunction(L, protected_call);
   lua_pushlightuserdata(L, t);
-  push_slot(r, t->slot);
-  push_slot(r, SLOT_SESSION);
+  lt_push_slot(r, t->slot);
+  lt_push_slot(r, LT_SLOT_SESSION);
   void **box = lua_touserdata(L, -1), *outer = *box;
   *box = s;
   int bad = lua_pcall(L, 3, 0, 0);
   *box = outer;
-  tess_status st = bad ? take_error(r) : TESS_OK;
+  tess_status st = bad ? lt_take_error(r) : TESS_OK;
   lua_settop(L, top);
   return st;
 }
@@ -152,10 +139,10 @@ static int protected_call(lua_State *L) {
 
 static tess_status propose_from_lua(void *ud, tess_session *s, uint32_t n,
                                     tess_candidate *out, uint32_t *got) {
-  run *r = ud;
+  lt_run *r = ud;
   *got = 0;
   task t = {.r = r,
-            .slot = SLOT_STRATEGY,
+            .slot = LT_SLOT_STRATEGY,
             .method = "propose",
             .n = n,
             .got = got,
@@ -165,17 +152,17 @@ static tess_status propose_from_lua(void *ud, tess_session *s, uint32_t n,
 
 static tess_status observe(void *ud, tess_session *s, uint32_t n,
                            const tess_candidate *c) {
-  run *r = ud;
+  lt_run *r = ud;
   task t = {
-      .r = r, .slot = SLOT_STRATEGY, .method = "observe", .n = n, .in = c};
+      .r = r, .slot = LT_SLOT_STRATEGY, .method = "observe", .n = n, .in = c};
   return invoke(&t, s);
 }
 
 static tess_status predict_from_lua(void *ud, tess_session *s, uint32_t n,
                                     const tess_candidate *c, double *score) {
-  run *r = ud;
+  lt_run *r = ud;
   task t = {.r = r,
-            .slot = SLOT_MODEL,
+            .slot = LT_SLOT_MODEL,
             .method = "predict",
             .n = n,
             .in = c,
@@ -185,17 +172,46 @@ static tess_status predict_from_lua(void *ud, tess_session *s, uint32_t n,
 
 static tess_status update(void *ud, tess_session *s, uint32_t n,
                           const tess_candidate *c) {
-  run *r = ud;
-  task t = {.r = r, .slot = SLOT_MODEL, .method = "update", .n = n, .in = c};
+  lt_run *r = ud;
+  task t = {.r = r, .slot = LT_SLOT_MODEL, .method = "update", .n = n, .in = c};
   return invoke(&t, s);
+}
+
+void lt_run_strategy(lt_run *r, tess_strategy *out) {
+  *out = (tess_strategy){.struct_size = sizeof *out,
+                         .name = "lua",
+                         .propose = propose_from_lua,
+                         .observe = observe,
+                         .ud = r};
+}
+
+void lt_run_model(lt_run *r, tess_cost_model *out) {
+  *out = (tess_cost_model){.struct_size = sizeof *out,
+                           .name = "lua",
+                           .predict = predict_from_lua,
+                           .update = update,
+                           .ud = r};
+}
+
+/* Callbacks need no memory to fill the table. */
+void lt_run_begin(lt_run *r) {
+  lua_State *L = r->L;
+  lua_createtable(L, LT_SLOT_ERROR, 0);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, r);
+  lt_box(L, LT_SESSION, 1);
+  lua_newtable(L);
+  lua_setiuservalue(L, -2, 1);
+  lt_set_slot(r, LT_SLOT_SESSION);
+}
+
+void lt_run_end(lt_run *r) {
+  lua_pushnil(r->L);
+  lua_rawsetp(r->L, LUA_REGISTRYINDEX, r);
 }
 
 /* ---- progress ----------------------------------------------------------- */
 
-static int call_progress(lua_State *L) { /* 1: progress, 2: function or nil */
-  const tess_progress *p = lua_touserdata(L, 1);
-  if (lua_isnil(L, 2)) return 0;
-  lua_createtable(L, 0, 10);
+void lt_set_progress(lua_State *L, const tess_progress *p) {
   lua_pushinteger(L, p->trials);
   lua_setfield(L, -2, "trials");
   lua_pushinteger(L, p->max_trials);
@@ -223,6 +239,13 @@ static int call_progress(lua_State *L) { /* 1: progress, 2: function or nil */
     lua_pushnumber(L, p->seconds);
     lua_setfield(L, -2, "seconds");
   }
+}
+
+static int call_progress(lua_State *L) { /* 1: progress, 2: function or nil */
+  const tess_progress *p = lua_touserdata(L, 1);
+  if (lua_isnil(L, 2)) return 0;
+  lua_createtable(L, 0, 10);
+  lt_set_progress(L, p);
   lua_pushstring(L, p->text);
   lua_setfield(L, -2, "text");
   lua_call(L, 1, 1);
@@ -233,10 +256,10 @@ static int call_progress(lua_State *L) { /* 1: progress, 2: function or nil */
  * come through: it fails the call, and the run stops with the best so far.
  * Any other error is the script's, and is raised when the run has ended. */
 static int progress(void *ud, const tess_progress *p) {
-  run *r = ud;
+  lt_run *r = ud;
   lua_State *L = r->L;
   int stop = 0;
-  if (r->progress == PRINT) {
+  if (r->progress == LT_PRINT) {
     if (r->tty)
       fprintf(stderr, "\r\033[K%s", p->text);
     else
@@ -246,29 +269,29 @@ static int progress(void *ud, const tess_progress *p) {
   if (!lua_checkstack(L, 16)) return 1;
   lua_pushcfunction(L, call_progress);
   lua_pushlightuserdata(L, (void *)p);
-  if (r->progress == CALL)
-    push_slot(r, SLOT_PROGRESS);
+  if (r->progress == LT_CALL)
+    lt_push_slot(r, LT_SLOT_PROGRESS);
   else
     lua_pushnil(L);
   if (lua_pcall(L, 2, 1, 0) != LUA_OK)
-    take_error(r), stop = 1;
+    lt_take_error(r), stop = 1;
   else
     stop = lua_isboolean(L, -1) && !lua_toboolean(L, -1);
   lua_pop(L, 1);
   return stop;
 }
 
-static void read_progress(run *r) {
+void lt_read_progress(lt_run *r) {
   lua_State *L = r->L;
   if (lua_istable(L, 2))
     lua_getfield(L, 2, "progress");
   else
     lua_pushnil(L);
   r->tty = isatty(2);
-  r->progress = lua_toboolean(L, -1) ? PRINT : QUIET;
+  r->progress = lua_toboolean(L, -1) ? LT_PRINT : LT_QUIET;
   if (lua_isfunction(L, -1)) {
-    set_slot(r, SLOT_PROGRESS);
-    r->progress = CALL;
+    lt_set_slot(r, LT_SLOT_PROGRESS);
+    r->progress = LT_CALL;
   } else
     lua_pop(L, 1);
 }
@@ -278,20 +301,20 @@ static int nothing(lua_State *L) { return (void)L, 0; }
 /* Delivers an interrupt that arrived after the last progress report: if it
  * ended the run it must not end the caller, too; if the run was over already,
  * or only the Lua interpreter noted it, nothing else would report it. */
-static void take_interrupt(run *r, tess_result *made) {
+static void take_interrupt(lt_run *r, tess_result *made) {
   tess_result_info i = TESS_INIT(tess_result_info);
   lua_pushcfunction(r->L, nothing);
   if (lua_pcall(r->L, 0, 0, 0) == LUA_OK) return;
   if (made && !tess_result_get(made, &i) && i.status == TESS_CANCELLED)
     lua_pop(r->L, 1);
   else
-    keep_error(r);
+    lt_keep_error(r);
 }
 
 /* Prints the result's line if it differs from the last progress report. */
-static void print_note(const run *r, tess_result *made) {
+static void print_note(const lt_run *r, tess_result *made) {
   tess_result_info i = TESS_INIT(tess_result_info);
-  if (r->progress != PRINT || !made || tess_result_get(made, &i)) return;
+  if (r->progress != LT_PRINT || !made || tess_result_get(made, &i)) return;
   if (*i.note) fprintf(stderr, "%s\n", i.note);
 }
 
@@ -315,7 +338,7 @@ static int one_of(lua_State *L, const char *k, const char *const *words) {
 }
 
 /* 0: left out. */
-static uint32_t count_option(lua_State *L, const char *k, lua_Integer most) {
+uint32_t lt_count_option(lua_State *L, const char *k, lua_Integer most) {
   const lua_Integer absent = LUA_MININTEGER;
   lua_Integer v = lt_field_int(L, 2, k, absent);
   if (v == absent) return 0;
@@ -325,14 +348,14 @@ static uint32_t count_option(lua_State *L, const char *k, lua_Integer most) {
   return (uint32_t)v;
 }
 
-static void read_tune_options(lua_State *L, run *r, tess_tune_options *o) {
+void lt_read_tune_options(lua_State *L, tess_tune_options *o) {
   static const char *const errors[] = {"record", "stop", NULL};
   static const char *const checks[] = {"best", "all", NULL};
   *o = (tess_tune_options){.struct_size = sizeof *o};
-  o->trials = count_option(L, "trials", TESS_MAX_TRIALS);
-  o->batch = count_option(L, "batch", TESS_MAX_BATCH);
-  o->threads = count_option(L, "threads", TESS_MAX_THREADS);
-  o->kernel_threads = count_option(L, "kernel_threads", TESS_MAX_THREADS);
+  o->trials = lt_count_option(L, "trials", TESS_MAX_TRIALS);
+  o->batch = lt_count_option(L, "batch", TESS_MAX_BATCH);
+  o->threads = lt_count_option(L, "threads", TESS_MAX_THREADS);
+  o->kernel_threads = lt_count_option(L, "kernel_threads", TESS_MAX_THREADS);
   o->seed = (uint64_t)lt_field_int(L, 2, "seed", 0);
   o->min_time = lt_field_number(L, 2, "min_time", 0);
   o->timeout = lt_field_number(L, 2, "timeout", 0);
@@ -340,18 +363,16 @@ static void read_tune_options(lua_State *L, run *r, tess_tune_options *o) {
   o->database = lt_field_str(L, 2, "database", NULL);
   o->on_error = one_of(L, "on_error", errors);
   o->check = one_of(L, "check", checks);
-  o->progress = progress;
-  o->progress_ud = r;
 }
 
 /* "name", or a table with functions, which goes to the slot (true), or
  * nil. */
-static int pluggable(run *r, const char *k, int slot, const char **name) {
+static int pluggable(lt_run *r, const char *k, int slot, const char **name) {
   lua_State *L = r->L;
   int type =
       lua_istable(L, 2) ? lua_getfield(L, 2, k) : (lua_pushnil(L), LUA_TNIL);
   if (type == LUA_TTABLE) {
-    set_slot(r, slot);
+    lt_set_slot(r, slot);
     return 1;
   }
   if (luaL_testudata(L, -1, LT_MODEL)) return 0;
@@ -382,7 +403,7 @@ static void read_inputs(lua_State *L, tess_program *p, tess_tune_options *o) {
 
 /* tune(program, options, space): stdlib/describe.lua finds the space. */
 static int ltune_tune(lua_State *L) {
-  run r = {.L = L};
+  lt_run r = {.L = L};
   tess_tune_options o;
   tess_result *made = NULL;
   lua_settop(L, 3);
@@ -394,40 +415,30 @@ static int ltune_tune(lua_State *L) {
   else
     lua_pushnil(L);
   tess_target *target = lt_to_target(L, 4);
-  read_tune_options(L, &r, &o);
-  tess_strategy strategy = {.struct_size = sizeof(tess_strategy),
-                            .name = "lua",
-                            .propose = propose_from_lua,
-                            .observe = observe,
-                            .ud = &r};
-  tess_cost_model model = {.struct_size = sizeof(tess_cost_model),
-                           .name = "lua",
-                           .predict = predict_from_lua,
-                           .update = update,
-                           .ud = &r};
-  lua_createtable(L, SLOT_ERROR, 0); /* callbacks need no memory to fill */
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &r);
-  if (pluggable(&r, "strategy", SLOT_STRATEGY, &o.strategy))
+  lt_read_tune_options(L, &o);
+  o.progress = progress;
+  o.progress_ud = &r;
+  tess_strategy strategy;
+  tess_cost_model model;
+  lt_run_strategy(&r, &strategy);
+  lt_run_model(&r, &model);
+  lt_run_begin(&r);
+  if (pluggable(&r, "strategy", LT_SLOT_STRATEGY, &o.strategy))
     o.custom_strategy = &strategy;
-  if (pluggable(&r, "cost_model", SLOT_MODEL, &o.cost_model))
+  if (pluggable(&r, "cost_model", LT_SLOT_MODEL, &o.cost_model))
     o.custom_cost_model = &model;
   o.model = model_option(L);
   read_inputs(L, p, &o);
-  read_progress(&r);
-  lt_box(L, LT_SESSION, 1);
-  lua_newtable(L);
-  lua_setiuservalue(L, -2, 1);
-  set_slot(&r, SLOT_SESSION);
+  lt_read_progress(&r);
   void **box = lt_box(L, LT_RESULT, LT_RESULT_KERNEL);
   lt_enter(L);
   tess_status s = tess_tune(p, target, space, &o, &made);
   *box = made;
   take_interrupt(&r, made);
-  if (r.progress == PRINT && r.tty) fprintf(stderr, "\n");
+  if (r.progress == LT_PRINT && r.tty) fprintf(stderr, "\n");
   print_note(&r, made);
-  if (r.failed) push_slot(&r, SLOT_ERROR);
-  lua_pushnil(L);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &r);
+  if (r.failed) lt_push_slot(&r, LT_SLOT_ERROR);
+  lt_run_end(&r);
   if (r.failed) return lua_error(L);
   lt_check(L, s);
   return 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public functions of tuning: tess_tune and tess_result_*. */
-#include "search/tune.h"
+#include "search/work.h"
 
 #include <math.h>
 
@@ -89,22 +89,6 @@ static measure_policy policy_of(const tess_tune_options *o) {
 
 /* ---- tune --------------------------------------------------------------- */
 
-typedef struct tune_work {
-  tess_context *c;
-  tess_program *p;
-  tess_target *target, *own_target;
-  tess_space *space, *own_space;
-  tess_tune_options o;
-  tess_strategy strategy; /* the host's, as far as it knows them */
-  tess_cost_model model;
-  space_sketches k;
-  search_measurer measurer;
-  strbuf policy;
-  strbuf inputs; /* contents of the host's tensors */
-  double sketch_seconds;
-  thread_alarm deadline;
-} tune_work;
-
 static const measure_ledger *pool_ledger(tess_context *c) {
   measure_pool *pool;
   return measure_context_pool(c, &pool) == TESS_OK ? measure_get_ledger(pool)
@@ -123,14 +107,33 @@ static tess_status check_tune_sizes(tess_context *c, const ir_program *p) {
                   ir_text(p, f->name), ir_text(p, p->var.v[v].name));
 }
 
-static tess_status prepare_tune(tune_work *w) {
-  tess_status s = check_tune_sizes(w->c, &w->p->p);
-  if (s == TESS_OK && !w->target) {
+static tess_status find_target(tune_work *w) {
+  tess_status s = TESS_OK;
+  if (!w->target) {
     s = tess_target_new(w->c, "llvm", &w->own_target);
     w->target = w->own_target;
   }
-  if (s == TESS_OK)
-    s = measure_runs_here(tess_target_text(w->target), &w->c->err);
+  return s == TESS_OK
+             ? measure_runs_here(tess_target_text(w->target), &w->c->err)
+             : s;
+}
+
+static tess_status write_sketches(tune_work *w) {
+  double start = tune_now();
+  w->k.stop = &w->c->stop;
+  w->k.strict = w->o.on_error != 0;
+  tess_status s = space_write(w->space, w->p, w->target, &w->k);
+  w->sketch_seconds = tune_now() - start;
+  if (s == TESS_OK && w->k.trace.n == 0)
+    s = ctx_fail(w->c, TESS_NOT_FOUND,
+                 "the space has no sketch for this program; "
+                 "tess_space_explain (ts.space.explain) says why");
+  return s;
+}
+
+static tess_status prepare_tune(tune_work *w) {
+  tess_status s = check_tune_sizes(w->c, &w->p->p);
+  if (s == TESS_OK) s = find_target(w);
   if (s == TESS_OK) s = complete_options(w->c, w->target, &w->o);
   if (s == TESS_OK && !w->space) {
     s = tess_space_default(w->c, w->target, &w->own_space);
@@ -144,40 +147,40 @@ static tess_status prepare_tune(tune_work *w) {
   if (s != TESS_OK) return s;
   measure_policy_text(&policy, &w->policy);
   if (w->policy.bad) return str_status(&w->policy);
-  double start = tune_now();
-  w->k.stop = &w->c->stop;
-  w->k.strict = w->o.on_error != 0;
-  s = space_write(w->space, w->p, w->target, &w->k);
-  w->sketch_seconds = tune_now() - start;
-  if (s == TESS_OK && w->k.trace.n == 0)
-    s = ctx_fail(w->c, TESS_NOT_FOUND,
-                 "the space has no sketch for this program; "
-                 "tess_space_explain (ts.space.explain) says why");
+  s = write_sketches(w);
   if (s != TESS_OK) return s;
   return measurer_open(w->c, w->p, tess_target_text(w->target), &policy,
                        w->o.check != 0, &w->inputs, &w->measurer);
 }
 
-static tess_status run_tune(tune_work *w, tess_result **out) {
-  double deadline = w->o.deadline;
-  bool set =
-      deadline > 0 && thread_alarm_set(&w->deadline, deadline, &w->c->stop);
+tess_status work_prepare(tune_work *w, tune_setup *setup) {
   tess_status s = prepare_tune(w);
   bool cancelled = s == TESS_CANCELLED;
   if (s != TESS_OK && !cancelled) return s;
-  tune_setup setup = {.c = w->c,
-                      .program = w->p,
-                      .target = tess_target_text(w->target),
-                      .nsketch = w->k.trace.n,
-                      .sketch = w->k.trace.v,
-                      .o = &w->o,
-                      .policy = str_get(&w->policy),
-                      .measurer = &w->measurer,
-                      .sketch_seconds = w->sketch_seconds,
-                      .cancelled = cancelled,
-                      .deadline = set ? &w->deadline : NULL,
-                      .ledger = pool_ledger(w->c)};
-  return tune_run(&setup, out);
+  *setup = (tune_setup){.c = w->c,
+                        .program = w->p,
+                        .target = tess_target_text(w->target),
+                        .nsketch = w->k.trace.n,
+                        .sketch = w->k.trace.v,
+                        .o = &w->o,
+                        .policy = str_get(&w->policy),
+                        .measurer = &w->measurer,
+                        .sketch_seconds = w->sketch_seconds,
+                        .cancelled = cancelled,
+                        .ledger = pool_ledger(w->c)};
+  return TESS_OK;
+}
+
+static tess_status run_tune(tune_work *w, tess_result **out) {
+  tune_setup setup;
+  thread_alarm deadline = {0};
+  double seconds = w->o.deadline;
+  bool set = seconds > 0 && thread_alarm_set(&deadline, seconds, &w->c->stop);
+  tess_status s = work_prepare(w, &setup);
+  setup.deadline = set ? &deadline : NULL;
+  if (s == TESS_OK) s = tune_run(&setup, out);
+  thread_alarm_put_off(&deadline);
+  return s;
 }
 
 /* Replaces the host's strategy and model by copies of the current layout. */
@@ -203,33 +206,37 @@ static void free_plugged_in(const tess_tune_options *o) {
   if (model && model->free) model->free(model->ud);
 }
 
-/* The end of the Lua state behind it would clear the error. */
-static void free_own_space(tune_work *w) {
+tess_status work_begin(tune_work *w, const tess_tune_options *o) {
+  w->c = w->p->c;
+  space_sketches_init(&w->k, w->c);
+  str_init(&w->policy, &w->c->heap);
+  str_init(&w->inputs, &w->c->heap);
+  tess_status s = read_tune_options(w->c, o, &w->o);
+  return s == TESS_OK ? take_plugged_in(w) : s;
+}
+
+/* The end of the Lua state behind a space would clear the error. */
+void work_end(tune_work *w) {
   err_state kept = w->c->err;
+  if (w->measurer.free) w->measurer.free(w->measurer.ud);
+  space_sketches_free(&w->k);
+  str_free(&w->policy);
+  str_free(&w->inputs);
   tess_space_free(w->own_space);
+  tess_target_free(w->own_target);
   w->c->err = kept;
 }
 
 tess_status tess_tune(tess_program *p, tess_target *target, tess_space *space,
                       const tess_tune_options *o, tess_result **out) {
-  tune_work w = {.c = p->c, .p = p, .target = target, .space = space};
+  tune_work w = {.p = p, .target = target, .space = space};
   *out = NULL;
-  ctx_clear(w.c);
-  ctx_begin_work(w.c);
-  space_sketches_init(&w.k, w.c);
-  str_init(&w.policy, &w.c->heap);
-  str_init(&w.inputs, &w.c->heap);
-  tess_status s = read_tune_options(w.c, o, &w.o);
-  if (s == TESS_OK) s = take_plugged_in(&w);
+  ctx_clear(p->c);
+  ctx_begin_work(p->c);
+  tess_status s = work_begin(&w, o);
   if (s == TESS_OK) s = run_tune(&w, out);
-  thread_alarm_put_off(&w.deadline);
   ctx_end_work(w.c);
-  if (w.measurer.free) w.measurer.free(w.measurer.ud);
-  space_sketches_free(&w.k);
-  str_free(&w.policy);
-  str_free(&w.inputs);
-  free_own_space(&w);
-  tess_target_free(w.own_target);
+  work_end(&w);
   if (s != TESS_OK && w.c->err.code != s) ctx_ran_out(w.c, s, "tuning");
   free_plugged_in(&w.o);
   return s;
@@ -303,8 +310,13 @@ tess_status tess_result_model(tess_result *r, tess_model **out) {
   return TESS_OK;
 }
 
+tess_result *result_hold(tess_result *r) {
+  r->refs++;
+  return r;
+}
+
 void tess_result_free(tess_result *r) {
-  if (!r) return;
+  if (!r || --r->refs) return;
   tess_context *c = r->c;
   tess_model_free(r->model);
   vec_free(&c->heap, &r->quality);

@@ -310,9 +310,8 @@ tess_status tune_fill_result(tune *t) {
   }
   const search_measurer *m = t->set->measurer;
   if (m->note) add_note(t, m->note(m->ud));
-  if (t->late) note_deadline(t);
+  if (t->late && !t->set->shares) note_deadline(t);
   if (!found) note_first_failure(t);
-  t->time.total = tune_now() - t->started + t->time.sketches;
   if (s == TESS_OK) s = mem_protect(&t->c->heap, fill_funnel, t);
   fill_classes(t);
   t->r->info = (tess_result_info){.status = status_of(t, found),

@@ -41,6 +41,8 @@ typedef struct tune {
   double best_seconds;          /* of checked results; 0: there are none */
   double started;
   tune_ledger time;
+  measure_ledger spent; /* by the pool for this run */
+  tess_status search;   /* how the search has gone so far */
   tess_result *r;
   strbuf line;
   tess_status ended;   /* why it ended: OK, CANCELLED, ... */
@@ -50,6 +52,20 @@ typedef struct tune {
   uint32_t batch, handled; /* its size; results handled so far */
   uint32_t nquality;       /* of the model's, stored */
 } tune;
+
+/* ---- steps (tune.c) ----------------------------------------------------- */
+
+/* Opens strategy, model and database, and observes earlier runs.  tune_end
+ * follows, whatever this and the others return. */
+tess_status tune_begin(tune *t, const tune_setup *setup);
+/* One batch; false: the search has ended, `search` says how. */
+bool tune_advance(tune *t);
+/* Takes the deadline's alarm away, so that it does not disturb the finals. */
+void tune_end_search(tune *t);
+/* The finals; fills the result. */
+tess_status tune_conclude(tune *t);
+/* Frees the run; s: what the step before returned.  *out NULL unless OK. */
+void tune_end(tune *t, tess_status s, tess_result **out);
 
 /* Sets `ended` after tess_stop or when the deadline has passed. */
 void tune_check_stop(tune *t);

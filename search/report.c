@@ -33,7 +33,7 @@ void tune_report_ledger(const tune_ledger *l, const measure_ledger *m,
                1e3 * engine / trials);
 }
 
-static void print_clock(double seconds, strbuf *out) {
+void tune_print_clock(double seconds, strbuf *out) {
   long s = isfinite(seconds) && seconds > 0 ? lround(seconds) : 0;
   if (s >= 3600)
     str_printf(out, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
@@ -53,5 +53,5 @@ void tune_progress_line(const tess_progress *p, strbuf *out) {
     str_printf(out, "  compiling %u/%u", p->compiled, p->compiling);
   if (!isfinite(p->eta)) return;
   str_puts(out, "  ETA ");
-  print_clock(p->eta, out);
+  tune_print_clock(p->eta, out);
 }

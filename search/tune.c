@@ -48,7 +48,7 @@ static tess_status make_tables(void *ud) {
   mem_heap *h = &t->c->heap;
   uint32_t n = t->set->nsketch, batch = t->set->o->batch;
   t->r = mem_new(h, tess_result);
-  *t->r = (tess_result){.c = t->c};
+  *t->r = (tess_result){.c = t->c, .refs = 1};
   str_init(&t->r->funnel, h);
   str_init(&t->r->ledger, h);
   str_init(&t->r->classes, h);
@@ -361,56 +361,90 @@ static tess_status propose_batch(tune *t, uint32_t n, uint32_t *got) {
   return check_proposals(t, got);
 }
 
-static tess_status run_batches(tune *t) {
+/* One batch.  *more: the search may go on. */
+static tess_status run_batch(tune *t, bool *more) {
   const tess_tune_options *o = t->set->o;
-  for (;;) {
-    tune_check_stop(t);
-    if (t->trials >= o->trials || t->ended != TESS_OK) break;
-    uint32_t n = o->trials - t->trials, got = 0;
-    if (n > o->batch) n = o->batch;
-    double start = tune_now();
-    tess_status s = propose_batch(t, n, &got);
-    if (s != TESS_OK) return s;
-    t->time.propose += tune_now() - start;
-    tune_check_stop(t);
-    if (t->ended != TESS_OK) break;
-    t->empty = got ? 0 : t->empty + 1;
-    if (t->empty == MAX_EMPTY) {
-      t->r->exhausted = true;
-      break;
-    }
-    if (!got) continue;
-    s = measure_batch(t, got);
-    if (s != TESS_OK) return s;
-  }
-  return TESS_OK;
+  *more = false;
+  tune_check_stop(t);
+  if (t->trials >= o->trials || t->ended != TESS_OK) return TESS_OK;
+  uint32_t n = o->trials - t->trials, got = 0;
+  if (n > o->batch) n = o->batch;
+  double start = tune_now();
+  tess_status s = propose_batch(t, n, &got);
+  if (s != TESS_OK) return s;
+  t->time.propose += tune_now() - start;
+  tune_check_stop(t);
+  if (t->ended != TESS_OK) return TESS_OK;
+  t->empty = got ? 0 : t->empty + 1;
+  t->r->exhausted = t->empty == MAX_EMPTY;
+  *more = !t->r->exhausted;
+  return got ? measure_batch(t, got) : TESS_OK;
 }
 
 /* ---- the run ------------------------------------------------------------ */
 
+/* The pool's ledger accumulates over runs; what a step adds is this run's. */
+static measure_ledger pool_so_far(const tune *t) {
+  const measure_ledger none = {0};
+  return t->set->ledger ? *t->set->ledger : none;
+}
+
+static void add_spent(tune *t, const measure_ledger *start) {
+  measure_ledger now = pool_so_far(t);
+  t->spent.build_wall += now.build_wall - start->build_wall;
+  t->spent.run_wall += now.run_wall - start->run_wall;
+}
+
+tess_status tune_begin(tune *t, const tune_setup *setup) {
+  *t = (tune){.set = setup,
+              .c = setup->c,
+              .started = tune_now(),
+              .ended = setup->cancelled ? TESS_CANCELLED : TESS_OK,
+              .time.sketches = setup->sketch_seconds};
+  str_init(&t->line, &t->c->heap);
+  tess_status s = tune_set_up(t);
+  if (s == TESS_OK) t->search = observe_earlier(t);
+  t->time.active = tune_now() - t->started;
+  return s;
+}
+
+bool tune_advance(tune *t) {
+  bool more = false;
+  double start = tune_now();
+  measure_ledger before = pool_so_far(t);
+  if (t->search == TESS_OK) t->search = run_batch(t, &more);
+  add_spent(t, &before);
+  t->time.active += tune_now() - start;
+  return more && t->search == TESS_OK && t->ended == TESS_OK;
+}
+
 /* The deadline ends the search only: the finals still run, until tess_stop. */
-static void end_search(tune *t) {
+void tune_end_search(tune *t) {
+  if (t->search == TESS_CANCELLED) {
+    t->ended = TESS_CANCELLED;
+    t->search = TESS_OK;
+  }
   if (t->set->deadline) thread_alarm_put_off(t->set->deadline);
   tune_check_stop(t);
   if (t->late) thread_flag_clear(&t->c->stop);
 }
 
 /* A failure after the first valid result ends the run with that result. */
-static tess_status search(tune *t) {
+tess_status tune_conclude(tune *t) {
   uint32_t best;
-  tess_status s = observe_earlier(t);
-  if (s == TESS_OK) s = run_batches(t);
-  if (s == TESS_CANCELLED) {
-    t->ended = s;
-    s = TESS_OK;
-  }
-  end_search(t);
-  if (s != TESS_OK) tune_abort(t, s);
+  double start = tune_now();
+  measure_ledger before = pool_so_far(t);
+  if (t->search != TESS_OK) tune_abort(t, t->search);
   const err_state *broke = &t->r->broke;
-  if (broke->code != TESS_OK && !session_best(&t->s, 1, &best))
+  bool alone = !t->set->shares;
+  if (alone && broke->code != TESS_OK && !session_best(&t->s, 1, &best))
     return ctx_fail(t->c, broke->code, "%s", broke->message);
   if (t->r->model) model_wait(t->r->model);
-  return tune_fill_result(t);
+  tess_status s = tune_fill_result(t);
+  t->time.active += tune_now() - start;
+  t->time.total = t->time.active + t->time.sketches;
+  add_spent(t, &before);
+  return s;
 }
 
 /* What the model says of itself in this run. */
@@ -424,34 +458,28 @@ static void take_quality(tess_result *r) {
   m->quality.n = m->quality.cap = 0;
 }
 
-tess_status tune_run(const tune_setup *setup, tess_result **out) {
-  tune t = {.set = setup,
-            .c = setup->c,
-            .started = tune_now(),
-            .ended = setup->cancelled ? TESS_CANCELLED : TESS_OK,
-            .time.sketches = setup->sketch_seconds};
+void tune_end(tune *t, tess_status s, tess_result **out) {
   *out = NULL;
-  str_init(&t.line, &t.c->heap);
-  /* The pool's ledger accumulates over runs; the difference is this run's. */
-  measure_ledger start = {0};
-  if (setup->ledger) start = *setup->ledger;
-  tess_status s = tune_set_up(&t);
-  if (s == TESS_OK) s = search(&t);
   if (s == TESS_OK) {
-    measure_ledger spent = {0};
-    if (setup->ledger) {
-      spent = *setup->ledger;
-      spent.build_wall -= start.build_wall;
-      spent.run_wall -= start.run_wall;
-    }
-    tune_report_ledger(&t.time, setup->ledger ? &spent : NULL,
-                       t.trials - t.before, &t.r->ledger);
+    tune_report_ledger(&t->time, t->set->ledger ? &t->spent : NULL,
+                       t->trials - t->before, &t->r->ledger);
+    take_quality(t->r);
   }
-  if (s == TESS_OK) take_quality(t.r);
-  tune_tear_down(&t);
+  tune_tear_down(t);
   if (s == TESS_OK)
-    *out = t.r;
+    *out = t->r;
   else
-    tess_result_free(t.r);
+    tess_result_free(t->r);
+}
+
+tess_status tune_run(const tune_setup *setup, tess_result **out) {
+  tune t;
+  tess_status s = tune_begin(&t, setup);
+  if (s == TESS_OK) {
+    while (tune_advance(&t)) continue;
+    tune_end_search(&t);
+    s = tune_conclude(&t);
+  }
+  tune_end(&t, s, out);
   return s;
 }

@@ -64,10 +64,12 @@ void outcome_free(search_outcome *o);
 /* Where the time of a run went, in seconds. */
 typedef struct tune_ledger {
   double sketches, propose, model, measure, database, total;
+  double active; /* of the total, without waiting for other tasks */
 } tune_ledger;
 
 struct tess_result {
   tess_context *c;
+  uint32_t refs;
   tess_result_info info;
   tess_trace *best;          /* NULL: nothing valid was found */
   tess_program *program;
@@ -95,16 +97,19 @@ typedef struct tune_setup {
   search_measurer *measurer;
   double sketch_seconds;
   bool cancelled;            /* before there was a measurer */
+  bool shares;               /* a budget with others: it is not told of here */
   thread_alarm *deadline;    /* set where the options have one; NULL: none */
   const measure_ledger *ledger;/* of its workers; NULL: none */
 } tune_setup;
 
 tess_status tune_run(const tune_setup *setup, tess_result **out);
+tess_result *result_hold(tess_result *r); /* tess_result_free drops */
 double tune_now(void);       /* monotonic seconds */
 
 /* Texts of a result (report.c). */
 void tune_report_ledger(const tune_ledger *l, const measure_ledger *m,
                         uint32_t trials, strbuf *out);
 void tune_progress_line(const tess_progress *p, strbuf *out);
+void tune_print_clock(double seconds, strbuf *out); /* "1:02:03" */
 
 #endif

@@ -3,7 +3,8 @@
 local chapters = {}
 
 chapters.names = { "tutorial", "describing", "operators", "modules",
-                   "searching", "measuring", "stepping", "tensor-intrinsics",
+                   "searching", "tasks", "measuring", "stepping",
+                   "tensor-intrinsics",
                    "embedding", "adding-a-primitive", "adding-a-pass",
                    "architecture", "benchmarks" }
 

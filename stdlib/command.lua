@@ -146,14 +146,15 @@ end
 
 -- What a description FILE.lua returns: a program, or a table with one; or,
 -- where `schedules`, a schedule in place of the program.
-local function run_description(path, schedules)
+local function load_description(path)
   local chunk, why = loadfile(path)
-  if not chunk then
-    -- Lua names no file when its stack overflows.
-    local named = why:find(":%d+: ") or why:find(path, 1, true)
-    error(named and why or path .. ": " .. why, 0)
-  end
-  local result = chunk()
+  if chunk then return chunk end
+  -- Lua names no file when its stack overflows.
+  local named = why:find(":%d+: ") or why:find(path, 1, true)
+  error(named and why or path .. ": " .. why, 0)
+end
+
+local function description_of(path, schedules, result)
   if options.is(result, "program") or
      (schedules and options.is(result, "schedule")) then
     return { program = result }
@@ -168,6 +169,33 @@ local function run_description(path, schedules)
   end
   error(path .. ": expected the file to return a program, or a table " ..
         "{ program = ..., space = ... }, not " .. options.type_of(result), 0)
+end
+
+local function run_description(path, schedules)
+  return description_of(path, schedules, (load_description(path)()))
+end
+
+-- For tune: the same, or a description whose field `tasks` is the list of
+-- several programs that the file returns, as values, a list, or a table with
+-- such a field.
+local function run_tasks(path)
+  local results = table.pack(load_description(path)())
+  local first = results[1]
+  if results.n > 1 then
+    results.n = nil
+    return { tasks = results }
+  end
+  if type(first) == "table" and first.program == nil then
+    if type(first.tasks) == "table" then return first end
+    if #first > 0 then
+      local d = { tasks = {} }
+      for k, v in pairs(first) do
+        if math.type(k) == "integer" then d.tasks[k] = v else d[k] = v end
+      end
+      return d
+    end
+  end
+  return description_of(path, false, first)
 end
 
 local function is_database(path)
@@ -297,14 +325,56 @@ local function report(result, program, as_json)
   end
 end
 
+-- Options of many tasks alone, by their names.
+local of_tasks = {}
+for _, option in ipairs(options.of["ts.tune_tasks"]) do
+  of_tasks[option.name] = option
+end
+
 -- The fields of a description are ones that there are, and of their types.
 local function check_fields(d, path)
   for k, v in pairs(d) do
-    if k ~= "program" and not options.by_name[k] then
+    local own = k == "program" or k == "tasks" or
+                d.tasks and of_tasks[k]
+    if not own and not options.by_name[k] then
       error(("%s: unknown option %s"):format(path, options.quoted(k)), 0)
     end
-    local wrong = k ~= "program" and options.wrong(k, v)
+    local wrong = not own and options.wrong(k, v)
     if wrong then error(("%s: the field %s"):format(path, wrong), 0) end
+  end
+end
+
+-- The events of many tasks as JSON: what they are, before the first; then
+-- each trial, and the state of all after each batch.
+local function tell_tasks()
+  local begun = false
+  return function(p)
+    if not begun then
+      local list = {}
+      for i, x in ipairs(p.tasks) do
+        list[i] = { task = i, name = x.name, shapes = x.shapes,
+                    weight = x.weight, entries = x.entries }
+      end
+      say(json { type = "tasks", tasks = list })
+      begun = true
+    end
+    local one = p.trial or {}
+    local list
+    if p.event == "round" then
+      list = {}
+      for i, x in ipairs(p.tasks) do
+        list[i] = { task = i, best = x.best, gflops = x.gflops,
+                    trials = x.trials, failed = x.failed, gain = x.gain,
+                    seconds = x.seconds, live = x.live }
+      end
+    end
+    say(json { type = p.event == "round" and "round" or "progress",
+               task = p.task, name = p.name, trials = p.trials,
+               max_trials = p.max_trials, failed = p.failed,
+               latency = p.latency, elapsed = p.elapsed, eta = p.eta,
+               status = one.status, seconds = one.seconds,
+               best = one.best, compiled = one.compiled,
+               compiling = one.compiling, tasks = list })
   end
 end
 
@@ -330,7 +400,14 @@ local function tune_options(o, d, path)
     all[option.name] = v
   end
   if o.inputs then all.inputs = load_tensors(o.inputs) end
-  if o.json then
+  if d.tasks then
+    for name, option in pairs(of_tasks) do
+      all[name] = option.flag and o[option.flag] or d[name]
+    end
+  end
+  if d.tasks and o.json then
+    all.progress = tell_tasks()
+  elseif o.json then
     all.progress = function(p)
       say(json { type = "progress", trials = p.trials, best = p.best,
                  max_trials = p.max_trials, failed = p.failed,
@@ -371,10 +448,57 @@ local ending = {
   end,
 }
 
+-- What was found of many tasks.
+local function report_tasks(results, as_json)
+  if not as_json then
+    print(results)
+    io.stderr:write("time:\n", results.ledger,
+                    "what became of what was drawn:\n", results.funnel)
+    if results.note then io.stderr:write(results.note, "\n") end
+    return
+  end
+  local list = {}
+  for i, r in ipairs(results) do
+    list[i] = { entry = i, status = r.status, latency = r.latency,
+                gflops = r.gflops, trials = r.trials, failed = r.failed,
+                message = r.message, trace = r.trace and r.trace:lua() }
+  end
+  say(json { type = "result", status = results.status,
+             trials = results.trials, failed = results.failed,
+             latency = results.latency, seconds = results.seconds,
+             note = results.note, message = results.message,
+             funnel = results.funnel, ledger = results.ledger,
+             tasks = list })
+end
+
+-- Several programs; the exit status as of one.
+local function tune_several(o, d, path, run)
+  if o.inputs then
+    usage("option --inputs: %s returns several programs", path)
+  end
+  local ok, results = pcall(ts.tune_tasks, d.tasks, tune_options(o, d, path))
+  if not ok then
+    run.code = type(results) == "table" and results.code or nil
+    check_names(o, results)
+  end
+  report_tasks(results, o.json)
+  run.reported = true
+  if results.message then error(results.message, 0) end
+  if results.status == "CANCELLED" then
+    io.stderr:write("interrupted: this is the best so far\n")
+  elseif results.status ~= "OK" then
+    error("nothing valid was found of some of the tasks", 0)
+  end
+  return 0
+end
+
 function command.tune(args)
   local known = { json = "flag" }
   for _, option in ipairs(options.list) do
     if option.flag then known[option.flag] = option.most or option.takes end
+  end
+  for _, option in pairs(of_tasks) do
+    if option.flag then known[option.flag] = option.takes end
   end
   local o, rest = parse(args, known)
   local run <close> = setmetatable({ reported = not o.json }, ending)
@@ -384,7 +508,11 @@ function command.tune(args)
     if not ok then usage("option --target: %s", target.message) end
     o.target = target
   end
-  local d = run_description(rest[1])
+  local d = run_tasks(rest[1])
+  if d.tasks then return tune_several(o, d, rest[1], run) end
+  if o.scheduler then
+    usage("option --scheduler: %s returns one program only", rest[1])
+  end
   local ok, result = pcall(ts.tune, d.program, tune_options(o, d, rest[1]))
   if not ok then
     run.code = type(result) == "table" and result.code or nil

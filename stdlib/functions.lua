@@ -158,7 +158,8 @@ local rows = {
     "modules" },
   { "sch:needs_multi_level_tiling(block)", "boolean",
     "Would tiling let it use again what it reads?", "modules" },
-  { "sch:block_info(block)", "table", "name, reads, writes, iters.",
+  { "sch:block_info(block)", "table", "name, reads, writes, iters; has_select (is a value chosen by a " ..
+    "condition?), has_call (of exp or the like?).",
     "modules" },
   { "sch:loop_info(loop)", "table", "name, kind, extent, iter_type.",
     "modules" },
@@ -300,6 +301,10 @@ local rows = {
     "Search for a fast schedule; `tessera doc` lists the options, " ..
     "`tessera doc result` what is in what it gives.",
     "tutorial" },
+  { "ts.tune_tasks(tasks, options)", "tessera.Results",
+    "Search for fast schedules of several programs under one budget: of a " ..
+    "list of programs or of { program =, weight =, space =, name =, " ..
+    "strategy =, cost_model = }; the options of ts.tune, and", "tasks" },
   { "ts.database(path)", "tessera.Database", "Open a database of records.",
     "tutorial" },
   { "database:records([filter])", "tessera.Record[]",

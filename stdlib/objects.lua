@@ -114,6 +114,23 @@ local classes = {
     { "note?", "string", "one line, where the latency is far from the best " ..
       "trial's time, the best is slower than the unscheduled program, or " ..
       "the check of results sees little" } },
+  { name = "tessera.Results", page = "results",
+    summary = "What ts.tune_tasks found: results[i] is the " ..
+              "tessera.Result of the i-th program given.",
+    more = "It prints as the table of the tasks. Equal programs share a " ..
+           "result.",
+    { "status", "string", '"OK"; "CANCELLED"; or of the first task that has ' ..
+      "no valid result or broke off" },
+    { "latency?", "number", "the weighted sum of the best times, in seconds" },
+    { "tasks", "integer", "how many different programs there were" },
+    { "trials", "integer", "of all tasks, those of the database included" },
+    { "failed", "integer", "how many of these failed" },
+    { "seconds", "number", "how long it took" },
+    { "table", "string", "the tasks, one a line" },
+    { "funnel", "string", "what became of what was drawn, of all tasks" },
+    { "ledger", "string", "where the time went" },
+    { "note?", "string", "the notes of the tasks, with their names" },
+    { "message?", "string", "why tasks broke off" } },
   { name = "tessera.Error", page = "error",
     summary = "What a failing function raises.",
     more = "It prints as its place and message, and until the next call of " ..
@@ -144,6 +161,24 @@ local classes = {
     { "compiled?", "integer", "while a batch is compiled: how many of it are" },
     { "compiling?", "integer", "and how many it has" },
     { "text", "string", "all of it in a line" } },
+  { name = "tessera.TasksProgress", page = "tasks_progress",
+    summary = "What the option progress of ts.tune_tasks is called with.",
+    { "event", "string", '"trial", "compile" or, after a batch, "round"' },
+    { "task", "integer", "the task at work, from 1" },
+    { "name", "string", "its name" },
+    { "trials", "integer", "of all tasks so far" },
+    { "max_trials?", "integer", "nil where only a deadline ends them" },
+    { "failed", "integer", "how many of these failed" },
+    { "latency?", "number", "the weighted sum of the best times, once each " ..
+      "task has one" },
+    { "elapsed", "number", "seconds since the beginning" },
+    { "eta?", "number", "an estimate of the seconds that are left" },
+    { "trial?", "tessera.Progress", "of that task; nil after a batch" },
+    { "tasks", "table[]", "of each task: name, shapes, entries, weight, " ..
+      "trials, failed, best, gflops, gain (seconds of weighted latency a " ..
+      "minute of its batches), seconds, live" },
+    { "table", "string", "the same as lines" },
+    { "text", "string", "a line about all" } },
   { name = "tessera.Candidate", page = "candidate",
     summary = "A sketch with its decisions, and what measuring it gave.",
     { "sketch", "integer", "the number of the sketch, from 1; 1 if left out" },

@@ -153,6 +153,21 @@ options.of = {
     flag("no_postproc", "stop before enter_postproc"),
     seed("0", "what is drawn"),
   },
+  ["ts.tune_tasks"] = {
+    { name = "scheduler", flag = "scheduler",
+      takes = { "gradient", "round_robin" },
+      type = '"gradient"|"round_robin"',
+      default = '"gradient"',
+      help = "which task gets the next batch: the one that promises the " ..
+             "greatest gain, or each in turn" },
+    { name = "alpha", type = "number", default = "0.2",
+      help = "of \"gradient\": the weight of what the last batches gained, " ..
+             "against what is left to gain" },
+    { name = "window_size", type = "integer", least = 1, default = "3",
+      help = "of \"gradient\": how many batches it looks back" },
+    { name = "max_trials_per_task", type = "integer", least = 1,
+      default = "none", help = "trials that one task gets at most" },
+  },
   ["trace:mutate"] = { seed("0", "which decision, and to what") },
   ["ts.equivalent"] = { seed("1", "what the inputs are") },
   ["kernel:time"] = {

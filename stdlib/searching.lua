@@ -249,6 +249,10 @@ local function add_tuning(ts)
     if s == nil then s = space.default(o.target) end
     return core.tune(program, options, to_space(s))
   end
+
+  require "tessera.tasks"(ts, core, to_space, function(maker, given)
+    return checked[given] and given or ts[maker](given)
+  end)
 end
 
 return function(ts, raw)

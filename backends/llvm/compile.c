@@ -9,6 +9,7 @@
 #include "backends/llvm/emit.h"
 #include "backends/llvm/llvm.h"
 #include "backends/llvm/machine.h"
+#include "backends/llvm/recipe.h"
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/TargetMachine.h>
@@ -21,6 +22,7 @@ static const char passes[] =
 
 typedef struct compile {
   emit m;
+  const llvm_recipe *recipe;
   LLVMContextRef ctx;
   LLVMTargetMachineRef machine;
   LLVMTargetDataRef layout;
@@ -46,7 +48,7 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *ud) {
 
 static tess_status emit_all(void *ud) {
   compile *c = ud;
-  emit_kernel(&c->m);
+  c->recipe->emit(&c->m);
   return c->m.refused ? c->m.err->code : TESS_OK;
 }
 
@@ -60,7 +62,7 @@ static tess_status verify_module(compile *c) {
 
 static tess_status optimize(compile *c) {
   LLVMPassBuilderOptionsRef o = LLVMCreatePassBuilderOptions();
-  LLVMErrorRef e = LLVMRunPasses(c->m.module, passes, c->machine, o);
+  LLVMErrorRef e = LLVMRunPasses(c->m.module, c->recipe->passes, c->machine, o);
   LLVMDisposePassBuilderOptions(o);
   if (!e) return TESS_OK;
   char *text = LLVMGetErrorMessage(e);
@@ -77,8 +79,9 @@ static tess_status print_ir(compile *c) {
 }
 
 static tess_status generate(compile *c) {
-  LLVMCodeGenFileType type =
-      c->form == BACKEND_ASM ? LLVMAssemblyFile : LLVMObjectFile;
+  LLVMCodeGenFileType type = c->form == BACKEND_ASM || c->form == BACKEND_PTX
+                                 ? LLVMAssemblyFile
+                                 : LLVMObjectFile;
   LLVMMemoryBufferRef code = NULL;
   char *text = NULL;
   if (LLVMTargetMachineEmitToMemoryBuffer(c->machine, c->m.module, type, &text,
@@ -116,12 +119,17 @@ static tess_status run_stages(compile *c) {
   return s;
 }
 
-tess_status llvm_compile(ir_program *p, arena *scratch, const target *t,
-                         backend_form form, strbuf *out, llvm_times *times,
-                         err_state *e) {
-  compile c = {.form = form, .out = out};
-  c.m = (emit){.p = p, .scratch = scratch, .target = t, .err = e};
-  tess_status s = llvm_machine_new(t, &c.machine, e);
+tess_status llvm_compile_by(const llvm_recipe *r, ir_program *p, arena *scratch,
+                            const target *t, backend_form form, strbuf *out,
+                            llvm_times *times, err_state *e) {
+  compile c = {.recipe = r, .form = form, .out = out};
+  c.m = (emit){.p = p,
+               .scratch = scratch,
+               .target = t,
+               .err = e,
+               .device = r->device,
+               .ud = r->ud};
+  tess_status s = r->machine(t, &c.machine, e);
   if (s) return s;
   arena_mark mark = arena_get_mark(scratch);
   c.layout = LLVMCreateTargetDataLayout(c.machine);
@@ -136,4 +144,12 @@ tess_status llvm_compile(ir_program *p, arena *scratch, const target *t,
   LLVMDisposeTargetMachine(c.machine);
   arena_reset_to(scratch, mark);
   return s;
+}
+
+tess_status llvm_compile(ir_program *p, arena *scratch, const target *t,
+                         backend_form form, strbuf *out, llvm_times *times,
+                         err_state *e) {
+  static const llvm_recipe native = {
+      .emit = emit_kernel, .passes = passes, .machine = llvm_machine_new};
+  return llvm_compile_by(&native, p, scratch, t, form, out, times, e);
 }

@@ -49,6 +49,26 @@ typedef struct emit_fn {
   struct emit_held *held;         /* memory to free at exit */
 } emit_fn;
 
+/* What the kernels of a device do differently from a processor's function.
+ * NULL: code is for a processor. */
+struct emit;
+typedef struct emit_device {
+  /* A loop bound to an axis of threads, or to a warp. */
+  void (*thread_loop)(struct emit *m, ir_stmt loop);
+  void (*barrier)(struct emit *m, const ir_stmt_rec *s);
+  /* A collective of a warp, or a function on asynchronous copies. */
+  LLVMValueRef (*call)(struct emit *m, ir_expr e);
+  /* A store that is done in another way; false: it is like any other. */
+  bool (*store)(struct emit *m, const ir_stmt_rec *s);
+  /* The call in place of a warp's code, under this condition. */
+  void (*instead)(struct emit *m, ir_expr cond);
+  /* How many copies of the body of a serial loop make an iteration of the
+   * emitted one (1: not unrolled; the extent: fully). */
+  int64_t (*unroll)(struct emit *m, ir_stmt loop, int64_t extent);
+  unsigned constants; /* the address space of constants */
+  uint32_t align;     /* bytes, of memory that a kernel is called with */
+} emit_device;
+
 typedef struct emit {
   ir_program *p;
   arena *scratch;
@@ -72,7 +92,17 @@ typedef struct emit {
   ir_unconditional must;          /* evaluated on both sides of choices */
   uint32_t branches;              /* emitted for choices */
   bool has_f16;                   /* some value has type float16 */
+  const emit_device *device;      /* NULL: a processor */
+  void *ud;                       /* the device's */
 } emit;
+
+/* Is the shape of the memory access one element, or elements in a row from an
+ * address on?  For a device's own stores: the address of the first, and how
+ * many (0: neither). */
+LLVMValueRef emit_row_address(emit *m, ir_buf b, ir_expr index,
+                              uint32_t *lanes);
+/* Bytes that the address of its first element is a multiple of. */
+uint32_t emit_row_align(emit *m, ir_buf b, ir_expr index);
 
 /* Records the first thing that cannot be compiled; emitting goes on, with
  * arbitrary values, and its result is discarded. */
@@ -143,6 +173,8 @@ void emit_list(emit *m, ir_stmt s);
 bool emit_is_parallel(const emit *m, ir_stmt s);
 /* Emits such a loop as a call of rt->parallel_for. */
 void emit_parallel(emit *m, ir_stmt loop);
+/* The body of a loop once, for that value of its variable. */
+void emit_body_with(emit *m, const ir_stmt_rec *s, LLVMValueRef value);
 /* Emits a loop over from .. to - 1; `some`: with at least one iteration. */
 void emit_serial(emit *m, const ir_stmt_rec *s, LLVMValueRef from,
                  LLVMValueRef to, bool some);
@@ -153,12 +185,18 @@ void emit_survey(emit *m, ir_stmt s, emit_uses u);
 /* Local buffers (emit_frame.c): allocates storage for each allocation of
  * constant size below `first`, less those in parallel loops. */
 void emit_frame(emit *m, ir_stmt first);
+/* Bytes of a buffer of constant size; false: not constant, or too many. */
+bool emit_constant_bytes(const emit *m, ir_buf b, uint64_t *bytes);
 /* A stack slot that lives as long as the function. */
 LLVMValueRef emit_stack(emit *m, LLVMTypeRef type, uint64_t bytes);
 /* Before and after the body of the allocation s: a buffer whose size is not
  * constant is allocated there. */
 void emit_allocate(emit *m, ir_stmt s);
 void emit_free(emit *m, ir_stmt s);
+/* Opens a function of that type at its entry, without an exit. */
+void emit_open_fn(emit *m, const char *name, LLVMTypeRef type);
+/* Closes it: from the entry, where allocas are, to the start. */
+void emit_close_entry(emit *m, LLVMBasicBlockRef start);
 /* Opens a function `int32 name(types...)` at its entry, and closes it with
  * TESS_OK; in between, emit_fail returns a status when `failed`. */
 void emit_begin_fn(emit *m, const char *name, bool exported, unsigned nparams,
@@ -175,6 +213,9 @@ LLVMValueRef emit_rt_entry(emit *m, size_t offset);
 /* Opens the module of p's entry function for a target machine. */
 void emit_open(emit *m, LLVMContextRef ctx, const char *triple,
                LLVMTargetDataRef layout);
+/* Its tables, by node, variable and buffer; before anything is emitted. */
+void emit_prepare(emit *m);
+void emit_constants(emit *m, const uint8_t *used);
 /* Emits it; unwinds when memory runs out. */
 void emit_kernel(emit *m);
 void emit_close(emit *m);

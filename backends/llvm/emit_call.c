@@ -69,8 +69,8 @@ static LLVMValueRef bitwise(emit *m, const ir_node *n, LLVMValueRef a,
 }
 
 static LLVMValueRef refuse_function(emit *m, const ir_node *n) {
-  emit_refuse(m, TESS_UNSUPPORTED, "the llvm backend has no function '%s'",
-              ir_fn_text(n->a));
+  emit_refuse(m, TESS_UNSUPPORTED, "the %s backend has no function '%s'",
+              m->target->kind, ir_fn_text(n->a));
   return LLVMGetPoison(emit_type(m, n->dtype));
 }
 
@@ -224,7 +224,18 @@ static LLVMValueRef call_host(emit *m, const ir_node *n) {
   return v;
 }
 
+static LLVMValueRef refuse_host(emit *m, const ir_node *n) {
+  emit_refuse(m, TESS_UNSUPPORTED,
+              "a kernel of the target '%s' cannot call the host's function "
+              "'%s'",
+              m->target->kind, ir_text(m->p, n->c));
+  return LLVMGetPoison(emit_type(m, n->dtype));
+}
+
 LLVMValueRef emit_call(emit *m, ir_expr e) {
   const ir_node n = *ir_at(m->p, e);
+  if (m->device && (ir_fn_of_warp(n.a) || ir_fn_of_copies(n.a)))
+    return m->device->call(m, e);
+  if (m->device && n.a == IR_FN_EXTERN) return refuse_host(m, &n);
   return n.a == IR_FN_EXTERN ? call_host(m, &n) : builtin(m, &n);
 }

@@ -51,14 +51,22 @@ static emit_memo empty_memo(emit *m) {
                      .fickle = arena_array(m->scratch, ir_expr, n)};
 }
 
-void emit_begin_fn(emit *m, const char *name, bool exported, unsigned nparams,
-                   LLVMTypeRef *params) {
-  LLVMTypeRef type = LLVMFunctionType(m->i32, params, nparams, false);
+void emit_open_fn(emit *m, const char *name, LLVMTypeRef type) {
   m->fn = (emit_fn){.fn = LLVMAddFunction(m->module, name, type),
                     .memo = empty_memo(m)};
-  if (!exported) LLVMSetLinkage(m->fn.fn, LLVMInternalLinkage);
   function_attributes(m, m->fn.fn);
   m->fn.entry = emit_new_block(m, "entry");
+}
+
+void emit_close_entry(emit *m, LLVMBasicBlockRef start) {
+  LLVMPositionBuilderAtEnd(m->b, m->fn.entry);
+  LLVMBuildBr(m->b, start);
+}
+
+void emit_begin_fn(emit *m, const char *name, bool exported, unsigned nparams,
+                   LLVMTypeRef *params) {
+  emit_open_fn(m, name, LLVMFunctionType(m->i32, params, nparams, false));
+  if (!exported) LLVMSetLinkage(m->fn.fn, LLVMInternalLinkage);
   m->fn.exit = emit_new_block(m, "exit");
   LLVMPositionBuilderAtEnd(m->b, m->fn.exit);
   m->fn.status = LLVMBuildPhi(m->b, m->i32, "status");
@@ -92,8 +100,7 @@ static void give_back(emit *m, LLVMValueRef slot) {
 void emit_end_fn(emit *m) {
   leave(m, LLVMConstInt(m->i32, TESS_OK, false));
   LLVMBuildBr(m->b, m->fn.exit);
-  LLVMPositionBuilderAtEnd(m->b, m->fn.entry);
-  LLVMBuildBr(m->b, LLVMGetNextBasicBlock(m->fn.exit));
+  emit_close_entry(m, LLVMGetNextBasicBlock(m->fn.exit));
   LLVMPositionBuilderAtEnd(m->b, m->fn.exit);
   for (const emit_held *h = m->fn.held; h; h = h->next) give_back(m, h->slot);
   LLVMBuildRet(m->b, m->fn.status);
@@ -148,8 +155,7 @@ static LLVMValueRef from_runtime(emit *m, LLVMValueRef bytes,
   return at;
 }
 
-/* Bytes of a buffer of constant size; false: not constant, or too many. */
-static bool constant_bytes(const emit *m, ir_buf b, uint64_t *bytes) {
+bool emit_constant_bytes(const emit *m, ir_buf b, uint64_t *bytes) {
   int64_t extent = 0;
   *bytes = m->p->buf.v[b].dtype.bits / 8u;
   for (uint32_t i = 0; i < ir_ndim(m->p, b); i++)
@@ -173,7 +179,7 @@ static void each_allocation(emit *m, ir_stmt first,
     for (ir_stmt s = top; s;) {
       const ir_stmt_rec *r = ir_st(m->p, s);
       bool own = !emit_is_parallel(m, s);
-      if (r->kind == IR_ALLOCATE && constant_bytes(m, r->alloc, &bytes))
+      if (r->kind == IR_ALLOCATE && emit_constant_bytes(m, r->alloc, &bytes))
         f(m, r->alloc, bytes);
       s = own ? ir_next(m->p, s, top) : ir_skip(m->p, s, top);
     }

@@ -72,12 +72,12 @@ static uint32_t element_bytes(const emit *m, ir_buf b) {
 }
 
 /* Local buffers and constants are aligned to a cache line; parameters as
- * declared, else to their element. */
+ * declared, else to their element, or as a device allocates memory. */
 static uint32_t buffer_align(const emit *m, ir_buf b) {
   const ir_buf_rec *r = &m->p->buf.v[b];
   if (r->role == IR_ROLE_LOCAL || r->role == IR_ROLE_CONSTANT) return 64;
-  return r->align && !(r->align & (r->align - 1)) ? r->align
-                                                  : element_bytes(m, b);
+  uint32_t least = m->device ? m->device->align : element_bytes(m, b);
+  return r->align > least && !(r->align & (r->align - 1)) ? r->align : least;
 }
 
 static uint32_t access_align(const emit *m, ir_buf b, ir_expr index) {
@@ -122,6 +122,20 @@ static LLVMValueRef address(emit *m, ir_buf b, ir_expr index, bool inside) {
 static LLVMValueRef addresses(emit *m, ir_buf b, ir_expr index) {
   LLVMValueRef at = emit_expr(m, index);
   return LLVMBuildGEP2(m->b, element(m, b), base_of(m, b), &at, 1, "");
+}
+
+uint32_t emit_row_align(emit *m, ir_buf b, ir_expr index) {
+  const ir_node *n = ir_at(m->p, index);
+  return access_align(m, b, n->op == IR_RAMP ? n->a : index);
+}
+
+LLVMValueRef emit_row_address(emit *m, ir_buf b, ir_expr index,
+                              uint32_t *lanes) {
+  const ir_node *n = ir_at(m->p, index);
+  bool is_row = n->op == IR_RAMP && ir_is_const(m->p, n->b, 1);
+  *lanes = n->dtype.lanes == 1 || is_row ? n->dtype.lanes : 0;
+  if (!*lanes) return NULL;
+  return address(m, b, is_row ? n->a : index, true);
 }
 
 LLVMValueRef emit_address(emit *m, ir_expr load) {

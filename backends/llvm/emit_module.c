@@ -77,12 +77,19 @@ static void take_memory(emit *m) {
 static void emit_constant(emit *m, const ir_const *c) {
   LLVMValueRef bytes =
       LLVMConstStringInContext2(m->ctx, (const char *)c->data, c->bytes, true);
-  LLVMValueRef g = LLVMAddGlobal(m->module, LLVMTypeOf(bytes), "constant");
+  LLVMValueRef g =
+      LLVMAddGlobalInAddressSpace(m->module, LLVMTypeOf(bytes), "constant",
+                                  m->device ? m->device->constants : 0);
   LLVMSetInitializer(g, bytes);
   LLVMSetLinkage(g, LLVMPrivateLinkage);
   LLVMSetGlobalConstant(g, true);
   LLVMSetAlignment(g, 64);
   m->buf[c->buf] = g;
+}
+
+void emit_constants(emit *m, const uint8_t *used) {
+  for (uint32_t i = 0; i < m->p->constant.n; i++)
+    if (used[m->p->constant.v[i].buf]) emit_constant(m, &m->p->constant.v[i]);
 }
 
 /* ---- the kernel --------------------------------------------------------- */
@@ -111,17 +118,20 @@ static void open_arguments(emit *m, const ir_func *f) {
   }
 }
 
+void emit_prepare(emit *m) {
+  take_memory(m);
+  mark_fickle(m);
+}
+
 void emit_kernel(emit *m) {
   ir_program *p = m->p;
   const ir_func f = *ir_entry(p);
-  take_memory(m);
-  mark_fickle(m);
+  emit_prepare(m);
   emit_uses u = {arena_zalloc(m->scratch, p->buf.n),
                  arena_zalloc(m->scratch, p->var.n)};
   emit_survey(m, f.root, u);
   emit_alias_facts(m, u.buf);
-  for (uint32_t i = 0; i < p->constant.n; i++)
-    if (u.buf[p->constant.v[i].buf]) emit_constant(m, &p->constant.v[i]);
+  emit_constants(m, u.buf);
   LLVMTypeRef params[3] = {m->ptr, m->ptr, m->ptr};
   emit_begin_fn(m, EMIT_KERNEL, true, 3, params);
   open_arguments(m, &f);

@@ -14,7 +14,7 @@ static void name_variable(emit *m, ir_var v, LLVMValueRef value) {
 
 /* The body with a value for the loop's variable; values that depend on it are
  * invalidated behind it. */
-static void body_with(emit *m, const ir_stmt_rec *s, LLVMValueRef value) {
+void emit_body_with(emit *m, const ir_stmt_rec *s, LLVMValueRef value) {
   emit_mark mark = emit_get_mark(m);
   m->var[s->var] = value;
   emit_list(m, s->body);
@@ -40,7 +40,7 @@ void emit_serial(emit *m, const ir_stmt_rec *s, LLVMValueRef from,
   LLVMValueRef var = LLVMBuildPhi(m->b, LLVMTypeOf(from), "");
   LLVMAddIncoming(var, &from, &before, 1);
   name_variable(m, s->var, var);
-  body_with(m, s, var);
+  emit_body_with(m, s, var);
   LLVMValueRef one = LLVMConstInt(LLVMTypeOf(var), 1, false);
   LLVMValueRef next = LLVMBuildNSWAdd(m->b, var, one, "");
   LLVMBasicBlockRef last = LLVMGetInsertBlock(m->b);
@@ -50,12 +50,54 @@ void emit_serial(emit *m, const ir_stmt_rec *s, LLVMValueRef from,
   LLVMPositionBuilderAtEnd(m->b, after);
 }
 
+/* A device's loop of `extent` iterations, `copies` of its body at a time.  The
+ * variable of each copy is known up to a multiple of `copies`, so that what is
+ * indexed by a remainder of it is indexed by constants. */
+static void emit_unrolled(emit *m, const ir_stmt_rec *s, int64_t extent,
+                          int64_t copies) {
+  LLVMValueRef lo = emit_expr(m, s->lo);
+  int64_t whole = extent / copies * copies;
+  emit_forget_loads(m);
+  if (whole > copies) {
+    LLVMBasicBlockRef body = emit_new_block(m, "loop");
+    LLVMBasicBlockRef after = emit_new_block(m, "after");
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(m->b);
+    LLVMBuildBr(m->b, body);
+    LLVMPositionBuilderAtEnd(m->b, body);
+    LLVMValueRef var = LLVMBuildPhi(m->b, m->i64, "");
+    LLVMValueRef zero = emit_i64(m, 0);
+    LLVMAddIncoming(var, &zero, &before, 1);
+    for (int64_t i = 0; i < copies; i++) {
+      LLVMValueRef at = LLVMBuildNUWAdd(m->b, var, emit_i64(m, i), "");
+      emit_body_with(m, s, LLVMBuildNSWAdd(m->b, lo, at, ""));
+    }
+    LLVMValueRef next = LLVMBuildNUWAdd(m->b, var, emit_i64(m, copies), "");
+    LLVMBasicBlockRef last = LLVMGetInsertBlock(m->b);
+    LLVMAddIncoming(var, &next, &last, 1);
+    LLVMValueRef end = emit_i64(m, whole);
+    LLVMBuildCondBr(m->b, LLVMBuildICmp(m->b, LLVMIntNE, next, end, ""), body,
+                    after);
+    LLVMPositionBuilderAtEnd(m->b, after);
+  } else {
+    whole = 0;
+  }
+  for (int64_t i = whole; i < extent && !m->refused; i++)
+    emit_body_with(m, s, LLVMBuildNSWAdd(m->b, lo, emit_i64(m, i), ""));
+}
+
+/* How many copies a device wants of the body; 1 on processors. */
+static int64_t copies_of(emit *m, ir_stmt at, int64_t extent) {
+  return m->device && extent > 1 ? m->device->unroll(m, at, extent) : 1;
+}
+
 static void emit_loop(emit *m, ir_stmt at) {
   const ir_stmt_rec s = *ir_st(m->p, at);
-  int64_t extent = -1;
+  int64_t extent = -1, copies;
   bool is_const = ir_const_int(m->p, s.extent, &extent);
   if (is_const && extent <= 0) return;
-  if (s.loop_kind == IR_THREAD) {
+  if (s.loop_kind == IR_THREAD && m->device) {
+    m->device->thread_loop(m, at);
+  } else if (s.loop_kind == IR_THREAD) {
     emit_refuse(m, TESS_UNSUPPORTED,
                 "a loop is bound to %s, but the target '%s' is a processor "
                 "without such threads",
@@ -63,7 +105,9 @@ static void emit_loop(emit *m, ir_stmt at) {
   } else if (emit_is_parallel(m, at)) {
     emit_parallel(m, at);
   } else if (extent == 1) {
-    body_with(m, &s, emit_expr(m, s.lo));
+    emit_body_with(m, &s, emit_expr(m, s.lo));
+  } else if (is_const && (copies = copies_of(m, at, extent)) > 1) {
+    emit_unrolled(m, &s, extent, copies);
   } else {
     LLVMValueRef from = emit_expr(m, s.lo), n = emit_expr(m, s.extent);
     LLVMValueRef to = LLVMBuildNSWAdd(m->b, from, n, "");
@@ -83,7 +127,10 @@ static void emit_if_side(emit *m, ir_stmt first, LLVMBasicBlockRef at,
 
 static void emit_if(emit *m, const ir_stmt_rec *s) {
   if (ir_is_instead(m->p, s->cond)) {
-    emit_tensor_call(m, s->cond);
+    if (m->device)
+      m->device->instead(m, s->cond);
+    else
+      emit_tensor_call(m, s->cond);
     return;
   }
   LLVMValueRef cond = emit_expr(m, s->cond);
@@ -113,7 +160,9 @@ static void emit_stmt(emit *m, ir_stmt at) {
   switch ((ir_kind)s.kind) {
   case IR_LOOP: emit_loop(m, at); break;
   case IR_BLOCK: emit_list(m, s.body); break;
-  case IR_STORE: emit_store(m, &s); break;
+  case IR_STORE:
+    if (!m->device || !m->device->store(m, &s)) emit_store(m, &s);
+    break;
   case IR_IF: emit_if(m, &s); break;
   case IR_LET: emit_let(m, &s); break;
   case IR_EVALUATE: emit_expr(m, s.eval); break;
@@ -123,6 +172,8 @@ static void emit_stmt(emit *m, ir_stmt at) {
     emit_free(m, at);
     break;
   case IR_BARRIER:
+    if (m->device) m->device->barrier(m, &s);
+    break;
   case IR_DEAD: break;
   }
   emit_forget_loads(m);

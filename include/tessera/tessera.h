@@ -459,7 +459,10 @@ typedef struct tess_loop_info {
   const char *name, *kind, *thread;  /* kind: serial, parallel, ... */
   int64_t extent;               /* -1: not constant */
 } tess_loop_info;
-/* is_spatial: all its iters are, and it is not the root. */
+/* is_spatial: all its iters are, and it is not the root.  has_select: some
+ * value that it computes is chosen by a condition, as padding is.  has_call: it
+ * calls a function far more expensive than arithmetic: exp, log, tanh,
+ * sigmoid, erf, pow, sin, cos or one of the host's. */
 typedef struct tess_block_info {
   uint32_t struct_size;         /* sizeof(tess_block_info) */
   uint32_t nreads;
@@ -467,6 +470,7 @@ typedef struct tess_block_info {
   uint32_t nwrites, niters;
   int32_t is_reduction, is_spatial, is_output, needs_multi_level_tiling;
   tess_iter_kind iters[16];
+  int32_t has_select, has_call;
 } tess_block_info;
 /* DEAD when the loop or block has been removed by a later primitive, TYPE when
  * the variable is of another kind; texts live until the schedule's next
@@ -1189,6 +1193,106 @@ TESS_API tess_status tess_result_kernel(tess_result *r,
 TESS_API tess_status tess_result_model(tess_result *r,
                                        TESS_GIVE tess_model **out);
 TESS_API void tess_result_free(TESS_TAKE tess_result *r);
+
+/* ---- many tasks --------------------------------------------------------- */
+
+/* A program to tune together with others.  Programs that are structurally
+ * equal (tess_program_hash) and have the same space are one task: its weight
+ * is the sum of theirs, and it is named after the first. */
+typedef struct tess_task {
+  uint32_t struct_size;         /* sizeof(tess_task) */
+  uint32_t reserved;
+  tess_program *program;
+  tess_space *space;            /* NULL: that of tess_space_default */
+  double weight;                /* how often it runs, say; 1 when 0 */
+  const char *name;             /* NULL: the program's */
+  /* Of this task alone, instead of those that the options name; borrowed until
+   * tess_tune_tasks returns, and not freed by it. */
+  const tess_strategy *strategy;
+  const tess_cost_model *cost_model;
+} tess_task;
+
+/* A task as it stands; name and shapes live until the next progress. */
+typedef struct tess_task_state {
+  uint32_t struct_size;         /* of this library */
+  uint32_t entries;             /* equal programs that it stands for */
+  const char *name, *shapes;    /* shapes: "64x64 64x64 -> 64x64" */
+  double weight;
+  uint32_t trials, failed;
+  double best_seconds, gflops;  /* +inf, 0 while nothing valid is known */
+  double gain;                  /* seconds of weighted latency that a minute of
+                                 * its batches gained, over the last
+                                 * window_size; NaN before there are two */
+  double seconds;               /* that it was worked on */
+  int32_t live;                 /* it may get further batches */
+} tess_task_state;
+
+/* Told after each trial, while a batch is compiled, and after each batch. */
+typedef struct tess_tasks_progress {
+  uint32_t struct_size;         /* of this library */
+  uint32_t ntask;
+  const tess_task_state *task;
+  uint32_t current;             /* the task at work, from 0 */
+  uint32_t trials, max_trials;  /* of all tasks; 0: no limit of trials */
+  uint32_t failed;
+  int32_t round;                /* a batch has ended, and `trial` is NULL */
+  double latency;               /* weighted sum of the best times; +inf until
+                                 * each task has one */
+  double elapsed, eta;          /* eta: as of tess_progress */
+  const tess_progress *trial;   /* of the current task */
+  const char *text, *table;     /* a line, and a table, for people */
+} tess_tasks_progress;
+
+typedef struct tess_tasks_options {
+  uint32_t struct_size;         /* sizeof(tess_tasks_options) */
+  uint32_t window_size;         /* batches that "gradient" looks back; 3 when
+                                 * 0 */
+  /* As of tess_tune, but: trials are those of all tasks together, 256 a task
+   * when 0, and without limit when 0 beside a deadline; the deadline is that of
+   * all; custom_strategy, custom_cost_model, model and progress must be NULL.
+   * NULL: the defaults. */
+  const tess_tune_options *tune;
+  const char *scheduler;        /* "gradient" when NULL, or "round_robin" */
+  double alpha;                 /* weight of the gain of the last batches in
+                                 * "gradient", up to 1; 0.2 when 0 */
+  uint32_t max_trials_per_task; /* 0: none */
+  uint32_t reserved;
+  /* Non-zero: stop now with the best so far.  May be NULL. */
+  int (*progress)(void *ud, const tess_tasks_progress *p);
+  void *progress_ud;
+} tess_tasks_options;
+
+typedef struct tess_tasks tess_tasks;  /* the results of many tasks */
+typedef struct tess_tasks_info {
+  uint32_t struct_size;         /* sizeof(tess_tasks_info) */
+  tess_status status;           /* OK; CANCELLED; else of the first task that
+                                 * has no valid result or broke off */
+  uint32_t ntask, nentry;       /* different programs, and those given */
+  uint32_t trials, failed;      /* of all tasks */
+  double latency;               /* weighted sum; +inf where one has none */
+  double seconds;
+  const char *funnel, *ledger;  /* of all tasks together */
+  const char *table;            /* of the tasks, at the end */
+  const char *note, *message;   /* one line each, or "" */
+} tess_tasks_info;
+
+/* Tunes n programs under one budget: the scheduler gives batch after batch to
+ * one task or another.  Each task keeps its records in the one database, has a
+ * strategy and a cost model of its own, and ends with finals of its own; one
+ * that breaks off leaves the others going.  Errors are those of tess_tune, with
+ * the task named, before anything is measured.  INVALID for no task at all and
+ * for what the options do not allow; NOT_FOUND for an unknown scheduler. */
+TESS_API tess_status tess_tune_tasks(tess_context *c, uint32_t n,
+    const tess_task *task, tess_target *target, const tess_tasks_options *o,
+    TESS_GIVE tess_tasks **out);
+TESS_API tess_status tess_tasks_get(tess_tasks *t, tess_tasks_info *out);
+/* The result of the i-th of the programs given, from 0; equal ones share it.
+ * NOT_FOUND past the last. */
+TESS_API tess_status tess_tasks_result(tess_tasks *t, uint32_t i,
+                                       TESS_GIVE tess_result **out);
+/* Which task, from 0, the i-th of the programs given became. */
+TESS_API uint32_t tess_tasks_index(tess_tasks *t, uint32_t i);
+TESS_API void tess_tasks_free(TESS_TAKE tess_tasks *t);
 
 /* ---- database ----------------------------------------------------------- */
 

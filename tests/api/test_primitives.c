@@ -218,6 +218,14 @@ static void test_looking_around(void **state) {
   assert_int_equal(n, 2);
   primitives_ok(tess_sch_enter_postproc(s));
   is_last(s, "enter_postproc");
+  primitives_ok(tess_sch_disallow_dynamic_loop(s));
+  is_last(s, "disallow_dynamic_loop");
+  primitives_ok(tess_sch_rewrite_cooperative_fetch(s));
+  is_last(s, "rewrite_cooperative_fetch");
+  primitives_ok(tess_sch_rewrite_unbound_block(s));
+  is_last(s, "rewrite_unbound_block");
+  primitives_ok(tess_sch_verify_gpu_code(s));
+  is_last(s, "verify_gpu_code");
   primitives_end(s, p);
 }
 

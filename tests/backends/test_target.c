@@ -70,6 +70,30 @@ static void another_machine(void **state) {
   assert_int_equal(f->t.vector_bytes, 64);
 }
 
+/* Cards by architecture and by name; their limits need no card. */
+static void devices(void **state) {
+  fixture *f = *state;
+  assert_int_equal(target_parse(&f->t, "cuda -arch=sm_70", &f->err), TESS_OK);
+  assert_int_equal(target_int(&f->t, "max-threads-per-block"), 1024);
+  assert_int_equal(target_int(&f->t, "shared-memory-per-block"), 49152);
+  assert_int_equal(target_int(&f->t, "max_shared_memory_per_block"), 98304);
+  assert_int_equal(target_int(&f->t, "registers-per-block"), 65536);
+  assert_int_equal(target_int(&f->t, "thread-warp-size"), 32);
+  assert_int_equal(target_int(&f->t, "num-cores"), -1);
+  assert_int_equal(target_int(&f->t, "l2"), 0);
+  expect_text(f, "cuda -arch=sm_70");
+  assert_int_equal(
+      target_parse(&f->t, "cuda -mcpu=sm_90a -max-registers=128", &f->err),
+      TESS_OK);
+  assert_int_equal(target_int(&f->t, "max-shared-memory-per-block"), 232448);
+  expect_text(f, "cuda -arch=sm_90a -max-registers=128");
+  assert_int_equal(target_parse(&f->t, "cuda -model=a100", &f->err), TESS_OK);
+  assert_int_equal(target_int(&f->t, "l2"), 41943040);
+  assert_int_equal(target_int(&f->t, "multiprocessors"), 108);
+  expect_text(f, "cuda -arch=sm_80 -model=a100");
+  assert_int_equal(f->t.vector_bytes, 16);
+}
+
 static void expect_error(fixture *f, const char *text, tess_status code,
                          const char *says) {
   assert_int_equal(target_parse(&f->t, text, &f->err), code);
@@ -81,7 +105,17 @@ static void errors(void **state) {
   fixture *f = *state;
   expect_error(f, "", TESS_PARSE, "empty");
   expect_error(f, "  ", TESS_PARSE, "empty");
-  expect_error(f, "cuda", TESS_NOT_FOUND, "'cuda'");
+  expect_error(f, "vulkan", TESS_NOT_FOUND, "'vulkan'");
+  expect_error(f, "llvm -arch=sm_80", TESS_NOT_FOUND, "'-arch'");
+  expect_error(f, "cuda -num-cores=2", TESS_NOT_FOUND, "'-num-cores'");
+  expect_error(f, "cuda -arch=sm_42", TESS_INVALID, "not 'sm_42'");
+  expect_error(f, "cuda -model=b1", TESS_INVALID, "known are v100, t4,");
+  expect_error(f, "cuda -arch=sm_80 -mattr=+avx2", TESS_INVALID, "+ptx60");
+  expect_error(f, "cuda -arch=sm_80 -mattr=+ptx70x", TESS_INVALID, "+ptx60");
+  expect_error(f, "cuda -arch=sm_80 -max-threads-per-block=2048", TESS_INVALID,
+               "from 1 to 1024");
+  expect_error(f, "cuda -arch=sm_80 -tensor-cores=off", TESS_INVALID,
+               "wmma or mma");
   expect_error(f, "a_name_that_is_longer_than_any", TESS_NOT_FOUND, "a_name");
   expect_error(f, "llvm -cores=2", TESS_NOT_FOUND, "'-cores'");
   expect_error(f, "llvm num-cores=2", TESS_NOT_FOUND, "'num-cores'");
@@ -136,6 +170,7 @@ int main(void) {
                                       target_teardown),
       cmocka_unit_test_setup_teardown(another_machine, target_setup,
                                       target_teardown),
+      cmocka_unit_test_setup_teardown(devices, target_setup, target_teardown),
       cmocka_unit_test_setup_teardown(errors, target_setup, target_teardown),
       cmocka_unit_test(public_target),
   };

@@ -46,6 +46,44 @@ static void tuning(void **state) {
   assert_non_null(strstr(last, "\"trials\": 5"));
 }
 
+/* A file of several programs, in each of the forms. */
+static void several_programs(void **state) {
+  (void)state;
+  static const char *const forms[] = {
+      "return d.program, { program = e, weight = 2, name = 'other' }",
+      "return { d.program, { program = e, name = 'other' }, trials = 4 }",
+      "return { tasks = { d.program, { program = e, name = 'other' } },\n"
+      "         space = d.space, scheduler = 'round_robin' }"};
+  char text[400];
+  for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+    snprintf(text, sizeof text,
+             "local d = dofile 'd.lua'\n"
+             "local e = require 'tessera.ops'.matmul { m = 16, n = 8, k = 8 }\n"
+             "%s\n",
+             forms[i]);
+    console_write(&c, "many.lua", text);
+    expect("tune many.lua --trials 4 --seed 1 --target llvm --threads 1", 0,
+           "after 4 trials (0 failed) of 2 tasks");
+    assert_non_null(strstr(c.out, "other"));
+    assert_non_null(strstr(c.err, "what became of what was drawn"));
+    assert_non_null(strstr(c.err, "trial 4/4 ")); /* plain lines */
+  }
+  expect("tune many.lua --trials 4 --json --scheduler gradient --db many.db", 0,
+         "{\"tasks\": [{");
+  assert_string_equal(c.err, "");
+  assert_non_null(strstr(c.out, "\"type\": \"round\""));
+  assert_non_null(strstr(c.out, "\"type\": \"progress\""));
+  const char *last = strstr(c.out, "{\"failed\": 0, \"funnel\"");
+  assert_non_null(last);
+  assert_ptr_equal(strchr(last, '\n'), c.out + strlen(c.out) - 1);
+  expect("tune many.lua --scheduler greedy", 2,
+         "there is no 'greedy'; there are gradient, round_robin");
+  expect("tune d.lua --scheduler gradient", 2, "returns one program only");
+  expect("tune many.lua --deadline soon", 2, "'soon' is not a time in seconds");
+  console_write(&c, "bad.lua", "return { tasks = {} }");
+  expect("tune bad.lua", 1, "takes a list of programs");
+}
+
 /* Every option of ts.tune but space and progress; what one of them is not. */
 static void options(void **state) {
   (void)state;
@@ -557,6 +595,7 @@ static void no_files_left(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tuning),
+      cmocka_unit_test(several_programs),
       cmocka_unit_test(options),
       cmocka_unit_test(exhausted_space),
       cmocka_unit_test(full_disk),

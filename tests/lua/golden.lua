@@ -15,7 +15,10 @@ local function run(text, program)
 end
 
 -- What changes no program, or by whose example it ends as it began.
-local keeps = { enter_postproc = true, guard = true, unannotate = true }
+local keeps = {
+  disallow_dynamic_loop = true, enter_postproc = true, guard = true,
+  unannotate = true, verify_gpu_code = true,
+}
 
 -- The first program that the example changes, before and after; or the first
 -- that it applies to, for what keeps programs.

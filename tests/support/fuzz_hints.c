@@ -365,6 +365,7 @@ const fuzz_hint fuzz_hints[] = {
     {"compute_inline", 4, .suits = is_inner},
     {"decompose_padding", 3, .suits = chooses},
     {"decompose_reduction", 5, .suits = reduces},
+    {"disallow_dynamic_loop", 1, .keeps = true, .suits = NULL},
     {"enter_postproc", 1, .suits = NULL},
     {"fission", 4, .keeps = true, .suits = has_loops},
     {"fuse", 6, .keeps = true, .suits = has_loops,
@@ -397,6 +398,8 @@ const fuzz_hint fuzz_hints[] = {
     {"reverse_compute_at", 10, .suits = consumes,
      .operand = {{"loop", producer_loop}}},
     {"reverse_compute_inline", 4, .suits = consumes},
+    {"rewrite_cooperative_fetch", 1, .suits = NULL},
+    {"rewrite_unbound_block", 1, .suits = NULL},
     {"rfactor", 5, .suits = reduces,
      .operand = {{"loop", reduce_loop}, {"factor_axis", axis}}},
     {"rolling_buffer", 4, .suits = fuzz_rolls},
@@ -433,6 +436,7 @@ const fuzz_hint fuzz_hints[] = {
     {"unsafe_set_dtype", 1, .keeps = true, .suits = is_inner,
      .operand = {{"dtype", fuzz_unfit_dtype}}},
     {"vectorize", 4, .suits = has_loops, .operand = {{"loop", narrow_loop}}},
+    {"verify_gpu_code", 1, .keeps = true, .suits = NULL},
     {"write_at", 5, .keeps = true, .suits = has_loops, .after = fuzz_tell_how},
     {.prim = NULL}};
 

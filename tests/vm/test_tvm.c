@@ -5,8 +5,14 @@
 #include "vm/text/tvm.h"
 
 /* What TVM v0.18 has no instruction for. */
-static const char *const ours[] = {"annotate_buffer_access", "fission",
-                                   "fuse_reduction_epilogue", "guard"};
+static const char *const ours[] = {"annotate_buffer_access",
+                                   "disallow_dynamic_loop",
+                                   "fission",
+                                   "fuse_reduction_epilogue",
+                                   "guard",
+                                   "rewrite_cooperative_fetch",
+                                   "rewrite_unbound_block",
+                                   "verify_gpu_code"};
 
 /* Operands that TVM does not have. */
 static const struct {

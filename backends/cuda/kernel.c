@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Emits the kernels of a program as NVPTX: entry functions with bounds on their
+ * threads, thread indices from special registers, storage by scope, barriers.
+ *
+ *     void NAME_kernel<i>(ptr addrspace(1) buffers..., i64 variables...) */
+#include "backends/cuda/kernel.h"
+#include "backends/cuda/cuda.h"
+#include "backends/cuda/fragment.h"
+#include "ir/query.h"
+#include <string.h>
+
+enum { GLOBAL = 1, SHARED = 3, SHARED_ALIGN = 128, PTX_KERNEL = 71 };
+enum { ARGUMENT_ALIGN = 16 }; /* of addresses, which a launch checks */
+
+static cuda_emit *state_of(emit *m) { return m->ud; }
+
+LLVMValueRef cuda_i32(emit *m, int64_t v) {
+  return LLVMConstInt(m->i32, (unsigned long long)v, true);
+}
+
+LLVMValueRef cuda_nvvm(emit *m, const char *name, unsigned n,
+                       LLVMValueRef *args) {
+  char full[128] = "llvm.nvvm.";
+  strncat(full, name, sizeof full - 16);
+  return emit_intrinsic(m, full, 0, NULL, n, args);
+}
+
+/* ---- threads ------------------------------------------------------------ */
+
+static void set_range(emit *m, LLVMValueRef call, int64_t end) {
+  LLVMMetadataRef ends[2] = {LLVMValueAsMetadata(cuda_i32(m, 0)),
+                             LLVMValueAsMetadata(cuda_i32(m, end))};
+  LLVMMetadataRef node = LLVMMDNodeInContext2(m->ctx, ends, 2);
+  LLVMSetMetadata(call, LLVMGetMDKindIDInContext(m->ctx, "range", 5),
+                  LLVMMetadataAsValue(m->ctx, node));
+}
+
+static LLVMValueRef thread_index(emit *m, ir_thread axis) {
+  static const char *const name[] = {
+      "read.ptx.sreg.ctaid.x", "read.ptx.sreg.ctaid.y", "read.ptx.sreg.ctaid.z",
+      "read.ptx.sreg.tid.x",   "read.ptx.sreg.tid.y",   "read.ptx.sreg.tid.z"};
+  LLVMValueRef v = cuda_nvvm(m, name[axis], 0, NULL);
+  set_range(m, v, state_of(m)->k->extent[axis]);
+  return LLVMBuildZExt(m->b, v, m->i64, "");
+}
+
+void cuda_warp_barrier(emit *m) {
+  LLVMValueRef all = cuda_i32(m, -1);
+  cuda_nvvm(m, "bar.warp.sync", 1, &all);
+}
+
+/* Does the code use memory other than fragments? */
+static bool uses_memory(const emit *m, ir_stmt top) {
+  const ir_program *p = m->p;
+  emit_uses u = {arena_zalloc(m->scratch, p->buf.n),
+                 arena_zalloc(m->scratch, p->var.n)};
+  emit x = *m;
+  emit_survey(&x, top, u);
+  for (ir_buf b = 1; b < p->buf.n; b++)
+    if (u.buf[b] && !ir_scope_is_fragment(p->buf.v[b].scope)) return true;
+  return false;
+}
+
+static bool has_instead(const emit *m, ir_stmt top) {
+  for (ir_stmt s = top; s; s = ir_next(m->p, s, top))
+    if (ir_st(m->p, s)->kind == IR_IF &&
+        ir_is_instead(m->p, ir_st(m->p, s)->cond))
+      return true;
+  return false;
+}
+
+/* What a warp runs together, once: its instructions on fragments, else one of
+ * its lanes. */
+static void warp_loop(emit *m, ir_stmt at, const ir_stmt_rec *s) {
+  bool memory = uses_memory(m, at);
+  emit_mark mark = emit_get_mark(m);
+  emit_forget_loads(m);
+  if (memory) cuda_warp_barrier(m);
+  if (has_instead(m, at)) {
+    state_of(m)->in_warp = true;
+    emit_body_with(m, s, emit_i64(m, 0));
+    state_of(m)->in_warp = false;
+  } else {
+    LLVMValueRef lane = cuda_nvvm(m, "read.ptx.sreg.tid.x", 0, NULL);
+    LLVMValueRef first =
+        LLVMBuildICmp(m->b, LLVMIntEQ, lane, cuda_i32(m, 0), "");
+    LLVMBasicBlockRef one = emit_new_block(m, "lane");
+    LLVMBasicBlockRef merge = emit_new_block(m, "merge");
+    LLVMBuildCondBr(m->b, first, one, merge);
+    LLVMPositionBuilderAtEnd(m->b, one);
+    emit_body_with(m, s, emit_i64(m, 0));
+    LLVMBuildBr(m->b, merge);
+    LLVMPositionBuilderAtEnd(m->b, merge);
+  }
+  emit_release(m, (emit_mark){mark.steady, 0});
+  if (memory) cuda_warp_barrier(m);
+}
+
+static void thread_loop(emit *m, ir_stmt at) {
+  const ir_stmt_rec s = *ir_st(m->p, at);
+  if (s.thread == IR_WARP)
+    warp_loop(m, at, &s);
+  else if (s.thread > IR_THREADIDX_Z)
+    emit_refuse(m, TESS_INTERNAL, "a loop bound to %s was not lowered",
+                ir_thread_text((ir_thread)s.thread));
+  else
+    emit_body_with(m, &s, thread_index(m, (ir_thread)s.thread));
+}
+
+static void barrier(emit *m, const ir_stmt_rec *s) {
+  emit_forget_loads(m);
+  if (s->thread == IR_SCOPE_WARP)
+    cuda_warp_barrier(m);
+  else
+    cuda_nvvm(m, "barrier0", 0, NULL);
+}
+
+/* ---- loops over registers ----------------------------------------------- */
+
+enum { MOST_COPIES = 64, MOST_MODULUS = 8 };
+
+typedef struct indexing {
+  const emit *m;
+  ir_var var;
+  bool plain;      /* the variable itself indexes private elements */
+  int64_t modulus; /* else its remainder by this does; 1: nothing */
+} indexing;
+
+static void look_at_index(const ir_program *p, ir_expr e, indexing *x) {
+  const ir_node *n = ir_at(p, e);
+  int64_t by;
+  if (n->op == IR_VAR) x->plain |= n->a == x->var;
+  if (n->op == IR_MOD && ir_const_int(p, n->b, &by) && by > 1 &&
+      by <= MOST_MODULUS && ir_uses_var(p, n->a, x->var)) {
+    if (by > x->modulus) x->modulus = by;
+    return;
+  }
+  const uint32_t *operands;
+  uint32_t fixed[3], k = ir_operands(p, e, &operands, fixed);
+  for (uint32_t i = 0; i < k; i++) look_at_index(p, operands[i], x);
+}
+
+static bool is_private(const ir_program *p, ir_buf b) {
+  const ir_buf_rec *r = &p->buf.v[b];
+  return r->role == IR_ROLE_LOCAL &&
+         (r->scope == IR_SCOPE_LOCAL || ir_scope_is_fragment(r->scope));
+}
+
+static void look_at_loads(const ir_program *p, ir_expr e, void *ud) {
+  indexing *x = ud;
+  const ir_node *n = ir_at(p, e);
+  if (n->op != IR_LOAD || !is_private(p, n->a)) return;
+  for (uint32_t i = 0; i < n->n; i++) look_at_index(p, p->arg.v[n->b + i], x);
+}
+
+static void look_at_stmt(const emit *m, ir_stmt s, indexing *x) {
+  const ir_program *p = m->p;
+  const ir_stmt_rec *r = ir_st(p, s);
+  if (r->kind == IR_STORE) {
+    ir_visit(p, m->scratch, r->value, look_at_loads, x);
+    if (is_private(p, r->buf))
+      for (uint32_t i = 0; i < r->idx.n; i++)
+        look_at_index(p, p->arg.v[r->idx.at + i], x);
+  }
+  if (r->kind == IR_IF) ir_visit(p, m->scratch, r->cond, look_at_loads, x);
+}
+
+/* A buffer of a thread's own is in registers only where its indices are
+ * constants: loops over them are unrolled. */
+static int64_t copies(emit *m, ir_stmt loop, int64_t extent) {
+  const ir_program *p = m->p;
+  arena_mark mark = arena_get_mark(m->scratch);
+  indexing x = {m, ir_st(p, loop)->var, false, 1};
+  for (ir_stmt s = loop, next; s; s = next) {
+    next = ir_next(p, s, loop);
+    look_at_stmt(m, s, &x);
+    /* The code that an instruction replaces is not emitted. */
+    if (s != loop && ir_st(p, s)->kind == IR_IF &&
+        ir_is_instead(p, ir_st(p, s)->cond))
+      next = ir_skip(p, s, loop);
+  }
+  arena_reset_to(m->scratch, mark);
+  if (x.plain && extent <= MOST_COPIES) return extent;
+  return x.modulus < extent ? x.modulus : extent;
+}
+
+/* ---- storage ------------------------------------------------------------ */
+
+static bool is_shared(const ir_program *p, ir_buf b) {
+  return p->buf.v[b].scope == IR_SCOPE_SHARED ||
+         p->buf.v[b].scope == IR_SCOPE_SHARED_DYN;
+}
+
+/* The block of shared memory: an array of this kernel's, or the one whose size
+ * the launch gives. */
+static LLVMValueRef shared_memory(emit *m, const cuda_kernel *k) {
+  uint64_t n = k->static_shared;
+  LLVMValueRef g =
+      n ? NULL : LLVMGetNamedGlobal(m->module, "tess_dynamic_shared");
+  if (g) return g;
+  LLVMTypeRef type = LLVMArrayType2(m->i8, n);
+  g = LLVMAddGlobalInAddressSpace(m->module, type,
+                                  n ? "shared" : "tess_dynamic_shared", SHARED);
+  LLVMSetAlignment(g, SHARED_ALIGN);
+  LLVMSetLinkage(g, n ? LLVMInternalLinkage : LLVMExternalLinkage);
+  if (n) LLVMSetInitializer(g, LLVMGetUndef(type));
+  return g;
+}
+
+static void place_private(emit *m, ir_buf b, uint64_t bytes) {
+  uint64_t n = bytes / (m->p->buf.v[b].dtype.bits / 8u);
+  LLVMTypeRef type =
+      LLVMArrayType2(emit_memory_type(m, m->p->buf.v[b].dtype), n);
+  m->buf[b] = emit_stack(m, type, bytes);
+}
+
+static void place_buffers(emit *m, const cuda_kernel *k) {
+  const ir_program *p = m->p;
+  uint64_t at = 0, bytes;
+  for (ir_stmt s = k->top; s; s = ir_next(p, s, k->top)) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    if (r->kind != IR_ALLOCATE) continue;
+    ir_buf b = r->alloc;
+    if (!emit_constant_bytes(m, b, &bytes)) {
+      emit_refuse(m, TESS_UNSUPPORTED, "the size of %s is no constant",
+                  ir_text(p, p->buf.v[b].name));
+    } else if (is_shared(p, b)) {
+      LLVMValueRef by = emit_i64(m, (int64_t)at);
+      m->buf[b] = LLVMConstInBoundsGEP2(m->i8, shared_memory(m, k), &by, 1);
+      at += (bytes + SHARED_ALIGN - 1) / SHARED_ALIGN * SHARED_ALIGN;
+    } else if (ir_scope_is_fragment(p->buf.v[b].scope)) {
+      cuda_place_fragment(m, b, bytes);
+    } else {
+      place_private(m, b, bytes);
+    }
+  }
+}
+
+/* ---- entry functions ---------------------------------------------------- */
+
+static void annotate(emit *m, LLVMValueRef fn, const char *key, int64_t v) {
+  LLVMMetadataRef parts[3] = {LLVMValueAsMetadata(fn),
+                              LLVMMDStringInContext2(m->ctx, key, strlen(key)),
+                              LLVMValueAsMetadata(cuda_i32(m, v))};
+  LLVMAddNamedMetadataOperand(
+      m->module, "nvvm.annotations",
+      LLVMMetadataAsValue(m->ctx, LLVMMDNodeInContext2(m->ctx, parts, 3)));
+}
+
+/* LLVM 19 reads these from metadata only. */
+static void bound(emit *m, const cuda_kernel *k) {
+  annotate(m, m->fn.fn, "kernel", 1);
+  annotate(m, m->fn.fn, "reqntidx", k->extent[IR_THREADIDX_X]);
+  annotate(m, m->fn.fn, "reqntidy", k->extent[IR_THREADIDX_Y]);
+  annotate(m, m->fn.fn, "reqntidz", k->extent[IR_THREADIDX_Z]);
+  if (m->target->max_registers)
+    annotate(m, m->fn.fn, "maxnreg", m->target->max_registers);
+}
+
+static void add_attribute(emit *m, unsigned at, const char *name, uint64_t v) {
+  unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+  LLVMAddAttributeAtIndex(m->fn.fn, at,
+                          LLVMCreateEnumAttribute(m->ctx, kind, v));
+}
+
+static bool is_written(const ir_program *p, const cuda_kernel *k, ir_buf b) {
+  for (ir_stmt s = k->top; s; s = ir_next(p, s, k->top))
+    if (ir_st(p, s)->kind == IR_STORE && ir_st(p, s)->buf == b) return true;
+  return false;
+}
+
+/* Buffers do not overlap, and those that are only read may be cached as
+ * such. */
+static void take_params(emit *m, const cuda_kernel *k) {
+  const ir_program *p = m->p;
+  for (uint32_t i = 0; i < k->nbuf; i++) {
+    const ir_buf_rec *b = &p->buf.v[k->buf[i]];
+    LLVMValueRef v = LLVMGetParam(m->fn.fn, i);
+    const char *name = ir_text(p, b->name);
+    LLVMSetValueName2(v, name, strlen(name));
+    add_attribute(m, i + 1, "noalias", 0);
+    if (!is_written(p, k, k->buf[i])) add_attribute(m, i + 1, "readonly", 0);
+    m->buf[k->buf[i]] = v;
+  }
+  for (uint32_t i = 0; i < k->nvar; i++)
+    m->var[k->var[i]] = LLVMGetParam(m->fn.fn, k->nbuf + i);
+}
+
+static void open_kernel(emit *m, const cuda_kernel *k) {
+  uint32_t n = k->nbuf + k->nvar;
+  LLVMTypeRef *types = arena_array(m->scratch, LLVMTypeRef, n + 1);
+  LLVMTypeRef global = LLVMPointerTypeInContext(m->ctx, GLOBAL);
+  for (uint32_t i = 0; i < n; i++) types[i] = i < k->nbuf ? global : m->i64;
+  LLVMTypeRef none = LLVMVoidTypeInContext(m->ctx);
+  emit_open_fn(m, k->name, LLVMFunctionType(none, types, n, false));
+  LLVMSetFunctionCallConv(m->fn.fn, PTX_KERNEL);
+  m->fn.in_parallel = true; /* such loops of a thread are serial */
+  bound(m, k);
+}
+
+static void emit_one(emit *m, const cuda_kernel *k) {
+  state_of(m)->k = k;
+  state_of(m)->async = false;
+  open_kernel(m, k);
+  LLVMBasicBlockRef start = emit_new_block(m, "start");
+  LLVMPositionBuilderAtEnd(m->b, start);
+  take_params(m, k);
+  place_buffers(m, k);
+  ir_stmt top = k->top;
+  const ir_stmt_rec s = *ir_st(m->p, top);
+  if (!m->refused) {
+    emit_body_with(m, &s, thread_index(m, (ir_thread)s.thread));
+    LLVMBuildRetVoid(m->b);
+    emit_close_entry(m, start);
+  }
+  for (uint32_t i = 0; i < k->nbuf; i++) m->buf[k->buf[i]] = NULL;
+  for (uint32_t i = 0; i < k->nvar; i++) m->var[k->var[i]] = NULL;
+}
+
+void cuda_emit_module(emit *m) {
+  const ir_program *p = m->p;
+  cuda_emit *x = state_of(m);
+  emit_prepare(m);
+  emit_uses u = {arena_zalloc(m->scratch, p->buf.n),
+                 arena_zalloc(m->scratch, p->var.n)};
+  emit_survey(m, ir_entry(p)->root, u);
+  emit_alias_facts(m, u.buf);
+  emit_constants(m, u.buf);
+  cuda_plan_fragments(m);
+  for (uint32_t i = 0; i < x->all->n && !m->refused; i++)
+    emit_one(m, &x->all->v[i]);
+}
+
+const emit_device cuda_device = {.thread_loop = thread_loop,
+                                 .barrier = barrier,
+                                 .call = cuda_call,
+                                 .store = cuda_store,
+                                 .instead = cuda_instead,
+                                 .unroll = copies,
+                                 .constants = GLOBAL,
+                                 .align = ARGUMENT_ALIGN};

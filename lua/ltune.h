@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the bindings of ts.tune and ts.tune_tasks share: a run's callbacks into
+ * Lua, and the options. */
+#ifndef LUA_LTUNE_H
+#define LUA_LTUNE_H
+
+#include "lua/lt.h"
+
+/* The state shared by a run's callbacks, on the C stack or in a userdata.  Its
+ * Lua objects are in a table in the registry, under the run's address, since
+ * callbacks nest (a strategy calls the cost model) and each has its own stack
+ * frame. */
+typedef struct lt_run {
+  lua_State *L;
+  int failed; /* a callback raised; its error is in LT_SLOT_ERROR */
+  enum { LT_QUIET, LT_PRINT, LT_CALL } progress;
+  int tty;
+} lt_run;
+
+enum {
+  LT_SLOT_STRATEGY = 1,
+  LT_SLOT_MODEL,
+  LT_SLOT_SESSION,
+  LT_SLOT_PROGRESS,
+  LT_SLOT_ERROR
+};
+
+/* Makes the run's table, with a session in it; lt_run_end drops it. */
+void lt_run_begin(lt_run *r);
+void lt_run_end(lt_run *r);
+void lt_push_slot(const lt_run *r, int slot);
+/* Takes the value at the top. */
+void lt_set_slot(const lt_run *r, int slot);
+/* Classifies the error at the top; keeps the first that is not an
+ * interrupt. */
+tess_status lt_take_error(lt_run *r);
+/* Pops the error at the top and keeps it, to be raised when the run has
+ * ended. */
+void lt_keep_error(lt_run *r);
+
+/* The options at stack index 2, but for target, space, strategies, models and
+ * progress. */
+void lt_read_tune_options(lua_State *L, tess_tune_options *o);
+/* An integer from 1 to `most` of the table at 2; 0: left out. */
+uint32_t lt_count_option(lua_State *L, const char *k, lua_Integer most);
+/* How the option progress wants to be told; a function goes to its slot. */
+void lt_read_progress(lt_run *r);
+/* A strategy and a model that call the tables in the run's slots. */
+void lt_run_strategy(lt_run *r, tess_strategy *out);
+void lt_run_model(lt_run *r, tess_cost_model *out);
+/* Sets the fields of a trial's progress in the table at the top. */
+void lt_set_progress(lua_State *L, const tess_progress *p);
+
+#endif

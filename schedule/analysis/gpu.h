@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a kernel of a scheduled program takes on a GPU, found without lowering
+ * it: threads, shared memory, registers. */
+#ifndef SCHEDULE_GPU_H
+#define SCHEDULE_GPU_H
+
+#include "schedule/sch.h"
+
+typedef struct sch_kernel_use {
+  int64_t threads, vthreads; /* of a block of threads */
+  int64_t shared;            /* bytes of shared memory */
+  int64_t registers;         /* of a thread, 4 bytes each: its buffers */
+} sch_kernel_use;
+
+/* Of the kernel whose outermost thread loop is given.
+ *
+ * Shared memory is what lowering allocates: each shared buffer as large as the
+ * box of it that is accessed while it lives, with storage_align's strides, as
+ * many versions of it as a pipeline keeps, and one element a thread for each
+ * result that threads reduce together.  What lowering moves to shared memory
+ * since threads read each other's elements of a private buffer is not in it. */
+void sch_measure_kernel(sch_state *s, ir_stmt kernel, sch_kernel_use *out);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The loop over many tasks: the scheduler names a task, which gets a batch,
+ * until the budget of trials or seconds is spent; then the finals of each. */
+#include "search/tasks.h"
+
+#include <math.h>
+
+uint32_t tasks_trials(const task_set *s) {
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < s->n; i++) sum += s->run[i].t.trials;
+  return sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
+}
+
+/* ---- progress ----------------------------------------------------------- */
+
+/* The sum of the best times, weighted; INFINITY until each task has one. */
+static double weighted_latency(const task_set *s) {
+  double sum = 0;
+  for (uint32_t i = 0; i < s->n; i++) {
+    double best = s->run[i].t.best_seconds;
+    sum += s->run[i].weight * (best > 0 ? best : INFINITY);
+  }
+  return sum;
+}
+
+/* Seconds until the budget is spent, by trials or by the clock. */
+static double tasks_left(const task_set *s, uint32_t trials, double elapsed) {
+  double left = INFINITY, before = 0;
+  for (uint32_t i = 0; i < s->n; i++) before += s->run[i].t.before;
+  double done = trials - before;
+  if (!s->unlimited && done >= 8 && s->shared.trials >= trials)
+    left = elapsed / done * (s->shared.trials - trials);
+  if (s->shared.deadline > 0)
+    left = fmin(left, fmax(0, s->shared.deadline - elapsed));
+  return left;
+}
+
+static int report_tasks(task_run *r, const tess_progress *one, bool round) {
+  task_set *s = r->set;
+  if (!s->o.progress) return 0;
+  tasks_states(s);
+  double elapsed = tune_now() - s->started;
+  tess_tasks_progress p = {.struct_size = sizeof p,
+                           .ntask = s->n,
+                           .task = s->state.v,
+                           .current = (uint32_t)(r - s->run),
+                           .trials = tasks_trials(s),
+                           .max_trials = s->unlimited ? 0 : s->shared.trials,
+                           .round = round,
+                           .latency = weighted_latency(s),
+                           .elapsed = elapsed,
+                           .trial = one};
+  for (uint32_t i = 0; i < s->n; i++) p.failed += s->run[i].t.failed;
+  p.eta = tasks_left(s, p.trials, elapsed);
+  str_clear(&s->table);
+  str_clear(&s->text);
+  tasks_table(s, &p, &s->table);
+  tasks_line(s, &p, &s->text);
+  p.table = str_get(&s->table) ? str_get(&s->table) : "";
+  p.text = str_get(&s->text) ? str_get(&s->text) : "";
+  return s->o.progress(s->o.progress_ud, &p);
+}
+
+/* The progress function of each task's own run. */
+static int report_one(void *ud, const tess_progress *p) {
+  return report_tasks(ud, p, false);
+}
+
+/* ---- one task ----------------------------------------------------------- */
+
+static tess_status push_round(void *ud) {
+  task_run *r = ud;
+  double best = r->t.best_seconds;
+  vec_push(&r->set->c->heap, &r->round,
+           ((task_round){best > 0 ? best : INFINITY, r->t.time.active}));
+  return TESS_OK;
+}
+
+/* Batches of earlier runs are rounds, too, of no time. */
+static tess_status push_earlier(void *ud) {
+  task_run *r = ud;
+  uint32_t n = r->t.r->curve.n, batch = r->set->shared.batch;
+  for (uint32_t at = batch; at < n + batch; at += batch)
+    vec_push(&r->set->c->heap, &r->round,
+             ((task_round){r->t.r->curve.v[at < n ? at - 1 : n - 1], 0}));
+  return TESS_OK;
+}
+
+static tess_status begin_task(task_run *r) {
+  task_set *s = r->set;
+  r->w.o.progress = report_one;
+  r->w.o.progress_ud = r;
+  r->setup.deadline = s->alarm.is_set ? &s->alarm : NULL;
+  r->setup.shares = true;
+  r->opened = 2;
+  tess_status st = tune_begin(&r->t, &r->setup);
+  if (st == TESS_OK) st = mem_protect(&s->c->heap, push_earlier, r);
+  r->live = st == TESS_OK;
+  return st;
+}
+
+/* How many trials the next batch of a task may have.  The first of each task is
+ * no more than its share of what is left, so that a small budget reaches all
+ * of them. */
+static uint32_t next_trials(const task_run *r) {
+  const task_set *s = r->set;
+  uint32_t left = s->shared.trials - tasks_trials(s), untried = 0;
+  uint32_t own = s->most > r->t.trials ? s->most - r->t.trials : 0;
+  for (uint32_t i = 0; i < s->n; i++)
+    untried += s->run[i].live && !s->run[i].round.n;
+  if (!r->round.n) left = (left + untried - 1) / untried;
+  return left < own ? left : own;
+}
+
+/* A batch, as far as the budget goes. */
+static tess_status advance_task(task_run *r) {
+  task_set *s = r->set;
+  r->w.o.trials = r->t.trials + next_trials(r);
+  bool more = tune_advance(&r->t);
+  if (r->t.trials >= s->most) more = false;
+  if (r->t.ended == TESS_CANCELLED || r->t.search == TESS_CANCELLED)
+    s->cancelled = true;
+  if (r->t.late) s->cancelled = true;
+  r->live = more;
+  tess_status st = mem_protect(&s->c->heap, push_round, r);
+  if (st == TESS_OK && report_tasks(r, NULL, true)) {
+    s->cancelled = true;
+    r->t.ended = TESS_CANCELLED;
+  }
+  return st;
+}
+
+/* ---- all ---------------------------------------------------------------- */
+
+static bool budget_left(const task_set *s) {
+  if (s->cancelled || tasks_trials(s) >= s->shared.trials) return false;
+  for (uint32_t i = 0; i < s->n; i++)
+    if (s->run[i].live) return true;
+  return false;
+}
+
+static tess_status search_all(task_set *s) {
+  tess_status st = TESS_OK;
+  for (uint32_t i = 0; st == TESS_OK && i < s->n; i++) {
+    st = begin_task(&s->run[i]);
+    if (s->run[i].t.ended != TESS_OK) s->cancelled = true;
+    if (s->run[i].t.trials >= s->most) s->run[i].live = false;
+  }
+  s->last = s->n - 1;
+  while (st == TESS_OK && budget_left(s)) {
+    s->last = s->scheduler->next(s);
+    st = advance_task(&s->run[s->last]);
+  }
+  return st;
+}
+
+/* An interrupt ends all tasks, whichever had a batch when it came. */
+static bool was_cancelled(const task_set *s) {
+  for (uint32_t i = 0; i < s->n; i++)
+    if (s->run[i].t.ended == TESS_CANCELLED) return true;
+  return false;
+}
+
+tess_status tasks_run(task_set *s) {
+  tess_status st = search_all(s);
+  for (uint32_t i = 0; st == TESS_OK && i < s->n; i++)
+    tune_end_search(&s->run[i].t);
+  bool cancelled = st == TESS_OK && was_cancelled(s);
+  for (uint32_t i = 0; st == TESS_OK && i < s->n; i++) {
+    if (cancelled) s->run[i].t.ended = TESS_CANCELLED;
+    st = tune_conclude(&s->run[i].t);
+  }
+  return st;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Many tuning tasks under one budget: structurally equal programs are one
+ * task; a scheduler says which task gets the next batch. */
+#ifndef SEARCH_TASKS_H
+#define SEARCH_TASKS_H
+
+#include "search/loop.h"
+#include "search/work.h"
+
+/* What is known after a batch of a task. */
+typedef struct task_round {
+  double best;   /* seconds; INFINITY: nothing valid yet */
+  double active; /* seconds that the task was worked on until then */
+} task_round;
+
+/* One task: a program, for all the entries that are equal to it. */
+typedef struct task_run {
+  struct task_set *set;
+  tune_work w;
+  tune_setup setup;
+  tune t;
+  tess_result *r;
+  uint64_t hash;
+  char *name;
+  strbuf shapes;
+  double weight;
+  uint32_t entries; /* equal programs, itself included */
+  uint32_t opened;  /* 1: work_begin, 2: tune_begin */
+  bool live;        /* it may get further batches */
+  VEC(task_round) round;
+} task_run;
+
+/* A scheduler: which of the live tasks gets the next batch. */
+typedef struct task_scheduler {
+  const char *name, *summary;
+  uint32_t (*next)(struct task_set *s);
+} task_scheduler;
+extern const task_scheduler *const task_schedulers[];
+extern const uint32_t task_nschedulers;
+const task_scheduler *task_scheduler_find(const char *name);
+
+typedef struct task_set {
+  tess_context *c;
+  const task_scheduler *scheduler;
+  tess_tasks_options o;
+  tess_tune_options shared; /* of all tasks; trials: of all together */
+  uint32_t most;            /* trials of one task */
+  uint32_t n, nentry;
+  task_run *run;
+  uint32_t *task_of; /* of each entry */
+  uint32_t last;     /* that had the last batch */
+  rng random;
+  thread_alarm alarm;
+  bool unlimited; /* no limit of trials was given but one of seconds */
+  bool cancelled;
+  double started;
+  strbuf text, table;
+  VEC(tess_task_state) state;
+  tess_tasks *out;
+} task_set;
+
+struct tess_tasks {
+  tess_context *c;
+  uint32_t n, nentry;
+  tess_result **r;   /* of tasks */
+  uint32_t *task_of; /* of entries */
+  tess_tasks_info info;
+  strbuf funnel, ledger, table, note, message;
+};
+
+uint32_t tasks_trials(const task_set *s);
+/* Runs all tasks of a set whose runs are prepared, and fills their results. */
+tess_status tasks_run(task_set *s);
+
+/* ---- texts (task_table.c) ----------------------------------------------- */
+
+/* Parameters as "64x64 64x64 -> 64x64", with types other than float32. */
+tess_status task_write_shapes(tess_program *p, strbuf *out);
+/* Seconds of weighted latency that a minute of a task's batches gains: over the
+ * last `window` of them; NAN where it is not known. */
+double task_gain(const task_run *r, uint32_t window);
+void tasks_states(task_set *s);
+/* The table of the states, and a line about them all. */
+void tasks_table(const task_set *s, const tess_tasks_progress *p, strbuf *out);
+void tasks_line(const task_set *s, const tess_tasks_progress *p, strbuf *out);
+
+#endif

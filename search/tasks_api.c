@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The public functions of many tasks: options, entries to tasks, results. */
+#include "base/hash.h"
+#include "search/tasks.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+enum { TRIALS_A_TASK = 256, WINDOW_SIZE = 3, MOST_TASKS = 100000 };
+static const double usual_alpha = 0.2;
+
+/* ---- options ------------------------------------------------------------ */
+
+static tess_status check_unused(tess_context *c, const tess_tune_options *o) {
+  const char *which = o->custom_strategy     ? "custom_strategy"
+                      : o->custom_cost_model ? "custom_cost_model"
+                      : o->model             ? "model"
+                      : o->progress          ? "progress"
+                                             : NULL;
+  if (!which) return TESS_OK;
+  return ctx_fail(c, TESS_INVALID,
+                  "option '%s' is of one task and may not be given for many",
+                  which);
+}
+
+static tess_status find_scheduler(task_set *s) {
+  const char *name = s->o.scheduler ? s->o.scheduler : "gradient";
+  s->scheduler = task_scheduler_find(name);
+  if (s->scheduler) return TESS_OK;
+  return ctx_fail(s->c, TESS_NOT_FOUND,
+                  "there is no task scheduler '%s'; there are gradient and "
+                  "round_robin",
+                  name);
+}
+
+static tess_status complete_tasks_options(task_set *s) {
+  tess_tasks_options *o = &s->o;
+  tess_tune_options *t = &s->shared;
+  if (!o->alpha) o->alpha = usual_alpha;
+  if (!(o->alpha >= 0 && o->alpha <= 1))
+    return ctx_fail(s->c, TESS_INVALID,
+                    "option 'alpha' is %g, outside of 0 .. 1", o->alpha);
+  if (!o->window_size) o->window_size = WINDOW_SIZE;
+  s->unlimited = !t->trials && t->deadline > 0;
+  uint64_t usual = (uint64_t)TRIALS_A_TASK * s->nentry;
+  if (!t->trials)
+    t->trials = s->unlimited || usual > TESS_MAX_TRIALS ? TESS_MAX_TRIALS
+                                                        : (uint32_t)usual;
+  if (!t->batch) t->batch = 32;
+  s->most = o->max_trials_per_task ? o->max_trials_per_task : UINT32_MAX;
+  rng_init(&s->random, t->seed, UINT64_C(3) << 61);
+  return find_scheduler(s);
+}
+
+static tess_status read_tasks_options(task_set *s,
+                                      const tess_tasks_options *in) {
+  s->o = (tess_tasks_options){.struct_size = sizeof s->o};
+  s->shared = (tess_tune_options){.struct_size = sizeof s->shared};
+  tess_status st = in ? ctx_take(s->c, tess_tasks_options, in, &s->o) : TESS_OK;
+  if (st == TESS_OK && s->o.tune)
+    st = ctx_take(s->c, tess_tune_options, s->o.tune, &s->shared);
+  if (st == TESS_OK) st = check_unused(s->c, &s->shared);
+  return st == TESS_OK ? complete_tasks_options(s) : st;
+}
+
+/* ---- entries ------------------------------------------------------------ */
+
+/* Elements have the size of the first. */
+static tess_status take_entry(task_set *s, const tess_task *list, uint32_t i,
+                              tess_task *out) {
+  const char *at = (const char *)list + (size_t)i * list->struct_size;
+  *out = (tess_task){.struct_size = sizeof *out};
+  tess_status st = ctx_take(s->c, tess_task, (const tess_task *)at, out);
+  if (st != TESS_OK) return st;
+  if (!out->program)
+    return ctx_fail(s->c, TESS_INVALID, "task %u has no program", i + 1);
+  if (out->program->c != s->c)
+    return ctx_fail(s->c, TESS_INVALID,
+                    "task %u: its program is of another context", i + 1);
+  if (!out->weight) out->weight = 1;
+  if (out->weight > 0 && isfinite(out->weight)) return TESS_OK;
+  return ctx_fail(s->c, TESS_INVALID,
+                  "task %u: its weight is %g, not a positive number", i + 1,
+                  out->weight);
+}
+
+static task_run *find_equal(task_set *s, const tess_task *e, uint64_t hash) {
+  for (uint32_t k = 0; k < s->n; k++) {
+    task_run *r = &s->run[k];
+    if (r->hash == hash && r->w.space == e->space) return r;
+  }
+  return NULL;
+}
+
+static void add_task(task_set *s, const tess_task *e, uint64_t hash,
+                     tess_target *target) {
+  task_run *r = &s->run[s->n++];
+  const char *name = e->name ? e->name : tess_program_name(e->program);
+  *r = (task_run){.set = s, .hash = hash, .weight = e->weight, .entries = 1};
+  r->w = (tune_work){
+      .c = s->c, .p = e->program, .target = target, .space = e->space};
+  str_init(&r->shapes, &s->c->heap);
+  r->name = ctx_text(s->c, name, strlen(name));
+}
+
+typedef struct entries_work {
+  task_set *s;
+  const tess_task *list;
+  tess_target *target;
+} entries_work;
+
+/* Entries in their order; in the frame of the context's heap. */
+static tess_status take_entries(void *ud) {
+  entries_work *w = ud;
+  task_set *s = w->s;
+  mem_heap *h = &s->c->heap;
+  s->run = mem_resize(h, NULL, 0, s->nentry * sizeof *s->run);
+  s->task_of = mem_resize(h, NULL, 0, s->nentry * sizeof *s->task_of);
+  for (uint32_t i = 0; i < s->nentry; i++) {
+    tess_task e;
+    tess_status st = take_entry(s, w->list, i, &e);
+    if (st != TESS_OK) return st;
+    uint64_t hash = tess_program_hash(e.program);
+    task_run *r = find_equal(s, &e, hash);
+    s->task_of[i] = r ? (uint32_t)(r - s->run) : s->n;
+    if (r)
+      r->weight += e.weight, r->entries++;
+    else
+      add_task(s, &e, hash, w->target);
+  }
+  return TESS_OK;
+}
+
+/* The name of the task goes before what is wrong with it. */
+static tess_status blame_task(task_set *s, const task_run *r, tess_status st) {
+  char why[sizeof s->c->err.message];
+  if (st == TESS_NOMEM || st == TESS_LIMIT || s->c->err.code != st) return st;
+  memcpy(why, s->c->err.message, sizeof why);
+  return ctx_fail(s->c, st, "task %u '%s': %s", (uint32_t)(r - s->run) + 1,
+                  r->name, why);
+}
+
+/* The strategy and model of the first of the equal entries. */
+static void give_own(task_set *s, const tess_task *list, uint32_t task,
+                     tess_tune_options *o) {
+  tess_task e;
+  for (uint32_t i = 0; i < s->nentry; i++) {
+    if (s->task_of[i] != task) continue;
+    if (take_entry(s, list, i, &e) == TESS_OK) {
+      o->custom_strategy = e.strategy;
+      o->custom_cost_model = e.cost_model;
+    }
+    return;
+  }
+}
+
+static tess_status prepare_task(task_set *s, const tess_task *list,
+                                uint32_t i) {
+  task_run *r = &s->run[i];
+  tess_tune_options o = s->shared;
+  give_own(s, list, i, &o);
+  r->opened = 1;
+  tess_status st = task_write_shapes(r->w.p, &r->shapes);
+  if (st == TESS_OK) st = work_begin(&r->w, &o);
+  if (st == TESS_OK) st = work_prepare(&r->w, &r->setup);
+  return st == TESS_OK ? st : blame_task(s, r, st);
+}
+
+/* ---- results ------------------------------------------------------------ */
+
+static tess_status make_results(void *ud) {
+  task_set *s = ud;
+  mem_heap *h = &s->c->heap;
+  tess_tasks *t = mem_new(h, tess_tasks);
+  *t = (tess_tasks){.c = s->c, .n = s->n, .nentry = s->nentry};
+  s->out = t;
+  str_init(&t->funnel, h);
+  str_init(&t->ledger, h);
+  str_init(&t->table, h);
+  str_init(&t->note, h);
+  str_init(&t->message, h);
+  t->r = mem_resize(h, NULL, 0, s->n * sizeof *t->r);
+  memset(t->r, 0, s->n * sizeof *t->r);
+  t->task_of = mem_resize(h, NULL, 0, s->nentry * sizeof *t->task_of);
+  memcpy(t->task_of, s->task_of, s->nentry * sizeof *t->task_of);
+  return TESS_OK;
+}
+
+static tess_status sum_funnels(void *ud) {
+  task_set *s = ud;
+  funnel all = {0};
+  mem_heap *h = &s->c->heap;
+  for (uint32_t i = 0; i < s->n; i++)
+    funnel_take(&all, h, &s->run[i].t.s.total);
+  funnel_print(&all, &s->out->funnel);
+  funnel_free(&all, h);
+  return TESS_OK;
+}
+
+static void sum_ledgers(task_set *s) {
+  tune_ledger all = {0};
+  measure_ledger pool = {0};
+  uint32_t trials = 0;
+  bool has_pool = false;
+  for (uint32_t i = 0; i < s->n; i++) {
+    const tune *t = &s->run[i].t;
+    all.sketches += t->time.sketches;
+    all.propose += t->time.propose;
+    all.model += t->time.model;
+    all.measure += t->time.measure;
+    all.database += t->time.database;
+    pool.build_wall += t->spent.build_wall;
+    pool.run_wall += t->spent.run_wall;
+    has_pool |= t->set->ledger != NULL;
+    trials += t->trials - t->before;
+  }
+  all.total = tune_now() - s->started;
+  s->out->info.seconds = all.total;
+  tune_report_ledger(&all, has_pool ? &pool : NULL, trials, &s->out->ledger);
+}
+
+/* What is told of a task's end stands with its name. */
+static void tell_task(const task_run *r, const char *text, strbuf *out) {
+  if (!text || !*text) return;
+  str_printf(out, "%s%s: %s", out->n ? "; " : "", r->name, text);
+}
+
+static void sum_results(task_set *s) {
+  tess_tasks_info *all = &s->out->info;
+  double latency = 0;
+  for (uint32_t i = 0; i < s->n; i++) {
+    const task_run *r = &s->run[i];
+    const tess_result *x = r->t.r;
+    latency += r->weight * x->info.latency;
+    all->trials += x->info.trials;
+    all->failed += x->info.failed;
+    if (all->status == TESS_OK || x->info.status == TESS_CANCELLED)
+      all->status = x->info.status;
+    tell_task(r, str_get(&x->note), &s->out->note);
+    tell_task(r, x->broke.code ? x->broke.message : str_get(&x->failure),
+              &s->out->message);
+  }
+  all->latency = latency;
+  all->ntask = s->n;
+  all->nentry = s->nentry;
+}
+
+/* Whether the deadline ended the search is told once, of all. */
+static void note_late(task_set *s) {
+  char text[128];
+  bool late = false;
+  for (uint32_t i = 0; i < s->n; i++) late |= s->run[i].t.late;
+  if (!late) return;
+  snprintf(text, sizeof text,
+           "the deadline of %g s ended the search after %u "
+           "trials",
+           s->shared.deadline, tasks_trials(s));
+  str_printf(&s->out->note, "%s%s", s->out->note.n ? "; " : "", text);
+}
+
+/* The times at the end are those of the finals. */
+static void make_final_table(task_set *s) {
+  tasks_states(s);
+  for (uint32_t i = 0; i < s->state.n; i++) {
+    const tess_result_info *x = &s->run[i].t.r->info;
+    if (!isfinite(x->latency)) continue;
+    s->state.v[i].best_seconds = x->latency;
+    s->state.v[i].gflops = x->gflops;
+  }
+  tasks_table(s, NULL, &s->out->table);
+}
+
+static tess_status fill_results(task_set *s) {
+  tess_status st = mem_protect(&s->c->heap, make_results, s);
+  if (st == TESS_OK) st = mem_protect(&s->c->heap, sum_funnels, s);
+  if (st != TESS_OK) return st;
+  sum_ledgers(s);
+  sum_results(s);
+  note_late(s);
+  make_final_table(s);
+  return TESS_OK;
+}
+
+/* ---- tune_tasks --------------------------------------------------------- */
+
+static tess_status run_set(task_set *s, const tess_task *list) {
+  double seconds = s->shared.deadline;
+  tess_status st = TESS_OK;
+  if (seconds > 0) thread_alarm_set(&s->alarm, seconds, &s->c->stop);
+  for (uint32_t i = 0; st == TESS_OK && i < s->n; i++)
+    st = prepare_task(s, list, i);
+  if (st == TESS_OK) st = tasks_run(s);
+  if (st == TESS_OK) st = fill_results(s);
+  thread_alarm_put_off(&s->alarm);
+  return st;
+}
+
+static void end_set(task_set *s, tess_status st) {
+  mem_heap *h = &s->c->heap;
+  for (uint32_t i = 0; i < s->n; i++) {
+    task_run *r = &s->run[i];
+    if (r->opened > 1) tune_end(&r->t, st, &r->r);
+    if (r->opened) work_end(&r->w);
+    if (st == TESS_OK) s->out->r[i] = r->r;
+    vec_free(h, &r->round);
+    str_free(&r->shapes);
+    tess_text_free(s->c, r->name);
+  }
+  if (s->run) mem_free(h, s->run, s->nentry * sizeof *s->run);
+  if (s->task_of) mem_free(h, s->task_of, s->nentry * sizeof *s->task_of);
+  vec_free(h, &s->state);
+  str_free(&s->text);
+  str_free(&s->table);
+}
+
+static tess_status check_entries(tess_context *c, uint32_t n,
+                                 const tess_task *task) {
+  if (!n || !task)
+    return ctx_fail(c, TESS_INVALID, "there are no tasks to tune");
+  if (n <= MOST_TASKS) return TESS_OK;
+  return ctx_fail(c, TESS_INVALID, "there are %u tasks, more than %d", n,
+                  MOST_TASKS);
+}
+
+tess_status tess_tune_tasks(tess_context *c, uint32_t n, const tess_task *task,
+                            tess_target *target, const tess_tasks_options *o,
+                            tess_tasks **out) {
+  task_set s = {.c = c, .nentry = n, .started = tune_now()};
+  entries_work w = {&s, task, target};
+  *out = NULL;
+  ctx_clear(c);
+  tess_status st = check_entries(c, n, task);
+  if (st != TESS_OK) return st;
+  ctx_begin_work(c);
+  str_init(&s.text, &c->heap);
+  str_init(&s.table, &c->heap);
+  st = read_tasks_options(&s, o);
+  if (st == TESS_OK) st = mem_protect(&c->heap, take_entries, &w);
+  if (st == TESS_OK) st = run_set(&s, task);
+  end_set(&s, st);
+  ctx_end_work(c);
+  if (st == TESS_OK)
+    *out = s.out;
+  else
+    tess_tasks_free(s.out);
+  if (st != TESS_OK && c->err.code != st) ctx_ran_out(c, st, "tuning");
+  return st;
+}
+
+/* ---- what came of it ---------------------------------------------------- */
+
+static const char *tasks_text(const strbuf *b) {
+  const char *s = str_get(b);
+  return s ? s : "";
+}
+
+tess_status tess_tasks_get(tess_tasks *t, tess_tasks_info *out) {
+  tess_tasks_info i = t->info;
+  i.funnel = tasks_text(&t->funnel);
+  i.ledger = tasks_text(&t->ledger);
+  i.table = tasks_text(&t->table);
+  i.note = tasks_text(&t->note);
+  i.message = tasks_text(&t->message);
+  return ctx_give(t->c, tess_tasks_info, &i, out);
+}
+
+uint32_t tess_tasks_index(tess_tasks *t, uint32_t i) {
+  return i < t->nentry ? t->task_of[i] : 0;
+}
+
+tess_status tess_tasks_result(tess_tasks *t, uint32_t i, tess_result **out) {
+  *out = NULL;
+  if (i >= t->nentry)
+    return ctx_fail(t->c, TESS_NOT_FOUND,
+                    "there are %u programs; there is none at %" PRIu64
+                    ", counted from 1",
+                    t->nentry, (uint64_t)i + 1);
+  *out = result_hold(t->r[t->task_of[i]]);
+  return TESS_OK;
+}
+
+void tess_tasks_free(tess_tasks *t) {
+  if (!t) return;
+  mem_heap *h = &t->c->heap;
+  for (uint32_t i = 0; t->r && i < t->n; i++) tess_result_free(t->r[i]);
+  if (t->r) mem_free(h, t->r, t->n * sizeof *t->r);
+  if (t->task_of) mem_free(h, t->task_of, t->nentry * sizeof *t->task_of);
+  str_free(&t->funnel);
+  str_free(&t->ledger);
+  str_free(&t->table);
+  str_free(&t->note);
+  str_free(&t->message);
+  mem_free(h, t, sizeof *t);
+}

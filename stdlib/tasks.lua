@@ -1,0 +1,122 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- ts.tune_tasks: completes entries (programs, spaces, strategies and models of
+-- each) and options, for the engine.
+local options = require "tessera.options"
+
+-- Options that ts.tune has, too; and those of many tasks alone.
+local common = { "target", "trials", "seed", "space", "strategy", "cost_model",
+                 "database", "threads", "kernel_threads", "batch", "min_time",
+                 "timeout", "deadline", "on_error", "check", "progress" }
+
+local fields = { program = true, space = true, weight = true, name = true,
+                 strategy = true, cost_model = true, target = true }
+
+return function(ts, core, to_space, check_plugged)
+  local function invalid(text, ...) core.invalid(text:format(...)) end
+
+  local own = {}
+  for _, o in ipairs(options.of["ts.tune_tasks"]) do own[o.name] = o end
+  local shared = {}
+  for _, name in ipairs(common) do shared[name] = options.by_name[name] end
+
+  local function check_options(given)
+    if given == nil then return end
+    if type(given) ~= "table" then
+      core.wrong_type(("the options of ts.tune_tasks are a table, not %s")
+                      :format(type(given)))
+    end
+    for k, v in next, given do
+      local o = own[k]
+      local why
+      if shared[k] and not (type(v) == "function" and
+                            (k == "strategy" or k == "cost_model")) then
+        why = options.wrong(k, v)
+      elseif o then
+        why = options.refusal("ts.tune_tasks", { o }, { [k] = v })
+      end
+      if why then
+        core.wrong_type("option " .. why:gsub("^ts%.tune_tasks: ", ""))
+      end
+    end
+  end
+
+  -- An entry as a table of its own: a program alone has no fields.
+  local function entry_of(given, i)
+    if options.is(given, "program") then return { program = given } end
+    if type(given) ~= "table" then
+      invalid("task %d is %s, not a program or { program = ... }", i,
+              options.text_of(given))
+    end
+    for k in next, given do
+      if not fields[k] then
+        invalid("task %d has no field %s; a task has program, space, " ..
+                "weight, name, strategy and cost_model", i,
+                options.quoted(k))
+      end
+    end
+    if given.target ~= nil then
+      invalid("task %d: the target is an option of all tasks", i)
+    end
+    if not options.is(given.program, "program") then
+      invalid("task %d: its field 'program' is %s, not a program", i,
+              options.text_of(given.program))
+    end
+    if given.weight ~= nil and math.type(given.weight) == nil then
+      invalid("task %d: its weight is %s, not a number", i,
+              options.text_of(given.weight))
+    end
+    local copy = {}
+    for k, v in next, given do copy[k] = v end
+    return copy
+  end
+
+  -- What an option or field `k` gives an entry: a name stays with the options,
+  -- a function makes one for each program, a table is of one task only.
+  local function plug(k, given, field, entry, i, n)
+    local of = field
+    if of == nil then
+      of = given
+      if type(of) == "string" then return nil end
+      if type(of) == "table" and n > 1 then
+        invalid("option '%s' is one table for %d tasks, whose states would " ..
+                "mix: give a function that makes one for each program", k, n)
+      end
+    end
+    if type(of) == "function" then of = of(entry.program) end
+    if of == nil then return nil end
+    if type(of) == "table" then return check_plugged(k, of) end
+    invalid("task %d: its %s is %s, not a table of functions", i,
+            k:gsub("_", " "), options.text_of(of))
+  end
+
+  -- ts.tune_tasks({ program, { program =, weight =, space =, name = }, ... },
+  -- options): the results, in the order of the programs.
+  function ts.tune_tasks(list, given)
+    check_options(given)
+    if type(list) ~= "table" or #list == 0 then
+      invalid("ts.tune_tasks takes a list of programs, or of tables with one")
+    end
+    local o, entries, default = {}, {}, nil
+    for k, v in next, given or {} do o[k] = v end
+    for i = 1, #list do
+      local e = entry_of(list[i], i)
+      local space = e.space
+      if space == nil then space = o.space end
+      if space == nil then
+        default = default or ts.space.default(o.target)
+        space = default
+      elseif space == o.space then
+        o.space = to_space(space)
+        space = o.space
+      end
+      e.space = to_space(space)
+      e.strategy = plug("strategy", o.strategy, e.strategy, e, i, #list)
+      e.cost_model = plug("cost_model", o.cost_model, e.cost_model, e, i, #list)
+      entries[i] = e
+    end
+    for _, k in ipairs { "strategy", "cost_model" } do
+      if type(o[k]) ~= "string" then o[k] = nil end
+    end
+    return core.tune_tasks(entries, o)
+  end
+end

@@ -1,0 +1,123 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Kernels for CUDA devices: the PTX that is made of thread loops, for cards
+-- that are not there, and what is refused.
+local ts = require "tessera"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+local fails = checks.fails
+
+local function has(text, what)
+  assert(text:find(what, 1, true), what .. " is not in\n" .. text)
+end
+local function lacks(text, what)
+  assert(not text:find(what, 1, true), what .. " is in\n" .. text)
+end
+
+local function product(n)
+  local A, B = ts.placeholder("A", { n, n }), ts.placeholder("B", { n, n })
+  local k = ts.reduce_axis("k", n)
+  local C = ts.compute("C", { n, n }, function(i, j)
+    return ts.sum(A(i, k) * B(k, j), k)
+  end)
+  return ts.program("product", { A, B }, { C })
+end
+
+-- Results in registers, operands through shared memory.
+local function tiled(program, tile, threads, depth, async)
+  local sch = ts.schedule(program)
+  local c = sch:get_block "C"
+  local back = sch:cache_write(c, 0, "local")
+  local i, j, k = sch:get_loops(c)
+  local i0, i1, i2 = sch:split(i, { ts.auto, threads, tile })
+  local j0, j1, j2 = sch:split(j, { ts.auto, threads, tile })
+  local k0, k1 = sch:split(k, { ts.auto, depth })
+  sch:reorder(i0, j0, i1, j1, k0, k1, i2, j2)
+  sch:bind(sch:fuse(i0, j0), "blockIdx.x")
+  local t = sch:fuse(i1, j1)
+  sch:bind(t, "threadIdx.x")
+  sch:reverse_compute_at(back, t)
+  for operand = 0, 1 do
+    local copy = sch:cache_read(c, operand, "shared")
+    sch:compute_at(copy, k0)
+    local loops = table.pack(sch:get_loops(copy))
+    local f = sch:fuse(loops[#loops - 1], loops[#loops])
+    local _, y, v = sch:split(f, { ts.auto, threads * threads, 4 })
+    sch:bind(y, "threadIdx.x")
+    sch:vectorize(v)
+  end
+  if async then
+    sch:annotate(k0, "software_pipeline_stage", { 0, 0, 1 })
+    sch:annotate(k0, "software_pipeline_order", { 0, 1, 2 })
+    sch:annotate(k0, "software_pipeline_async_stages", { 0 })
+  end
+  return sch
+end
+
+local archs = { "sm_70", "sm_72", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89",
+                "sm_90", "sm_90a" }
+local program = product(64)
+local sch = tiled(program, 2, 8, 16)
+for _, arch in ipairs(archs) do
+  local ptx = ts.build(sch, "cuda -arch=" .. arch):source "ptx"
+  has(ptx, ".target " .. arch .. "\n")
+  has(ptx, ".entry product_kernel0(")
+  has(ptx, ".reqntid 64, 1, 1")
+  has(ptx, "ld.global.nc.v4.f32")
+  has(ptx, "st.shared.v4.f32")
+  has(ptx, "bar.sync")
+  has(ptx, "st.global.v2.f32")
+  has(ptx, "fma.rn.f32")
+  lacks(ptx, ".local")           -- all of it is in registers
+end
+
+-- What a processor's code has, too: a bound, the intermediate text.
+local kernel = ts.build(sch, "cuda -arch=sm_80 -max-registers=64")
+has(kernel:source "ptx", ".maxnreg 64")
+has(kernel:source "llvm", "addrspace(3)")
+assert(kernel:source "llvm" == kernel:source "ir")
+has(ts.build(sch, "cuda -arch=sm_80 -mattr=+ptx75"):source "ptx",
+    ".version 7.5")
+local plain = ts.build(sch, "cuda -arch=sm_80 -fp-contract=off"):source "ptx"
+lacks(plain, "fma.rn")
+
+-- Copies that overlap with computing: cp.async where the card has it.
+sch = tiled(program, 2, 8, 16, true)
+local ptx = ts.build(sch, "cuda -arch=sm_80"):source "ptx"
+has(ptx, "cp.async.cg.shared.global")
+has(ptx, "cp.async.commit_group")
+has(ptx, "cp.async.wait_group")
+lacks(ts.build(sch, "cuda -arch=sm_75"):source "ptx", "cp.async")
+
+-- Two kernels, for a stage in between lives in global memory.
+do
+  local A = ts.placeholder("A", { 128 })
+  local B = ts.compute("B", { 128 }, function(i) return A(i) + 1 end)
+  local C = ts.compute("C", { 128 }, function(i) return ts.exp(B(127 - i)) end)
+  local s = ts.schedule(ts.program("two", { A }, { C }))
+  for _, name in ipairs{ "B", "C" } do
+    local x, y = s:split(s:get_loops(s:get_block(name)), { ts.auto, 32 })
+    s:bind(x, "blockIdx.x")
+    s:bind(y, "threadIdx.x")
+  end
+  local text = ts.build(s, "cuda -arch=sm_80"):source "ptx"
+  has(text, ".entry two_kernel0(")
+  has(text, ".entry two_kernel1(")
+  local _, n = text:gsub("%.entry", "")
+  assert(n == 2, n)
+end
+
+-- More shared memory than is static is asked for at launch; more than that
+-- is refused.
+local large = product(512)
+sch = tiled(large, 4, 16, 128)           -- 64 KiB
+ptx = ts.build(sch, "cuda -arch=sm_80"):source "ptx"
+has(ptx, ".extern .shared .align 128 .b8 tess_dynamic_shared[]")
+fails("BUILD_ERROR", "131072 bytes of shared memory, of which 'sm_75' allows "
+      .. "65536", ts.build, tiled(large, 4, 16, 256), "cuda -arch=sm_75")
+
+-- What a device does not run.
+fails("BUILD_ERROR", "C is computed outside of loops that are bound to threads",
+      ts.build, program, "cuda -arch=sm_80")
+fails("BUILD_ERROR", "a block has 4096 threads, of which 'sm_80' allows 1024",
+      ts.build, tiled(large, 2, 64, 16), "cuda -arch=sm_80")
+fails("NOT_FOUND", 'has the sources "ir", "ptx", not "asm"', kernel.source,
+      kernel, "asm")

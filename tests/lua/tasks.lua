@@ -1,0 +1,107 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- ts.tune_tasks: entries, equal programs, strategies of each, progress, errors,
+-- and databases.
+local ts = require "tessera"
+local ops = require "tessera.ops"
+
+local a = ops.matmul { m = 32, n = 32, k = 32 }
+local b = ops.matmul { m = 64, n = 32, k = 32 }
+local function o(more)
+  local t = { trials = 8, batch = 2, seed = 1, min_time = 0.001,
+              kernel_threads = 1 }
+  for k, v in pairs(more or {}) do t[k] = v end
+  return t
+end
+
+-- Results in the order of the programs; equal ones share theirs.
+local rs = ts.tune_tasks({ a, { program = b, weight = 2, name = "tall" },
+                           ops.matmul { m = 32, n = 32, k = 32 } }, o())
+assert(#rs == 3 and rs.tasks == 2 and rs.trials == 8 and rs.failed == 0)
+assert(rs.status == "OK" and rs.message == nil)
+assert(rs[1] == rs[3] and rs[1] ~= rs[2] and rs[4] == nil and rs[0] == nil)
+assert(math.abs(rs.latency - 2 * (rs[1].latency + rs[2].latency)) < 1e-12)
+assert(rs[1].trials + rs[2].trials == 8)
+assert(rs.funnel:find "8  measured: ok" and rs.ledger:find "in all")
+assert(rs.table:find "tall" and tostring(rs):find "of 2 tasks")
+assert(rs[2].kernel == rs[2].kernel and rs.nonsense == nil)
+
+-- A strategy and a model for each task, made by functions.
+local made = {}
+local function own(program)
+  made[#made + 1] = program
+  return { propose = function(self, session, n)
+    self.count = (self.count or 0) + n
+    local list = {}
+    for i = 1, n do list[i] = session:draw() end
+    return list
+  end }
+end
+local events = {}
+rs = ts.tune_tasks({ a, b }, o {
+  strategy = own, scheduler = "round_robin",
+  progress = function(p)
+    events[p.event] = (events[p.event] or 0) + 1
+    assert(#p.tasks == 2 and p.tasks[p.task].name == p.name)
+    assert(p.event == "round" == (p.trial == nil))
+    assert(p.max_trials == 8 and p.text:find "trial ")
+  end })
+assert(#made == 2 and made[1] == a and made[2] == b)
+assert(events.trial == 8 and events.round == 4 and events.compile >= 4)
+assert(rs[1].trials == 4 and rs[2].trials == 4)
+
+-- Ending early, and errors in functions of the script's.
+rs = ts.tune_tasks({ a, b }, o { progress = function(p)
+  return p.trials < 3
+end })
+assert(rs.status == "CANCELLED" and rs.trials == 3)
+local boom = setmetatable({}, { __tostring = function() return "boom" end })
+local ok, e = pcall(ts.tune_tasks, { a, b }, o { strategy = function()
+  return { propose = function() error(boom) end }
+end })
+assert(not ok and e == boom)
+ok, e = pcall(ts.tune_tasks, { a, b }, o { progress = function()
+  error(boom)
+end })
+assert(not ok and e == boom)
+
+-- A budget of seconds alone has no limit of trials.
+local unlimited
+rs = ts.tune_tasks({ a }, { deadline = 0.3, batch = 2, min_time = 0.001,
+  progress = function(p) unlimited = p.max_trials == nil end })
+assert(unlimited and (rs.note or ""):find "deadline of 0.3 s" or
+       rs[1].exhausted)
+
+-- Records of all tasks in one database, which a second call takes up.
+local path = os.tmpname()
+os.remove(path)
+rs = ts.tune_tasks({ a, b }, o { database = path })
+local again = ts.tune_tasks({ a, b }, o { database = path })
+assert(again.trials == 8 and again.funnel:find "0  candidates tried")
+local records = ts.database(path):records()
+assert(records.total == 8)
+os.remove(path)
+
+-- One line each.
+local function refused(says, ...)
+  local good, err = pcall(ts.tune_tasks, ...)
+  assert(not good, says)
+  assert(err.message:find(says, 1, true), err.message)
+  assert(not err.message:find "\n", err.message)
+end
+refused("a list of programs", {})
+refused("a list of programs", a)
+refused("task 2 is the number 7", { a, 7 })
+refused("task 1 has no field 'wieght'", { { program = a, wieght = 2 } })
+refused("its field 'program' is missing", { { weight = 2 } })
+refused("its weight is \"x\"", { { program = a, weight = "x" } })
+refused("not a positive number", { { program = a, weight = -1 } })
+refused("an option of all tasks", { { program = a, target = "llvm" } })
+refused("'scheduler' is \"greedy\"", { a }, { scheduler = "greedy" })
+refused("'window_size' is the number 0", { a }, { window_size = 0 })
+refused("'alpha' is 2", { a }, { alpha = 2 })
+refused("unknown option 'trails'", { a }, { trails = 2 })
+refused("one table for 2 tasks", { a, b }, { strategy = own(a) })
+refused("its strategy is the number 3", { a }, { strategy = function()
+  return 3
+end })
+refused("there is no cost model 'guess'", { a }, { cost_model = "guess" })
