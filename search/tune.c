@@ -77,6 +77,8 @@ static tess_status tune_set_up(tune *t) {
     s = session_init(&t->s, t->c, &set->program->p, set->nsketch, t->sketch,
                      set->o->seed, set->o->threads);
   t->s.program = set->program;
+  t->s.mutator = set->o->mutators;
+  t->s.nmutator = set->o->nmutators;
   if (s == TESS_OK) s = open_model(t);
   t->s.model = &t->model;
   if (s == TESS_OK) s = open_strategy(t);
@@ -277,6 +279,10 @@ static tess_status observe_results(tune *t, uint32_t n) {
                       t->model.update(t->model.ud, &t->s, n, t->proposed),
                       "the cost model's 'update'");
   t->time.model += tune_now() - start;
+  const tess_tune_options *o = t->set->o;
+  if (s == TESS_OK && o->measured)
+    s = session_blame(&t->s, o->measured(o->measured_ud, &t->s, n, t->proposed),
+                      "the function 'measured'");
   return s;
 }
 

@@ -307,8 +307,7 @@ tess_status session_predict_spread(tess_session *s, uint32_t n,
 }
 
 bool session_model_knows(tess_session *s) {
-  uint32_t best;
-  if (!s->learns) return session_best(s, 1, &best) > 0;
+  if (!s->learns) return true;
   model_settle(s->learns);
   return count_votes(s->learns) > 0;
 }

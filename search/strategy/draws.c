@@ -12,6 +12,22 @@ search_order strategy_draw(const tess_session *s, uint64_t i) {
                         .sketch = (int32_t)(i % s->nsketch)};
 }
 
+typedef struct leftover {
+  strategy_batch *b;
+  tess_session *s;
+  uint32_t n, *got;
+  tess_candidate *out;
+} leftover;
+
+static tess_status sweep_rest(void *ud) {
+  enum { TRIES = 64 };
+  const leftover *x = ud;
+  strategy_batch *b = x->b;
+  if (!b->sweep) b->sweep = sweep_new(b->heap, x->s);
+  sweep_on(b->sweep, b, x->s, (uint64_t)TRIES * x->n, x->n, x->out, x->got);
+  return TESS_OK;
+}
+
 tess_status strategy_draws(strategy_batch *b, tess_session *s, uint32_t n,
                            tess_candidate *out, uint32_t *got) {
   tess_status st = TESS_OK;
@@ -21,5 +37,6 @@ tess_status strategy_draws(strategy_batch *b, tess_session *s, uint32_t n,
     st = session_make(s, n, b->order, b->made);
     if (st == TESS_OK) *got = strategy_unique(b, s, n, n, out, *got);
   }
-  return st;
+  leftover x = {b, s, n, got, out};
+  return st == TESS_OK && *got < n ? mem_protect(b->heap, sweep_rest, &x) : st;
 }

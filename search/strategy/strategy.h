@@ -8,6 +8,7 @@
 
 /* ---- a batch (strategy.c) ----------------------------------------------- */
 
+typedef struct strategy_sweep strategy_sweep;
 typedef struct strategy_batch {
   mem_heap *heap;
   search_order *order;
@@ -15,6 +16,7 @@ typedef struct strategy_batch {
   double *score;
   map taken;               /* hashes given out in this batch */
   uint32_t cap;            /* room for that many */
+  strategy_sweep *sweep;   /* NULL: none began yet */
 } strategy_batch;
 
 tess_status strategy_new(tess_session *s, void **out);
@@ -61,6 +63,11 @@ tess_status pool_score(strategy_pool *p, tess_session *s, uint32_t from,
 /* Appends the best measured, at most n, best first, with score 0; how many. */
 uint32_t pool_add_measured(strategy_pool *p, const tess_session *s,
                            uint32_t n);
+/* The neighbours of a candidate on the lattice of its decisions (neighbours.c),
+ * `step` steps away: one decision differs, those after it are repaired.  The
+ * candidate may not be in this pool. */
+tess_status pool_add_neighbours(strategy_pool *p, tess_session *s,
+                                const search_cand *c, uint32_t step);
 
 /* ---- the best of many (top.c) ------------------------------------------- */
 
@@ -86,9 +93,21 @@ void top_end(strategy_top *t);
 
 /* A draw of each sketch in turn, so that each is sampled early. */
 search_order strategy_draw(const tess_session *s, uint64_t i);
-/* Fills out[*got .. n) with draws that are new; a bounded number of tries. */
+/* Fills out[*got .. n) with draws that are new, a bounded number of tries; then
+ * with what an enumeration of the space comes by, so that of a small one
+ * nothing is left out. */
 tess_status strategy_draws(strategy_batch *b, tess_session *s, uint32_t n,
                            tess_candidate *out, uint32_t *got);
+
+/* ---- the whole space (sweep.c) ------------------------------------------ */
+
+/* Unwinds. */
+strategy_sweep *sweep_new(mem_heap *h, const tess_session *s);
+void sweep_free(strategy_sweep *w);
+/* Fills out[*got .. n) with the next candidates that are new, after so many
+ * tries at most.  Their decisions live until the next call.  Unwinds. */
+void sweep_on(strategy_sweep *w, strategy_batch *b, tess_session *s,
+              uint64_t tries, uint32_t n, tess_candidate *out, uint32_t *got);
 
 extern const search_strategy search_strategy_replay,
     search_strategy_evolutionary, search_strategy_annealing,
