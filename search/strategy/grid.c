@@ -15,7 +15,7 @@ typedef struct enumeration {
 static tess_status enumerate(void *ud) {
   const enumeration *x = ud;
   strategy_batch *b = x->b;
-  if (!b->sweep) b->sweep = sweep_new(b->heap, x->s);
+  if (!b->sweep) sweep_new(b->heap, x->s, &b->sweep);
   sweep_on(b->sweep, b, x->s, (uint64_t)TRIES * x->n, x->n, x->out, x->got);
   return TESS_OK;
 }

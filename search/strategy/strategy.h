@@ -102,7 +102,7 @@ tess_status strategy_draws(strategy_batch *b, tess_session *s, uint32_t n,
 /* ---- the whole space (sweep.c) ------------------------------------------ */
 
 /* Unwinds. */
-strategy_sweep *sweep_new(mem_heap *h, const tess_session *s);
+void sweep_new(mem_heap *h, const tess_session *s, strategy_sweep **out);
 void sweep_free(strategy_sweep *w);
 /* Fills out[*got .. n) with the next candidates that are new, after so many
  * tries at most.  Their decisions live until the next call.  Unwinds. */

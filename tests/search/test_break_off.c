@@ -61,7 +61,8 @@ static void test_disk_fills_up(void **state) {
   tess_result_get(r, &info);
   assert_int_equal(info.status, TESS_OK);
   assert_string_equal(info.message, "");
-  assert_int_equal(f.r.n, 100 - 40 + 1); /* the best is built again */
+  /* The best is built again where it is of the first run. */
+  assert_in_range(f.r.n, 100 - 40, 100 - 40 + 1);
   tess_result_free(r);
   recorded_end(&f);
   recorded_remove(path);
