@@ -8,7 +8,6 @@
 typedef struct lattice {
   strategy_pool *pool;
   const search_cand *c;
-  VEC(search_order) order;
 } lattice;
 
 /* The candidate with `n` numbers from `at` on replaced. */
@@ -20,7 +19,7 @@ static void add_changed(lattice *x, uint32_t at, uint32_t n,
   memcpy(d + at, with, n * sizeof *d);
   *c = (search_cand){.sketch = x->c->sketch, .n = x->c->n, .d = d};
   search_order o = {.how = SEARCH_REPAIR, .a = c};
-  vec_push(x->pool->keep.heap, &x->order, o);
+  vec_push(x->pool->keep.heap, &x->pool->order, o);
 }
 
 static int64_t power_of(int64_t p, uint32_t k) {
@@ -79,8 +78,7 @@ static void order_all(lattice *x, const vm_trace *t, uint32_t step) {
 tess_status pool_add_neighbours(strategy_pool *p, tess_session *s,
                                 const search_cand *c, uint32_t step) {
   lattice x = {.pool = p, .c = c};
+  vec_clear(&p->order);
   order_all(&x, s->sketch[c->sketch], step);
-  tess_status st = pool_make(p, s, x.order.n, x.order.v, NULL);
-  vec_free(p->keep.heap, &x.order);
-  return st;
+  return pool_make(p, s, p->order.n, p->order.v, NULL);
 }

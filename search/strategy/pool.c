@@ -15,6 +15,7 @@ void pool_free(strategy_pool *p) {
   if (!p->keep.heap) return;
   vec_free(p->keep.heap, &p->c);
   vec_free(p->keep.heap, &p->score);
+  vec_free(p->keep.heap, &p->order);
   arena_free(&p->keep);
 }
 

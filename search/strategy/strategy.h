@@ -41,6 +41,7 @@ typedef struct strategy_pool {
   arena keep;              /* decisions */
   VEC(search_cand) c;
   VEC(double) score;
+  VEC(search_order) order; /* of neighbours */
 } strategy_pool;
 
 void pool_init(strategy_pool *p, mem_heap *heap);
@@ -101,7 +102,7 @@ tess_status strategy_draws(strategy_batch *b, tess_session *s, uint32_t n,
 
 /* ---- the whole space (sweep.c) ------------------------------------------ */
 
-/* Unwinds. */
+/* Unwinds; what is in *out then is to be freed, too. */
 void sweep_new(mem_heap *h, const tess_session *s, strategy_sweep **out);
 void sweep_free(strategy_sweep *w);
 /* Fills out[*got .. n) with the next candidates that are new, after so many

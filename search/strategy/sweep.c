@@ -33,31 +33,18 @@ static void turn_on(odometer *o, uint32_t k) {
   o->done = true;
 }
 
-typedef struct numbered {
-  strategy_sweep *w;
-  tess_session *s;
-  uint32_t sketch, reached;
-} numbered;
-
-/* In the frame of the worker's heap. */
-static tess_status replay_here(void *ud) {
-  numbered *x = ud;
-  search_worker *worker = &x->s->worker[0];
-  odometer *o = &x->w->at[x->sketch];
-  vec_clear(&worker->made);
-  return vm_replay_numbered(&worker->m, x->s->base, x->s->sketch[x->sketch],
-                            o->index, o->count, &x->reached, &worker->made);
-}
-
 /* The decisions where the odometer stands, checked as any candidate; false:
  * refused, or not new.  It is turned on. */
 static bool try_here(strategy_sweep *w, strategy_batch *b, tess_session *s,
                      uint32_t sketch, search_cand *out) {
   search_worker *worker = &s->worker[0];
   odometer *o = &w->at[sketch];
-  numbered x = {w, s, sketch, 0};
-  tess_status st = mem_protect(&worker->heap, replay_here, &x);
-  turn_on(o, st == TESS_OK ? o->n : x.reached + (st == TESS_NOT_FOUND));
+  uint32_t reached = 0;
+  vec_clear(&worker->made);
+  tess_status st =
+      vm_replay_numbered(&worker->m, s->base, s->sketch[sketch], o->index,
+                         o->count, &reached, &worker->made);
+  turn_on(o, st == TESS_OK ? o->n : reached + (st == TESS_NOT_FOUND));
   if (st != TESS_OK) return false;
   uint32_t n = worker->made.n;
   int64_t *d = arena_array(&w->keep, int64_t, n + 1);
@@ -89,10 +76,12 @@ void sweep_on(strategy_sweep *w, strategy_batch *b, tess_session *s,
 
 /* ---- life --------------------------------------------------------------- */
 
+/* It is *out's before anything else may unwind. */
 void sweep_new(mem_heap *h, const tess_session *s, strategy_sweep **out) {
-  strategy_sweep *w = *out = mem_new(h, strategy_sweep);
+  strategy_sweep *w = mem_new(h, strategy_sweep);
   *w = (strategy_sweep){.heap = h};
   arena_init(&w->keep, h);
+  *out = w;
   w->at = arena_zalloc(&w->keep, s->nsketch * sizeof *w->at);
   for (uint32_t k = 0; k < s->nsketch; k++) {
     const vm_trace *t = s->sketch[k];
