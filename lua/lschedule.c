@@ -174,10 +174,10 @@ static const char *iter_name(int32_t k) {
                             : "mixed";
 }
 
-/* { name =, reads =, writes =, iters = {"spatial", ...}, ... } */
+/* { name =, reads =, writes =, iters = {"spatial", ...}, has_select =, ... } */
 static int lschedule_block(lua_State *L) {
   tess_block_info b = block_info(L);
-  lua_createtable(L, 0, 8);
+  lua_createtable(L, 0, 9);
   lua_pushstring(L, b.name);
   lua_setfield(L, -2, "name");
   lua_pushinteger(L, b.nreads);
@@ -190,6 +190,10 @@ static int lschedule_block(lua_State *L) {
   lua_setfield(L, -2, "is_spatial");
   lua_pushboolean(L, b.is_output);
   lua_setfield(L, -2, "is_output");
+  lua_pushboolean(L, b.has_select);
+  lua_setfield(L, -2, "has_select");
+  lua_pushboolean(L, b.has_call);
+  lua_setfield(L, -2, "has_call");
   lua_createtable(L, (int)b.niters, 0);
   for (uint32_t i = 0; i < b.niters && i < 16; i++) {
     lua_pushstring(L, iter_name(b.iters[i]));

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Splits a reduction with few spatial iterations into partial ones
--- (MetaSchedule's AddRFactor).  The reduction loops are fused and cut in two;
+-- (MetaSchedule's AddRFactor).  Its loops are made one, which is cut in two;
 -- with the outer part factored out, as many partial results are reduced one
 -- by one as it has iterations, which can be parallel; with the inner part,
 -- the partial results of a row lie beside each other, which suits vectors.
@@ -9,21 +9,41 @@
 -- when it has more spatial iterations than these for each core of the target.
 -- `max_innermost_factor`: the inner part is at most that long.
 --
--- Sketches: the outer part factored out, the inner part, and as it was.
+-- Sketches: the outer part factored out, the inner part, where there are fewer
+-- spatial iterations than cores both of them, and as it was.
 local ts = require "tessera"
 local options = require "tessera.options"
+local tiling = require "tessera.tiling"
 
--- The loops of reduce iters, moved inside and fused to one.
-local function fuse_reduction(sch, block)
-  local kinds, spatial, reduce = sch:block_info(block).iters, {}, {}
+-- Gives the block one reduce iter for all that it has, so that how many iters
+-- its partial results have does not hang on the sizes drawn.
+local function join_reduction(sch, block)
+  local kinds, names, out, index = sch:block_info(block).iters, {}, {}, nil
   for i, loop in ipairs { sch:get_loops(block) } do
-    local list = kinds[i] == "reduce" and reduce or spatial
-    list[#list + 1] = loop
+    names[i] = "i" .. i
+    if kinds[i] ~= "reduce" then out[#out + 1] = names[i]
+    elseif not index then index = names[i]
+    else index = ("(%s) * %d + %s"):format(index, sch:extent(loop), names[i])
+    end
   end
-  local order = { table.unpack(spatial) }
-  table.move(reduce, 1, #reduce, #order + 1, order)
+  out[#out + 1] = index
+  sch:transform_block_layout(block, load(("return function(%s) return %s end")
+    :format(table.concat(names, ", "), table.concat(out, ", ")))())
+end
+
+-- The loop of the reduction, moved inside.
+local function reduction_loop(sch, block)
+  local kinds, order, reduce = sch:block_info(block).iters, {}, {}
+  for i, loop in ipairs { sch:get_loops(block) } do
+    table.insert(kinds[i] == "reduce" and reduce or order, loop)
+  end
+  if #reduce > 1 then
+    join_reduction(sch, block)
+    return select(-1, sch:get_loops(block))
+  end
+  order[#order + 1] = reduce[1]
   if #order > 1 then sch:reorder(order) end
-  return #reduce > 1 and sch:fuse(table.unpack(reduce)) or reduce[1]
+  return reduce[1]
 end
 
 -- Factors to write the sketch with, of which none is 1 where that can be: of
@@ -35,25 +55,26 @@ local function example(n, most)
 end
 
 local function split_reduction(sch, block, p)
-  local fused = fuse_reduction(sch, block)
-  return sch:split(fused, { sch:sample_perfect_tile(fused, {
+  local fused = reduction_loop(sch, block)
+  return { sch:split(fused, { sch:sample_perfect_tile(fused, {
     n = 2, max_innermost_factor = p.max_innermost_factor,
-    decision = example(sch:extent(fused), p.max_innermost_factor) }) })
+    decision = example(sch:extent(fused), p.max_innermost_factor) }) }) }
 end
 
 -- Iters in the order of the nest that is wanted where the block moves under a
--- loop of its consumer: what was spatial before, and the two parts as they are
--- nested.
+-- loop of its consumer: what was spatial before, and then the new dimension,
+-- before (n = 1) or after the reduction.
 local function order_iters(sch, block, n)
   local dims = sch:access_info(block, "write", 0).dims
-  local partial, order, parts = dims[#dims], {}, {}
+  local partial, order, reduce = dims[#dims], {}, {}
   for i, kind in ipairs(sch:block_info(block).iters) do
-    if i == partial then parts[n] = i - 1
-    elseif kind == "reduce" then parts[3 - n] = i - 1
-    else order[#order + 1] = i - 1 end
+    if i ~= partial then
+      table.insert(kind == "reduce" and reduce or order, i - 1)
+    end
   end
-  if #parts < 2 then return end
-  table.move(parts, 1, 2, #order + 1, order)
+  if not partial then return end
+  table.insert(reduce, n == 1 and 1 or #reduce + 1, partial - 1)
+  table.move(reduce, 1, #reduce, #order + 1, order)
   sch:reorder_block_iter_var(block, order)
 end
 
@@ -69,14 +90,35 @@ local function factored(sch, block, part, n)
   return copy
 end
 
+-- Factors both parts out: the outer one is cut once more, its outer part factored
+-- out, and from each of these partial results the inner one.
+local function factor_twice(sch, block, parts)
+  local jobs = sch:split(parts[1], { sch:sample_perfect_tile(parts[1], {
+    n = 2, decision = example(sch:extent(parts[1]), 1 << 20) }) })
+  local partial = sch:rfactor(jobs, -1)
+  local lanes = sch:rfactor(select(-1, sch:get_loops(partial)), -1)
+  order_iters(sch, lanes, 2)
+  sch:annotate(lanes, "tiled_like", 1)
+  sch:annotate(partial, "innermost_reduces", 1)
+  sch:annotate(block, "innermost_reduces", 1)
+end
+
+-- How many spatial iterations there are.
+local function spatial_iterations(sch, block)
+  local kinds, n = sch:block_info(block).iters, 1
+  for i, loop in ipairs { sch:get_loops(block) } do
+    if kinds[i] == "spatial" then n = n * (sch:extent(loop) or 1) end
+  end
+  return n
+end
+
 return ts.module {
   name = "add_rfactor",
   defaults = { max_jobs_per_core = 16, max_innermost_factor = 64 },
   check = function(p)
-    for _, name in ipairs { "max_jobs_per_core", "max_innermost_factor" } do
-      local why = options.not_positive(name, p[name])
-      if why then return why end
-    end
+    local most = "max_innermost_factor"
+    return options.not_positive("max_jobs_per_core", p.max_jobs_per_core) or
+           options.not_positive(most, p[most])
   end,
   apply = function(sch, block, p)
     local target = sch:target()
@@ -84,13 +126,21 @@ return ts.module {
     if not sch:needs_rfactor(block, cores * p.max_jobs_per_core) then
       return nil, "it is no reduction, or has enough spatial iterations"
     end
-    local list, whys, as_it_was = {}, {}, sch:copy()
-    for n, part in ipairs { split_reduction(sch, block, p) } do
+    local list, whys, as_it_was = {}, {}, sch
+    local few = spatial_iterations(sch, block) < cores
+    local cut, parts = tiling.attempt(sch, split_reduction, block, p)
+    if not cut then return nil, parts end
+    sch = cut
+    for n, part in ipairs(parts) do
       local ok, why = sch:can("rfactor", part, -1)
       if ok then list[#list + 1] = factored(sch, block, part, n)
       else whys[#whys + 1] = why end
     end
     if #list == 0 then return nil, whys[1] end
+    if few then
+      local made, why = tiling.attempt(sch, factor_twice, block, parts)
+      list[#list + 1], whys[#whys + 1] = made, why
+    end
     list[#list + 1] = as_it_was
     return list, whys[1]
   end,

@@ -4,12 +4,48 @@
 --
 -- `into_producer`: folds a block that cannot be folded so, as one that
 -- computes an output, into its only producer.
+-- `keep`: leaves blocks alone that would be computed again and again: padding
+-- and rearrangements that a reduction reads, and exp and its like where several
+-- blocks or a reduction read them (MetaSchedule's disallow_if_then_else,
+-- require_ordered and disallow_op).
 local ts = require "tessera"
 local options = require "tessera.options"
 
+-- Whether each of its reads is indexed by iters in their order, as is one of a
+-- bias or of an operation on elements.
+local function is_ordered(sch, block)
+  for r = 0, sch:block_info(block).reads - 1 do
+    local before = 0
+    for _, i in ipairs(sch:access_info(block, "read", r).dims) do
+      if i and i <= before then return false end
+      before = i or before
+    end
+  end
+  return true
+end
+
+-- nil, or why it is better computed once.
+local function why_once(sch, block)
+  local info, reduces = sch:block_info(block), false
+  if info.reads == 0 then return nil end
+  local consumers = { sch:get_consumers(block) }
+  for _, consumer in ipairs(consumers) do
+    reduces = reduces or sch:is_reduction(consumer)
+  end
+  if info.has_call and (reduces or #consumers > 1) then
+    return "it calls functions that would be called again and again"
+  elseif reduces and info.has_select then
+    return "a reduction would decide again and again what it chooses"
+  elseif reduces and not is_ordered(sch, block) then
+    return "it rearranges what a reduction reads"
+  end
+end
+
 -- nil, or why the block cannot be folded into those that read it.
-local function into_consumers(sch, block)
+local function into_consumers(sch, block, p)
   if sch:is_output(block) then return "it computes an output" end
+  local once = p.keep and why_once(sch, block)
+  if once then return once end
   local ok, why = sch:can("compute_inline", block)
   if not ok then return why end
   sch:compute_inline(block)
@@ -32,11 +68,12 @@ end
 
 return ts.module {
   name = "auto_inline",
-  defaults = { into_producer = false },
+  defaults = { into_producer = false, keep = false },
   check = function(p)
-    if type(p.into_producer) ~= "boolean" then
-      return options.unusable("into_producer", p.into_producer,
-                              "it is true or false")
+    for _, name in ipairs { "into_producer", "keep" } do
+      if type(p[name]) ~= "boolean" then
+        return options.unusable(name, p[name], "it is true or false")
+      end
     end
   end,
   apply = function(sch, block, p)
@@ -48,7 +85,7 @@ return ts.module {
       return nil, "it is not to be inlined"
     end
     if is_bound(sch, block) then return nil, "it is bound to threads" end
-    local why = into_consumers(sch, block)
+    local why = into_consumers(sch, block, p)
     if why and p.into_producer then why = into_producer(sch, block) end
     if why then return nil, why end
     return sch

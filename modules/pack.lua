@@ -6,9 +6,11 @@
 -- layout-free operand gets that layout itself, once, beforehand; another is
 -- copied, once for the whole block.
 --
+-- So does what a block computes for this one alone, in its place.
+--
 -- `operands`: "last", those that the last spatial iter indexes, or "all" that
--- the block reads again.  Sketches: packed, and, unless `must` is set, as it
--- was.
+-- the block reads again.  `copies`: with false only those that need no copy.
+-- Sketches: packed, and, unless `must` is set, as it was.
 local ts = require "tessera"
 local options = require "tessera.options"
 local tiling = require "tessera.tiling"
@@ -50,31 +52,29 @@ local function operands(sch, block, p)
   return list
 end
 
--- The indices of a panel's element: the panel, the other indices, the place.
-local function panels(o, ndim)
-  return function(...)
-    local at = table.pack(...)
-    local x, list = at[o.dim], {}
-    list[1] = x // o.width
-    for d = 1, ndim do if d ~= o.dim then list[#list + 1] = at[d] end end
-    list[#list + 1] = x % o.width
-    return table.unpack(list)
+-- Whether the layout of that buffer can be chosen without a copy: a constant
+-- or layout-free parameter, and what a block computes for this one alone.
+local function is_free(sch, block, r, map)
+  local buffer = sch:access_info(block, "read", r).buffer
+  for _, producer in ipairs { sch:get_producers(block) } do
+    if sch:access_info(producer, "write", 0).buffer == buffer and
+       #{ sch:get_consumers(producer) } > 1 then
+      return false
+    end
   end
+  return sch:can("transform_layout", block, { "read", r }, map)
 end
 
 -- Gives the operand its layout, or that of a copy.
-local function lay_out(sch, block, o)
+local function lay_out(sch, block, o, copies)
   local where, ndim = { "read", o.read },
                       #sch:access_info(block, "read", o.read).dims
-  local names = {}
-  for d = 1, ndim do names[d] = "i" .. d end
-  -- The map's parameters have names: a function with any number has none.
-  local map = load(("local f = ... return function(%s) return f(%s) end")
-                   :format(table.concat(names, ", "),
-                           table.concat(names, ", ")))(panels(o, ndim))
-  if sch:can("transform_layout", block, where, map) then
+  local map = tiling.panels(o.dim, o.width, ndim)
+  if is_free(sch, block, o.read, map) then
     sch:transform_layout(block, where, map)
     return
+  elseif not copies then
+    error({ code = "REFUSED", message = "that would be a copy" }, 0)
   end
   local copy = sch:cache_read(block, o.read, "global",
                               { consumer_blocks = { block } })
@@ -84,12 +84,15 @@ end
 
 return ts.module {
   name = "pack",
-  defaults = { operands = "last", must = false },
+  defaults = { operands = "last", copies = true, must = false },
   check = function(p)
     if p.operands ~= "last" and p.operands ~= "all" then
       return options.unusable("operands", p.operands, "it is last or all")
-    elseif type(p.must) ~= "boolean" then
-      return options.unusable("must", p.must, "it is true or false")
+    end
+    for _, name in ipairs { "copies", "must" } do
+      if type(p[name]) ~= "boolean" then
+        return options.unusable(name, p[name], "it is true or false")
+      end
     end
   end,
   apply = function(sch, block, p)
@@ -98,7 +101,8 @@ return ts.module {
     end
     local list, packed, why = operands(sch, block, p), nil, nil
     for _, o in ipairs(list) do
-      local next, no = tiling.attempt(packed or sch, lay_out, block, o)
+      local next, no = tiling.attempt(packed or sch, lay_out, block, o,
+                                      p.copies)
       packed, why = next or packed, not next and no or why
     end
     if not packed then return nil, why or "it reads nothing again" end

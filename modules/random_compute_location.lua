@@ -8,7 +8,9 @@
 -- is not known afterwards: it must be the last module that looks at loops.
 -- With false each location is a sketch of its own: where the block is, and
 -- under each spatial loop of its consumer, from the innermost out, up to
--- `most` of them.
+-- `most` of them; but not where it would be computed more than `again` times.
+-- `fuse`: where it is computed just once there, and the loops around it leave
+-- work for all cores, it is not left where it is.
 local ts = require "tessera"
 local options = require "tessera.options"
 
@@ -17,23 +19,45 @@ local function compute_somewhere(sch, block)
                  { preserve_unit_loops = true })
 end
 
--- The schedule, and a copy for each loop of the consumer where the block can
--- be.
-local function compute_everywhere(sch, block, most)
-  local list, places = { sch }, {}
-  local consumer = sch:get_consumers(block)
-  for _, loop in ipairs { sch:get_loops(consumer) } do
-    if sch:loop_info(loop).iter_type ~= "spatial" then break end
-    if sch:can("compute_at", block, loop) then
-      table.insert(places, 1, loop)
+-- How many times each element that the consumer reads of the block is computed
+-- when the block is under loop number n of the consumer; nil: not known.
+local function times(sch, block, consumer, loops, n)
+  local buffer, iterations = sch:access_info(block, "write", 0).buffer, 1
+  for i = 1, n do
+    iterations = iterations * (sch:extent(loops[i]) or 1)
+  end
+  for r = 0, sch:block_info(consumer).reads - 1 do
+    if sch:access_info(consumer, "read", r).buffer == buffer then
+      local part = sch:footprint(consumer, "read", r, loops[n])
+      local all = sch:footprint(block, "write", 0)
+      return part and all and part * iterations / all, iterations
     end
   end
-  for i = 1, math.min(#places, most) do
+end
+
+-- The schedule, and a copy for each loop of the consumer where the block can
+-- be.
+local function compute_everywhere(sch, block, p)
+  local places, once = {}, nil
+  local consumer = sch:get_consumers(block)
+  local loops, target = { sch:get_loops(consumer) }, sch:target()
+  local cores = target and target:get "num-cores" or 1
+  for n, loop in ipairs(loops) do
+    if sch:loop_info(loop).iter_type ~= "spatial" then break end
+    local again, iterations = times(sch, block, consumer, loops, n)
+    if sch:can("compute_at", block, loop) and
+       not (again and again > p.again) then
+      table.insert(places, 1, loop)
+      once = again and again <= 1 and iterations >= 4 * cores
+    end
+  end
+  local list = { not (p.fuse and once) and sch or nil }
+  for i = 1, math.min(#places, p.most) do
     local copy = sch:copy()
     copy:compute_at(block, places[i], { preserve_unit_loops = true })
     list[#list + 1] = copy
   end
-  return list
+  return list, #places
 end
 
 -- Why it is not to be moved; nil: it is.
@@ -60,10 +84,15 @@ end
 
 return ts.module {
   name = "random_compute_location",
-  defaults = { open = true, most = 1 },
+  defaults = { open = true, most = 1, again = 2, fuse = false },
   check = function(p)
-    if type(p.open) ~= "boolean" then
-      return options.unusable("open", p.open, "it is true or false")
+    for _, name in ipairs { "open", "fuse" } do
+      if type(p[name]) ~= "boolean" then
+        return options.unusable(name, p[name], "it is true or false")
+      end
+    end
+    if type(p.again) ~= "number" or p.again < 1 then
+      return options.unusable("again", p.again, "it is a number from 1 on")
     end
     return options.not_positive("most", p.most)
   end,
@@ -71,8 +100,8 @@ return ts.module {
     local why = refusal(sch, block)
     if why then return nil, why end
     if p.open then return move_open(sch, block) end
-    local list = compute_everywhere(sch, block, p.most)
-    if #list == 1 then return nil, "no loop of its consumer can have it" end
+    local list, places = compute_everywhere(sch, block, p)
+    if places == 0 then return nil, "no loop of its consumer can have it" end
     return list
   end,
 }

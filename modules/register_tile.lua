@@ -10,8 +10,12 @@
 -- `registers`: how many vector registers there are; 0: the target's.  Where
 -- the tile does not divide an extent, a smaller one down to half that does is
 -- taken, and where there is none the block is padded, if `pad_extents` is set.
--- The other parameters are those of multi_level_tiling.
+-- `must`: with false the block as it was is a sketch, too.  `few_from`: of a
+-- program with so many blocks to tile only the last sketch is made for each,
+-- since the numbers multiply (0: never).  The other parameters are those of
+-- multi_level_tiling.
 local ts = require "tessera"
+local nests = require "tessera.nests"
 local options = require "tessera.options"
 local tiling = require "tessera.tiling"
 local parameters = require "tessera.tiling_parameters"
@@ -36,21 +40,23 @@ local function tile_loops(sch, block)
                       sch:access_info(block, "write", 0).dims
   local kinds, column, row = sch:block_info(block).iters, dims[#dims], nil
   for i = 1, #loops do
-    if kinds[i] == "spatial" and i ~= column and sch:extent(loops[i]) > 1 then
-      row = i
-    end
+    local many = sch:extent(loops[i]) > 1
+    if kinds[i] == "spatial" and i ~= column and many then row = i end
   end
   return loops, column, row
 end
 
--- The size of tiles of at most that size: what divides the extent, else it
--- itself, by which it is to be padded.
+-- The size of tiles of at most that size: the largest one, not less than half of
+-- it, that divides the extent, else that by which it is padded least.
 local function size_of(extent, most, step)
-  if extent <= most and extent % step == 0 then return extent end
+  if extent < step and 2 * extent <= step then return extent end
+  most = math.min(most, (extent + step - 1) // step * step)
+  local best, least = most, math.huge
   for size = most, math.max(step, most // 2), -step do
-    if extent % size == 0 then return size end
+    local padded = (extent + size - 1) // size * size
+    if padded < least then best, least = size, padded end
   end
-  return most
+  return best
 end
 
 -- The size of each loop's innermost tile, by position; nil: there are no rows.
@@ -64,6 +70,8 @@ local function shape(sch, block, vectors, p)
            [row] = size_of(sch:extent(loops[row]), rows, 1) }
 end
 
+local function refuse(why) error({ code = "REFUSED", message = why }, 0) end
+
 -- Pads the block where tiles do not divide its extents.
 local function pad(sch, block, sizes, p)
   local by, needed = {}, false
@@ -72,20 +80,30 @@ local function pad(sch, block, sizes, p)
     needed = needed or sch:extent(loop) % by[i] ~= 0
   end
   if needed and not p.pad_extents then
-    error({ code = "REFUSED", message = "tiles do not divide its extents" }, 0)
+    refuse "tiles do not divide its extents"
   end
   if needed then sch:pad_einsum(block, by) end
 end
 
 local function schedule(sch, block, vectors, p)
   local sizes = shape(sch, block, vectors, p)
-  if not sizes then
-    error({ code = "REFUSED", message = "it has no rows and columns" }, 0)
-  end
+  if not sizes then refuse "it has no rows and columns" end
   pad(sch, block, sizes, p)
   return { tiling.sketches(sch, block, p, function(_, loop, n, _, i)
     return tiling.cut_around(sch, loop, n, p, sizes[i])
   end) }
+end
+
+-- How many blocks of the program are tiled or are to be.
+local function tiled_blocks(sch)
+  local n = 0
+  for _, leaf in ipairs(nests.leaves(sch, sch:get_block "root")) do
+    if sch:annotation(leaf, "tiling_structure") or
+       sch:needs_multi_level_tiling(leaf) then
+      n = n + 1
+    end
+  end
+  return n
 end
 
 return ts.module {
@@ -96,12 +114,15 @@ return ts.module {
     tile_binds = {}, max_threads = 1024,
     write_levels = { 1, 2 }, write_scope = "global", write_must = false,
     read_levels = {}, read_scope = "shared", vector_load_lens = {},
-    pack = false,
+    pack = false, must = true, few_from = 0,
   },
   check = function(p, given)
-    return options.not_extents("vectors", p.vectors) or
-           p.registers ~= 0 and options.not_positive("registers", p.registers)
-           or parameters.check(p, given)
+    if not math.tointeger(p.few_from) or p.few_from < 0 then
+      return options.unusable("few_from", p.few_from, "it is a number of blocks")
+    end
+    local n = p.registers
+    return options.not_extents("vectors", p.vectors) or n ~= 0 and
+           options.not_positive("registers", n) or parameters.check(p, given)
   end,
   apply = function(sch, block, p)
     if not sch:needs_multi_level_tiling(block) then
@@ -112,6 +133,7 @@ return ts.module {
       return nil, ("the extent of loop %s is not a constant"):format(open)
     end
     local all, whys = {}, {}
+    local few = p.few_from > 0 and tiled_blocks(sch:copy()) >= p.few_from
     for _, vectors in ipairs(p.vectors) do
       local made, list = tiling.attempt(sch, schedule, block, vectors, p)
       if made then
@@ -119,7 +141,10 @@ return ts.module {
         list = list[2]
       end
       whys[#whys + 1] = list
+      if few and #all > 0 then return all[#all], table.concat(whys, "; ") end
     end
+    if #all == 0 then return nil, table.concat(whys, "; ") end
+    if not p.must then all[#all + 1] = sch:copy() end
     return all, table.concat(whys, "; ")
   end,
 }

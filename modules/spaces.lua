@@ -27,12 +27,19 @@ local function use(name, parameters)
   return require("tessera.modules." .. name)(parameters)
 end
 
--- Processors with vectors.
+-- Processors with vectors: tiles that fill the vector registers, inside one
+-- level of tiles for the caches, with what they walk packed; and MetaSchedule's
+-- tiles of any size.
 local function cpu()
   return {
-    use "apply_custom_rule", use "inline_constant_scalars", use "auto_inline",
-    use "add_rfactor", use("multi_level_tiling", { pack = true }),
-    use("random_compute_location", { open = false }),
+    use "apply_custom_rule", use "inline_constant_scalars",
+    use("auto_inline", { keep = true }), use "add_rfactor",
+    use("register_tile", {
+      structure = "SRSRS", vectors = { 2, 4 }, write_levels = { 1 },
+      pack = true, must = false, few_from = 2,
+    }),
+    use("pack", { copies = false, must = true }), use "multi_level_tiling",
+    use("random_compute_location", { open = false, fuse = true }),
     use "parallel_vectorize_unroll",
   }
 end

@@ -158,7 +158,8 @@ local rows = {
     "modules" },
   { "sch:needs_multi_level_tiling(block)", "boolean",
     "Would tiling let it use again what it reads?", "modules" },
-  { "sch:block_info(block)", "table", "name, reads, writes, iters.",
+  { "sch:block_info(block)", "table", "name, reads, writes, iters; has_select (is a value chosen by a " ..
+    "condition?), has_call (of exp or the like?).",
     "modules" },
   { "sch:loop_info(loop)", "table", "name, kind, extent, iter_type.",
     "modules" },
@@ -332,7 +333,10 @@ local rows = {
     "modules" },
   { "ts.space.default([target])", "tessera.Space",
     "The space that ts.tune searches when none is given.", "modules" },
-  { "ts.space.sketches(space, program [, target])", "tessera.Trace[]",
+  { "ts.space.with_postprocs(space, list)", "tessera.Space",
+    "The sketches of a space, with these postprocessors when it is tuned: " ..
+    "names, and tables { name, parameter = value }.", "modules" },
+  { "ts.space.sketches(space, program [, target [, how]])", "tessera.Trace[]",
     "The sketches of a program.", "modules" },
   { "ts.space.explain(space, program [, target])", "string",
     "Which module did what at which block, and why not.", "modules" },

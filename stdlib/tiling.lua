@@ -211,13 +211,46 @@ function tiling.packable(sch, block)
   return list
 end
 
+-- A map to panels of that width along dimension `dim` of ndim, each with
+-- consecutive memory: B[k, j] goes to B[j // w, k, j % w].
+function tiling.panels(dim, width, ndim)
+  local names = {}
+  for d = 1, ndim do names[d] = "i" .. d end
+  local list = table.concat(names, ", ")
+  local function map(...)
+    local at, out = table.pack(...), {}
+    out[1] = at[dim] // width
+    for d = 1, ndim do if d ~= dim then out[#out + 1] = at[d] end end
+    out[#out + 1] = at[dim] % width
+    return table.unpack(out)
+  end
+  -- A map's parameters have names; a function with any number has none.
+  return load(("local f = ... return function(%s) return f(%s) end")
+              :format(list, list))(map)
+end
+
+-- The dimension of a read buffer that the last spatial iter indexes alone, and
+-- how many there are.
+function tiling.column_of(sch, block, r)
+  local dims, last, at = sch:access_info(block, "read", r).dims, nil, nil
+  for i, kind in ipairs(sch:block_info(block).iters) do
+    if kind == "spatial" then last = i end
+  end
+  for d, i in ipairs(dims) do if i == last then at = d end end
+  return at, #dims
+end
+
 -- Copies a read buffer under that loop, for the blocks that are listed, or
--- for all that read it.
+-- for all that read it, in panels as wide as the innermost tile.
 local function pack_under(sch, block, r, loop, inner, readers)
+  local at, ndim = tiling.column_of(sch, block, r)
   local copy = sch:cache_read(block, r, "global",
                               { consumer_blocks = readers })
   sch:compute_at(copy, loop, { preserve_unit_loops = true })
-  tiling.match_inner(sch, copy, inner)
+  if at and inner then
+    sch:transform_layout(copy, { "write", 0 }, tiling.panels(at, inner, ndim))
+  end
+  if not at or at == ndim then tiling.match_inner(sch, copy, inner) end
 end
 
 -- The schedule with those operands packed that can be; nil where that is none.

@@ -166,6 +166,38 @@ tess_status tess_schedule_work(tess_schedule *s, tess_rv rv, int64_t *out) {
   return ctx_run(s->c, count_work, &q);
 }
 
+static ir_walk is_select(const ir_program *p, ir_expr e, void *ud) {
+  (void)ud;
+  return ir_at(p, e)->op == IR_SELECT ? IR_WALK_FOUND : IR_WALK_DESCEND;
+}
+
+static ir_walk is_costly_call(const ir_program *p, ir_expr e, void *ud) {
+  (void)ud;
+  const ir_node *n = ir_at(p, e);
+  if (n->op != IR_CALL) return IR_WALK_DESCEND;
+  switch ((ir_fn)n->a) {
+  case IR_FN_EXP:
+  case IR_FN_LOG:
+  case IR_FN_TANH:
+  case IR_FN_SIGMOID:
+  case IR_FN_ERF:
+  case IR_FN_POW:
+  case IR_FN_SIN:
+  case IR_FN_COS:
+  case IR_FN_EXTERN: return IR_WALK_FOUND;
+  default: return IR_WALK_DESCEND;
+  }
+}
+
+/* Is there a node for which f says so in a value that the block stores? */
+static bool any_stored(const ir_program *p, ir_stmt block,
+                       ir_walk (*f)(const ir_program *, ir_expr, void *)) {
+  for (ir_stmt s = block; s; s = ir_next(p, s, block))
+    if (ir_st(p, s)->kind == IR_STORE && ir_any(p, ir_st(p, s)->value, f, NULL))
+      return true;
+  return false;
+}
+
 static tess_status about_block(void *ud) {
   ask_question *q = ud;
   tess_status st = ask_find_stmt(q, IR_BLOCK);
@@ -187,6 +219,8 @@ static tess_status about_block(void *ud) {
     if (i < 16) info.iters[i] = (tess_iter_kind)kind;
   }
   info.is_output = sch_is_output(p, q->stmt);
+  info.has_select = any_stored(p, q->stmt, is_select);
+  info.has_call = any_stored(p, q->stmt, is_costly_call);
   arena_mark mark = arena_get_mark(&q->s->s.m.scratch);
   info.needs_multi_level_tiling = sch_needs_tiling(ask_analysis(q), q->stmt);
   arena_reset_to(&q->s->s.m.scratch, mark);

@@ -459,7 +459,10 @@ typedef struct tess_loop_info {
   const char *name, *kind, *thread;  /* kind: serial, parallel, ... */
   int64_t extent;               /* -1: not constant */
 } tess_loop_info;
-/* is_spatial: all its iters are, and it is not the root. */
+/* is_spatial: all its iters are, and it is not the root.  has_select: some
+ * value that it computes is chosen by a condition, as padding is.  has_call: it
+ * calls a function far more expensive than arithmetic: exp, log, tanh,
+ * sigmoid, erf, pow, sin, cos or one of the host's. */
 typedef struct tess_block_info {
   uint32_t struct_size;         /* sizeof(tess_block_info) */
   uint32_t nreads;
@@ -467,6 +470,7 @@ typedef struct tess_block_info {
   uint32_t nwrites, niters;
   int32_t is_reduction, is_spatial, is_output, needs_multi_level_tiling;
   tess_iter_kind iters[16];
+  int32_t has_select, has_call;
 } tess_block_info;
 /* DEAD when the loop or block has been removed by a later primitive, TYPE when
  * the variable is of another kind; texts live until the schedule's next
@@ -914,6 +918,17 @@ TESS_API void tess_space_on_free(tess_space *s, void (*fn)(void *ud),
 TESS_API void tess_space_free(TESS_TAKE tess_space *s);
 /* The sketches: traces whose decisions are open.  Up to max are written. */
 TESS_API tess_status tess_space_sketches(tess_space *s, tess_program *p,
+    tess_target *t, uint32_t max, TESS_GIVE tess_trace **out, uint32_t *n);
+/* Which postprocessors are appended to the space's sketches when it is tuned: a
+ * trace that holds nothing else, as tess_trace_from_lua makes of their calls;
+ * an empty one: none; NULL: again those of the target (of modules, where there
+ * are any; none of functions and traces).  They are primitives, "rewrite_..." and checks, and run
+ * whenever a candidate is replayed: what they do is part of its trace. Copied;
+ * INVALID where it holds another primitive. */
+TESS_API tess_status tess_space_set_postprocs(tess_space *s,
+                                              tess_trace *postprocs);
+/* The sketches as they are tuned, with their postprocessors. */
+TESS_API tess_status tess_space_postprocessed(tess_space *s, tess_program *p,
     tess_target *t, uint32_t max, TESS_GIVE tess_trace **out, uint32_t *n);
 /* Which module did what at which block and why not, as text. */
 TESS_API tess_status tess_space_explain(tess_space *s, tess_program *p,

@@ -125,8 +125,52 @@ do
   local fixed = use("random_compute_location", { open = false })
   list = sketches(p, { use "add_rfactor", fixed })
   assert(#list == 2 * 2 * 2 + 2, #list)
-  sketches(softmax(2, 12), { use "add_rfactor", fixed,
+  sketches(softmax(4, 12), { use "add_rfactor",
+                             use("random_compute_location",
+                                 { open = false, fuse = true }),
                              use "parallel_vectorize_unroll" })
+  -- Nothing is put where it would be computed again for each element.
+  local X = ts.placeholder("X", { 64, 64 })
+  local k = ts.reduce_axis("k", 64)
+  local S = ts.compute("S", { 64 }, function(i) return ts.sum(X(i, k), k) end)
+  local Y = ts.compute("Y", { 64, 64 }, function(i, j)
+    return X(i, j) / S(i)
+  end)
+  p = ts.program("shares", { X }, { Y })
+  list = sketches(p, { use("random_compute_location",
+                           { open = false, fuse = true }) })
+  assert(#list == 1 and steps(list[1], "compute_at") == 1, #list)
+  local at = list[1]:replay()
+  assert(#{ at:get_loops(at:get_block "S") } == 3, at)
+  assert(#sketches(p, { use("random_compute_location",
+                            { open = false, most = 2, again = 64 }) }) == 3)
+  fails("INVALID", "'again' is '0': it is a number from 1 on",
+        require "tessera.modules.random_compute_location", { again = 0 })
+end
+
+-- Several reduction loops, and fewer rows than cores: both parts are factored
+-- out.
+do
+  local list = sketches(ops.norm { b = 2, m = 12, n = 16 },
+                        { use "add_rfactor" })
+  assert(#list == 4 and steps(list[3], "rfactor") == 2, #list)
+end
+
+-- What would be computed again and again stays a block of its own.
+do
+  local function inlined(p)
+    local list = sketches(p, { use("auto_inline", { keep = true }) })
+    return steps(list[1], "compute_inline")
+  end
+  assert(inlined(softmax(4, 8)) == 0)
+  assert(inlined(ops.conv2d_nhwc { n = 1, h = 4, w = 4, ci = 2, co = 2, k = 3,
+                                   pad = 1 }) == 0)
+  assert(inlined(ops.transpose_batch_matmul { b = 1, seq = 4, heads = 2,
+                                              dim = 4 }) == 0)
+  assert(inlined(ops.matmul { m = 4, n = 4, k = 4, bias = true,
+                              relu = true }) == 1)
+  fails("INVALID", "'keep' is '1': it is true or false",
+        require "tessera.modules.auto_inline", { keep = 1 })
 end
 
 -- inline_constant_scalars

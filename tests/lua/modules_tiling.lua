@@ -187,15 +187,40 @@ do
         { share = 2 })
 end
 
--- For a product the default space of processors is the tilings, no more.
+-- For a product the default space of processors is tiles that fill the
+-- registers, and all of MetaSchedule's.
 do
   local p = ops.matmul { m = 512, n = 512, k = 512 }
   local few = ts.space.sketches({
-    use "auto_inline", use("multi_level_tiling", { pack = true }),
+    use "auto_inline", use "multi_level_tiling",
     use "parallel_vectorize_unroll" }, p, "llvm")
   local all = ts.space.sketches(ts.space.default "llvm", p, "llvm")
-  assert(#few == #all)
-  for i, t in ipairs(few) do assert(t == all[i]) end
+  assert(#all == 3 * 2 + #few, #all)
+  for i, t in ipairs(few) do assert(t == all[#all - #few + i]) end
+  -- Of several products one sketch each.
+  p = ops.polybench("3mm", "MINI")
+  assert(#ts.space.sketches({ use("register_tile", {
+    must = false, few_from = 2 }) }, p, "llvm") == 1)
+  fails("INVALID", "'few_from' is '-1': it is a number of blocks",
+        require "tessera.modules.register_tile", { few_from = -1 })
+end
+
+-- Tiles pad as little as can be: 127 rows by 8, not by 14; 3 columns stay.
+do
+  local tile = use("register_tile", { registers = 32 })
+  local function extents(m, n)
+    local p = ops.matmul { m = m, n = n, k = 8 }
+    local s = ts.space.sketches({ tile }, p, "llvm -vector-bytes=64")[1]
+                :replay()
+    local l = { s:get_loops(s:get_block "C") }
+    return s:extent(l[#l - 1]), s:extent(l[#l])
+  end
+  local rows, columns = extents(127, 127)
+  assert(rows == 8 and columns == 32)
+  rows, columns = extents(28, 3)
+  assert(rows == 14 and columns == 3)
+  rows, columns = extents(5, 17)
+  assert(rows == 5 and columns == 32)
 end
 
 -- Loops that are not perfectly nested are no failure of the module.

@@ -103,7 +103,7 @@ do
   assert(#large == 1 and steps(large[1], "parallel") == 1)
 
   local product = count(ops.matmul { m = 32, n = 32, k = 32 })
-  assert(product[0] == 4 and product[1] + (product[2] or 0) == 4)
+  assert(product[0] == 9 and product[1] + (product[2] or 0) == 9)
   assert(not count(ops.matmul { m = 128, n = 128, k = 128 })[0])
 end
 
