@@ -161,11 +161,52 @@ static int trace(lua_State *L) {
   return 1;
 }
 
+static tess_database *own_database(lua_State *L) {
+  return lt_get(L, 1, LT_DATABASE);
+}
+
+/* db:merge(path), db:import(path): how many records were added; db:prune(keep):
+ * how many were removed; db:export(path) */
+static int merge(lua_State *L) {
+  uint64_t n;
+  const char *path = lt_string(L, 2, "the path of a database");
+  lt_check(L, tess_database_merge(own_database(L), path, &n));
+  lua_pushinteger(L, (lua_Integer)n);
+  return 1;
+}
+
+static int import_lines(lua_State *L) {
+  uint64_t n;
+  const char *path = lt_string(L, 2, "the path of a file");
+  lt_check(L, tess_database_import(own_database(L), path, &n));
+  lua_pushinteger(L, (lua_Integer)n);
+  return 1;
+}
+
+static int export_lines(lua_State *L) {
+  const char *path = lt_string(L, 2, "the path of a file");
+  lt_check(L, tess_database_export(own_database(L), path));
+  return 0;
+}
+
+static int prune(lua_State *L) {
+  uint64_t n;
+  lua_Integer keep = lt_integer(L, 2, "how many records to keep");
+  if (keep < 1 || keep > UINT32_MAX)
+    return lt_error(L, TESS_INVALID, "to keep %lld records is outside of 1 on",
+                    (long long)keep);
+  lt_check(L, tess_database_prune(own_database(L), (uint32_t)keep, &n));
+  lua_pushinteger(L, (lua_Integer)n);
+  return 1;
+}
+
 void lt_open_database(lua_State *L) {
   static const luaL_Reg meta[] = {{"__tostring", database_tostring},
                                   {NULL, NULL}};
   static const luaL_Reg methods[] = {
-      {"records", records}, {"best", best}, {"trace", trace}, {NULL, NULL}};
+      {"records", records},     {"best", best},   {"trace", trace},
+      {"merge", merge},         {"prune", prune}, {"export", export_lines},
+      {"import", import_lines}, {NULL, NULL}};
   static const luaL_Reg functions[] = {{"database", open_database},
                                        {NULL, NULL}};
   lt_class(L, LT_DATABASE, meta, methods, database_gc);

@@ -315,7 +315,10 @@ local function report(result, program, as_json)
     print(result.trace)
   end
   print(result)
-  io.stderr:write("time:\n", result.ledger)
+  if result.ledger ~= "" then io.stderr:write("time:\n", result.ledger) end
+  if result.trials == 0 and result.note then
+    io.stderr:write(result.note, "\n")
+  end
   if interrupted then
     io.stderr:write("interrupted: this is the best so far\n")
   elseif result.exhausted and result.trace then
@@ -633,6 +636,10 @@ local function list_records(path, filter, verbose)
 end
 
 function command.db(args, host)
+  local done = require("tessera.databases").run(args, parse, {
+    usage = usage, is_database = is_database, ms = ms, plain = plain })
+  if done then return done end
+  if args[1] == "list" and #args > 1 then args = { table.unpack(args, 2) } end
   local o, rest = parse(args, { limit = 1 << 31, program = "string",
                                 target = "string", workload = "string" })
   if #rest ~= 1 then usage("db takes one FILE") end

@@ -82,6 +82,10 @@ options.list = {
     help = "which candidates are compared with the unscheduled program: " ..
            "every new best and, before they are timed again at the end, the " ..
            "best few; or all" },
+  { name = "frozen", flag = "frozen", takes = "flag", type = "boolean",
+    default = "false",
+    help = "measure nothing: take the best that the database holds, or, " ..
+           "where it holds nothing, what a heuristic prefers; a note says so" },
   { name = "progress", instead = "progress is on stderr, with --json on stdout",
     type = "boolean|function", default = "false",
     help = "true: a line on stderr; a function: called with a table " ..

@@ -1120,6 +1120,12 @@ typedef struct tess_tune_options {
   tess_tensor *const *inputs;
   uint32_t ninputs;
   uint32_t reserved;            /* 0 */
+  /* 1: nothing is measured: the result is the best that the database holds,
+   * with its time; where it holds nothing for this program and target, what a
+   * heuristic prefers among schedules drawn from the space: its latency is
+   * +inf, and a note says so. */
+  int32_t frozen;
+  uint32_t reserved_frozen;
 } tess_tune_options;
 
 /* Searches the space for the fastest schedule of p; target NULL: "llvm", space
@@ -1350,6 +1356,21 @@ TESS_API tess_status tess_database_row(tess_database *d, uint64_t k,
  * file, a warning says so. */
 TESS_API tess_status tess_database_trace(tess_database *d, int64_t id,
                                          TESS_GIVE tess_trace **out);
+/* Adds the workloads and records of another file that this one has not: the
+ * same candidate with the same result and time is there once.  All or nothing;
+ * the filter ends, as with the next two. */
+TESS_API tess_status tess_database_merge(tess_database *d, const char *path,
+                                         uint64_t *added);
+/* Keeps the best `keep` records of each workload, target and policy, and the
+ * best one that was compared with the unscheduled program. */
+TESS_API tess_status tess_database_prune(tess_database *d, uint32_t keep,
+                                         uint64_t *removed);
+/* Everything as JSON, an object a line: "type": "workload" or "record"; and
+ * from such a file, in which PARSE names the line that is wrong.  Records
+ * that are there already are not added.  All or nothing. */
+TESS_API tess_status tess_database_export(tess_database *d, const char *path);
+TESS_API tess_status tess_database_import(tess_database *d, const char *path,
+                                          uint64_t *added);
 
 #ifdef __cplusplus
 }
