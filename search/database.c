@@ -209,6 +209,7 @@ void tess_database_free(tess_database *d) {
   if (!d) return;
   database_end_filter(d);
   str_free(&d->shapes);
+  sqlite3_finalize(d->run);
   sqlite3_close(d->db);
   tess_text_free(d->c, d->path);
   mem_free(&d->c->heap, d, sizeof *d);

@@ -24,6 +24,7 @@ struct tess_database {
   sqlite3 *db;
   sqlite3_stmt *rows;       /* of tess_database_row, made when asked for */
   sqlite3_stmt *row;        /* and with them: the rest of the row */
+  sqlite3_stmt *run;        /* of tess_database_run */
   bool passed_over, second; /* some are; which the second round gives */
   uint64_t at;              /* the row it stands at, from 0 */
   database_filter filter;

@@ -100,3 +100,44 @@ tess_status database_put_run(database *d, int64_t id, double seconds,
   sqlite3_finalize(q);
   return s;
 }
+
+/* ---- reading ------------------------------------------------------------ */
+
+static const char run_sql[] =
+    "SELECT id, workload, seed, batch, target, policy, strategy, model, engine,"
+    " started_at, ended, seconds, funnel, ledger, ifnull((SELECT"
+    " json_group_array(json_array(trials, n, rmse, rank_accuracy,"
+    " top_k_recall)) FROM quality AS y WHERE y.workload = run.workload AND"
+    " y.target = run.target AND y.policy = run.policy AND y.seed = run.seed AND"
+    " y.model = run.model), '[]') FROM run ORDER BY id LIMIT 1 OFFSET ?1";
+
+tess_status tess_database_run(tess_database *d, uint64_t k, tess_run *out) {
+  sqlite3_finalize(d->run);
+  d->run = NULL;
+  if (sqlite3_prepare_v2(d->db, run_sql, -1, &d->run, NULL) != SQLITE_OK)
+    return database_fail(d, "reading");
+  sqlite3_stmt *q = d->run;
+  sqlite3_bind_int64(q, 1, (sqlite3_int64)k);
+  int code = sqlite3_step(q);
+  if (code == SQLITE_DONE)
+    return ctx_fail(d->c, TESS_NOT_FOUND, "database %s has no run number %llu",
+                    d->path, (unsigned long long)k + 1);
+  if (code != SQLITE_ROW) return database_fail(d, "reading");
+  tess_run row = {.id = sqlite3_column_int64(q, 0),
+                  .workload = (uint64_t)sqlite3_column_int64(q, 1),
+                  .seed = (uint64_t)sqlite3_column_int64(q, 2),
+                  .batch = (uint32_t)sqlite3_column_int64(q, 3),
+                  .target = database_text(q, 4),
+                  .policy = database_text(q, 5),
+                  .strategy = database_text(q, 6),
+                  .model = database_text(q, 7),
+                  .engine = database_text(q, 8),
+                  .started_at = database_text(q, 9),
+                  .ended = database_text(q, 10),
+                  .seconds = sqlite3_column_double(q, 11),
+                  .funnel = database_text(q, 12),
+                  .ledger = database_text(q, 13),
+                  .quality = database_text(q, 14)};
+  ctx_clear(d->c);
+  return ctx_give(d->c, tess_run, &row, out);
+}

@@ -635,6 +635,18 @@ local function list_records(path, filter, verbose)
   return 0
 end
 
+-- The filter that --program, --workload and --target make.
+local function filter_of(o)
+  local target = o.target
+  if target then
+    local ok, made = pcall(ts.target, target)
+    if not ok then usage("option --target: %s", made.message) end
+    target = made
+  end
+  return { target = target, workload = o.workload,
+           program = o.program and run_description(o.program).program }
+end
+
 function command.db(args, host)
   local done = require("tessera.databases").run(args, parse, {
     usage = usage, is_database = is_database, ms = ms, plain = plain })
@@ -644,16 +656,25 @@ function command.db(args, host)
                                 target = "string", workload = "string" })
   if #rest ~= 1 then usage("db takes one FILE") end
   if not is_database(rest[1]) then error(rest[1] .. ": not a database", 0) end
-  local target = o.target
-  if target then
-    local ok, made = pcall(ts.target, target)
-    if not ok then usage("option --target: %s", made.message) end
-    target = made
-  end
-  return list_records(rest[1], {
-    limit = o.limit or 1000, target = target, workload = o.workload,
-    program = o.program and run_description(o.program).program,
-  }, host.verbose)
+  local filter = filter_of(o)
+  filter.limit = o.limit or 1000
+  return list_records(rest[1], filter, host.verbose)
+end
+
+function command.report(args)
+  local o, rest = parse(args, { o = "string", program = "string",
+                                target = "string", workload = "string" })
+  if #rest ~= 1 then usage("report takes one FILE") end
+  if not o.o then usage("report needs -o FILE.html") end
+  if not is_database(rest[1]) then error(rest[1] .. ": not a database", 0) end
+  local text = require "tessera.report"(ts.database(rest[1]), filter_of(o),
+                                        rest[1])
+  local f, why = io.open(o.o, "wb")
+  if not f then error(why, 0) end
+  local ok, bad = f:write(text)
+  local closed, late = f:close()
+  if not ok or not closed then error(o.o .. ": " .. (bad or late), 0) end
+  return 0
 end
 
 local function try_trace(name, trace, program)

@@ -21,7 +21,9 @@ end
 
 -- ---- best, diff ------------------------------------------------------------
 
-local function key_of(r) return r.hash .. "\0" .. r.target .. "\0" .. r.policy end
+local function key_of(r)
+  return r.hash .. "\0" .. r.target .. "\0" .. r.policy
+end
 
 -- The groups of records whose times are comparable, in the order of their
 -- names: { name, hash, target, policy, count, failed, best = record }.
@@ -85,7 +87,9 @@ end
 local function records(n) return n == 1 and "1 record" or n .. " records" end
 
 function databases.merge(rest)
-  if #rest < 2 then host.usage("db merge takes a FILE and those to add to it") end
+  if #rest < 2 then
+    host.usage("db merge takes a FILE and those to add to it")
+  end
   local db = open(rest[1], true)
   for i = 2, #rest do
     print(("%s: %s of %s"):format(rest[1], records(db:merge(rest[i])), rest[i]))

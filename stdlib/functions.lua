@@ -319,6 +319,10 @@ local rows = {
     "tutorial" },
   { "database:trace(id)", "tessera.Trace",
     "The trace of a record, bound to its program.", "tutorial" },
+  { "database:runs()", "table[]",
+    "The runs that made the records, oldest first: id, hash, target, policy, " ..
+    "strategy, model, seed, batch, started_at, ended, seconds, funnel, " ..
+    "ledger, quality.", "database" },
   { "database:merge(path)", "integer",
     "Add the records of another file; how many were new.", "database" },
   { "database:prune(keep)", "integer",
