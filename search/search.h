@@ -22,23 +22,23 @@
 typedef struct search_cand {
   uint32_t sketch, n;
   const int64_t *d;
-  uint64_t hash; /* of sketch and decisions */
+  uint64_t hash;             /* of sketch and decisions */
 } search_cand;
 
 uint64_t search_hash(uint32_t sketch, uint32_t n, const int64_t *d);
 
 /* How to make a candidate. */
 typedef enum search_how {
-  SEARCH_DRAW,   /* sample all decisions of a random sketch */
-  SEARCH_MUTATE, /* `steps` neighbours from parent a */
-  SEARCH_CROSS,  /* each decision from parent a or b, repaired */
-  SEARCH_GIVEN   /* the decisions of a, exactly */
+  SEARCH_DRAW,               /* sample all decisions of a random sketch */
+  SEARCH_MUTATE,             /* `steps` neighbours from parent a */
+  SEARCH_CROSS,              /* each decision from parent a or b, repaired */
+  SEARCH_GIVEN               /* the decisions of a, exactly */
 } search_how;
 typedef struct search_order {
   search_how how;
   uint32_t steps;
   const search_cand *a, *b;
-  int32_t sketch; /* SEARCH_DRAW: this one; -1: any */
+  int32_t sketch;            /* SEARCH_DRAW: this one; -1: any */
 } search_order;
 
 /* ---- the session -------------------------------------------------------- */
@@ -48,21 +48,21 @@ typedef struct search_worker {
   mem_heap heap;
   vm_machine m;
   vm_decisions made, spare;
-  arena out;       /* decisions of the candidates it made */
-  arena rows;      /* features, until the next question */
-  arena kept_rows; /* and those made with this batch's candidates */
-  map kept_at;     /* hash -> index in kept */
+  arena out;                 /* decisions of the candidates it made */
+  arena rows;                /* features, until the next question */
+  arena kept_rows;           /* and those made with this batch's candidates */
+  map kept_at;               /* hash -> index in kept */
   VEC(feature_rows) kept;
-  funnel tally; /* rejections by this thread */
-  bool ready;   /* it must be freed */
+  funnel tally;              /* rejections by this thread */
+  bool ready;                /* it must be freed */
 } search_worker;
 
 /* One measured candidate. */
 typedef struct search_seen {
   search_cand c;
-  double seconds; /* +inf when it failed */
+  double seconds;            /* +inf when it failed */
   tess_status status;
-  bool checked; /* compared with the reference, and equal */
+  bool checked;              /* compared with the reference, and equal */
 } search_seen;
 
 struct tess_session {
@@ -71,21 +71,21 @@ struct tess_session {
   uint32_t nsketch, nworker;
   const vm_trace *const *sketch;
   search_worker *worker;
-  uint64_t seed, next;      /* number of the next candidate */
-  arena keep;               /* decisions of what was measured */
-  map known;                /* hash -> index in history */
-  VEC(search_seen) history; /* in the order of measuring */
+  uint64_t seed, next;       /* number of the next candidate */
+  arena keep;                /* decisions of what was measured */
+  map known;                 /* hash -> index in history */
+  VEC(search_seen) history;  /* in the order of measuring */
   const tess_cost_model *model;
-  tess_model *learns; /* the same where it is a built-in one (model/) */
-  rng random;         /* for strategies: the stream (seed, 2^63) */
+  tess_model *learns;        /* the same where it is a built-in one (model/) */
+  rng random;                /* for strategies: the stream (seed, 2^63) */
   funnel total;
-  tess_program *program;   /* what base is of; NULL: nobody said */
-  bool wants;              /* candidates get features when they are made, */
-  feature_kind want;       /* of this kind */
-  VEC(uint32_t) row_first; /* what session_rows gave out */
+  tess_program *program;     /* what base is of; NULL: nobody said */
+  bool wants;                /* candidates get features when they are made, */
+  feature_kind want;         /* of this kind */
+  VEC(uint32_t) row_first;   /* what session_rows gave out */
   VEC(float) row;
   VEC(feature_rows) part;
-  uint32_t **slot, nslot; /* columns of "decisions" (decisions.c) */
+  uint32_t **slot, nslot;    /* columns of "decisions" (decisions.c) */
 };
 
 tess_status session_init(tess_session *s, tess_context *c,
@@ -95,22 +95,23 @@ tess_status session_init(tess_session *s, tess_context *c,
 void session_free(tess_session *s);
 /* Makes n candidates, out[i] by order[i] (d NULL: no valid one after a bounded
  * number of tries).  Their decisions live until session_begin_batch. */
-tess_status session_make(tess_session *s, uint32_t n, const search_order *order,
-                         search_cand *out);
+tess_status session_make(tess_session *s, uint32_t n,
+                         const search_order *order, search_cand *out);
 void session_begin_batch(tess_session *s);
 /* Replays a candidate and leaves its program in worker 0's machine. */
 tess_status session_replay(tess_session *s, const search_cand *c);
 /* Validates a candidate of a host's strategy: its sketch exists and it replays.
  * A rejection is counted in the funnel. */
 tess_status session_check_proposal(tess_session *s, const search_cand *c,
-                                   bool *fits);
+                            bool *fits);
 /* Enters a measured candidate (its decisions are copied). */
-tess_status session_learn(tess_session *s, const search_cand *c, double seconds,
-                          tess_status status, bool checked);
+tess_status session_learn(tess_session *s, const search_cand *c,
+                          double seconds, tess_status status, bool checked);
 /* Completes the error of a plugged-in function `who` that returned st: if it
  * set no message the error names the function.  Returns st. */
 tess_status session_blame(tess_session *s, tess_status st, const char *who);
-static inline bool session_knows(const tess_session *s, const search_cand *c) {
+static inline bool session_knows(const tess_session *s,
+                                 const search_cand *c) {
   return map_get(&s->known, c->hash) != MAP_NONE;
 }
 /* The best n measured so far, best first; returns how many. */

@@ -38,11 +38,11 @@ typedef struct space_sketches {
   tess_context *c;
   VEC(space_applied) applied;
   VEC(tess_trace *) trace;
-  strbuf log;                /* which module did what, where and why not */
-  const thread_flag *stop;   /* raised: TESS_CANCELLED; NULL: none */
-  bool explain;              /* the log says who shadows whom */
-  bool strict;               /* a module that fails ends the generation */
-  bool postprocess;          /* sketches end with postprocessors */
+  strbuf log;              /* which module did what, where and why not */
+  const thread_flag *stop; /* raised: TESS_CANCELLED; NULL: none */
+  bool explain;            /* the log says who shadows whom */
+  bool strict;             /* a module that fails ends the generation */
+  bool postprocess;        /* sketches end with postprocessors */
   const vm_trace *postprocs; /* of the space at work; NULL: the default */
 } space_sketches;
 
