@@ -94,6 +94,10 @@ options.list = {
     type = "function", default = "none",
     help = "a function of (session, candidates) that is told of each batch " ..
            "when the strategy and the model have observed it" },
+  { name = "frozen", flag = "frozen", takes = "flag", type = "boolean",
+    default = "false",
+    help = "measure nothing: take the best that the database holds, or, " ..
+           "where it holds nothing, what a heuristic prefers; a note says so" },
   { name = "progress", instead = "progress is on stderr, with --json on stdout",
     type = "boolean|function", default = "false",
     help = "true: a line on stderr; a function: called with a table " ..
