@@ -193,6 +193,26 @@ static tess_database *own_database(lua_State *L) {
   return lt_get(L, 1, LT_DATABASE);
 }
 
+/* db:add(trace, target, policy, samples) */
+static int add_record(lua_State *L) {
+  tess_database *d = own_database(L);
+  tess_trace *t = lt_trace(L, 2);
+  const char *target = lt_string(L, 3, "a target's text");
+  const char *policy = lt_string(L, 4, "how it was measured");
+  lt_table(L, 5, "the samples");
+  lua_Integer n = luaL_len(L, 5);
+  if (n < 1 || n > 1 << 20)
+    return lt_error(L, TESS_INVALID, "a record needs samples");
+  double *v = lua_newuserdatauv(L, (size_t)n * sizeof *v, 0);
+  for (lua_Integer i = 0; i < n; i++) {
+    lua_geti(L, 5, i + 1);
+    v[i] = lt_number(L, -1, "a sample");
+    lua_pop(L, 1);
+  }
+  lt_check(L, tess_database_add(d, t, target, policy, (uint32_t)n, v));
+  return 0;
+}
+
 static void push_run(lua_State *L, const tess_run *r) {
   lua_createtable(L, 0, 14);
   lua_pushinteger(L, r->id);
@@ -269,9 +289,10 @@ void lt_open_database(lua_State *L) {
   static const luaL_Reg meta[] = {{"__tostring", database_tostring},
                                   {NULL, NULL}};
   static const luaL_Reg methods[] = {
-      {"records", records},     {"best", best},           {"trace", trace},
-      {"merge", merge},         {"runs", runs},           {"prune", prune},
-      {"export", export_lines}, {"import", import_lines}, {NULL, NULL}};
+      {"records", records}, {"best", best},           {"trace", trace},
+      {"merge", merge},     {"runs", runs},           {"add", add_record},
+      {"prune", prune},     {"export", export_lines}, {"import", import_lines},
+      {NULL, NULL}};
   static const luaL_Reg functions[] = {{"database", open_database},
                                        {NULL, NULL}};
   lt_class(L, LT_DATABASE, meta, methods, database_gc);

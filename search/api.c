@@ -79,8 +79,8 @@ static tess_status check_options(tess_context *c, const tess_tune_options *o) {
   if (!s) s = check_time(c, "deadline", o->deadline);
   if (!s) s = check_switch(c, "on_error", o->on_error);
   if (!s) s = check_switch(c, "check", o->check);
-  if (!s) s = check_mutators(c, o);
   if (!s) s = check_switch(c, "frozen", o->frozen);
+  if (!s) s = check_mutators(c, o);
   return s ? s : check_plugged_in(c, o);
 }
 

@@ -350,8 +350,8 @@ static tess_status put_next(database *d, const database_key *k, uint64_t seed,
   return s;
 }
 
-static tess_status put_all(database *d, const database_key *k, uint32_t n,
-                           const database_record *r) {
+tess_status database_put_records(database *d, const database_key *k, uint32_t n,
+                                 const database_record *r) {
   sqlite3_stmt *q;
   tess_status s = prepare_statement(
       d,
@@ -372,7 +372,7 @@ tess_status database_put(database *d, const database_key *k, uint32_t n,
                          uint64_t next) {
   if (sqlite3_exec(d->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
     return database_fail(d, "beginning to store");
-  tess_status s = put_all(d, k, n, r);
+  tess_status s = database_put_records(d, k, n, r);
   if (s == TESS_OK) s = put_next(d, k, seed, next);
   if (s == TESS_OK &&
       sqlite3_exec(d->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)

@@ -92,6 +92,9 @@ tess_status database_add_functions(database *d);
 tess_status database_put(database *d, const database_key *k, uint32_t n,
                          const database_record *r, uint64_t seed,
                          uint64_t next);
+/* Stores records only. */
+tess_status database_put_records(database *d, const database_key *k, uint32_t n,
+                                 const database_record *r);
 /* Updates status and message of the candidate's stored success, after it was
  * compared with the reference. */
 tess_status database_compared(database *d, const database_key *k,

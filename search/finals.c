@@ -29,7 +29,7 @@ void tune_enter_finals(tune *t, uint32_t trial, search_outcome *o) {
   finalist last = t->best[t->nbest - 1];
   for (uint32_t k = t->nbest - 1; k > at; k--) t->best[k] = t->best[k - 1];
   str_free(&last.code);
-  t->best[at] = (finalist){trial, o->seconds, o->code};
+  t->best[at] = (finalist){trial, o->seconds, o->code, t->recalling};
   str_init(&o->code, t->best[at].code.heap);
 }
 
@@ -135,6 +135,7 @@ static tess_status rebuild_finalist(tune *t, finalist *f) {
     str_free(&f->code);
     f->code = o.code;
     str_init(&o.code, f->code.heap);
+    f->recalled = false;
   }
   outcome_free(&o);
   return s;
@@ -145,14 +146,14 @@ static tess_status rebuild_finalists(tune *t) {
   tess_status s = TESS_OK;
   uint32_t n = 0;
   for (uint32_t k = 0; k < t->nbest; k++) {
-    if (s == TESS_OK && !t->best[k].code.n)
+    if (s == TESS_OK && t->best[k].recalled)
       s = rebuild_finalist(t, &t->best[k]);
     finalist f = t->best[k];
     str_init(&t->best[k].code, f.code.heap);
-    if (f.code.n)
-      t->best[n++] = f;
-    else
+    if (f.recalled)
       str_free(&f.code);
+    else
+      t->best[n++] = f;
   }
   t->nbest = n;
   return s;

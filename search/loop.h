@@ -19,6 +19,7 @@ typedef struct finalist {
   uint32_t trial; /* index in the session's history */
   double seconds;
   strbuf code;
+  bool recalled; /* from before the run was broken off: it has no code */
 } finalist;
 
 /* A stored result of this very run, from before it was broken off. */
@@ -64,6 +65,7 @@ typedef struct tune {
   database_run_row run;
   uint32_t round, recalled; /* batches so far; trials that were stored */
   uint32_t first;           /* of the batch, that is measured */
+  bool recalling;           /* stored results are being learned */
   bool past_lost;           /* not all of its results can be read */
   VEC(tune_past) past;      /* by round and slot */
   uint32_t past_at;

@@ -113,6 +113,7 @@ tess_status tune_recall(tune *t, uint32_t n, uint32_t *known) {
   if (!tune_recalls(t)) return TESS_OK;
   uint32_t count = is_last ? t->past.v[end - 1].slot + 1 : n;
   tess_status s = TESS_OK;
+  t->recalling = true;
   for (uint32_t i = 0; s == TESS_OK && i < count; i++) {
     search_outcome *o = &t->out[i];
     if (at < end && t->past.v[at].slot == i)
@@ -122,6 +123,7 @@ tess_status tune_recall(tune *t, uint32_t n, uint32_t *known) {
     s = tune_learn_result(t, &t->proposed[i], o);
     t->recalled++;
   }
+  t->recalling = false;
   t->past_at = end;
   *known = count;
   return s;

@@ -330,6 +330,9 @@ local rows = {
     "tutorial" },
   { "database:trace(id)", "tessera.Trace",
     "The trace of a record, bound to its program.", "tutorial" },
+  { "database:add(trace, target, policy, samples)", "",
+    "Store a success that was measured elsewhere: a bound trace, the text of " ..
+    "a target, how it was measured, and times in seconds.", "database" },
   { "database:runs()", "table[]",
     "The runs that made the records, oldest first: id, hash, target, policy, " ..
     "strategy, model, seed, batch, started_at, ended, seconds, funnel, " ..

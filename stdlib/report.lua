@@ -160,8 +160,9 @@ local function cuts_of(best, trace, records)
       if next(values) and next(values, (next(values))) then
         cuts[#cuts + 1] = {
           name = (labels[k] and labels[k].name or "decision " .. k) ..
-                 (#entry > 1 and (", part %d of %d"):format(part, #entry) or ""),
-          at = points[1] and best.id, points = points }
+                 (#entry > 1 and (", part %d of %d"):format(part, #entry) or
+                  ""),
+          points = points }
       end
     end
   end

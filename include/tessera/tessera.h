@@ -1427,6 +1427,13 @@ typedef struct tess_run {
  * the next call. */
 TESS_API tess_status tess_database_run(tess_database *d, uint64_t k,
                                        tess_run *out);
+/* Stores a success that was measured elsewhere, n samples in seconds, of which
+ * the median counts; policy: how it was measured, in any words, since times
+ * under other policies are not compared with it.  The trace, bound to its
+ * program, is replayed: REFUSED where it does not apply.  INVALID for times
+ * that are none. */
+TESS_API tess_status tess_database_add(tess_database *d, tess_trace *t,
+    const char *target, const char *policy, uint32_t n, const double *sample);
 /* Adds the workloads and records of another file that this one has not: the
  * same candidate with the same result and time is there once.  All or nothing;
  * the filter ends, as with the next two. */

@@ -178,10 +178,42 @@ static void test_frozen(void **state) {
   end_files(&x);
 }
 
+/* Records from elsewhere, and the runs of those that were made here. */
+static void test_add_and_runs(void **state) {
+  (void)state;
+  files x;
+  tess_trace *t;
+  tess_record row = TESS_INIT(tess_record);
+  tess_run run = TESS_INIT(tess_run);
+  const double good[] = {3e-3, 1e-3, 2e-3}, bad[] = {1e-3, -1};
+  start_files(&x);
+  assert_int_equal(tess_database_row(x.db, 0, &row), TESS_OK);
+  assert_true(row.run > 0 && row.ndecisions > 0 && row.sketch);
+  assert_int_equal(tess_database_trace(x.db, row.id, &t), TESS_OK);
+  assert_int_equal(tess_database_add(x.other, t, "there", "theirs", 3, good),
+                   TESS_OK);
+  assert_int_equal(tess_database_add(x.other, t, "there", "theirs", 2, bad),
+                   TESS_INVALID);
+  assert_int_equal(count_of(x.other), 1);
+  assert_int_equal(tess_database_row(x.other, 0, &row), TESS_OK);
+  assert_true(row.seconds == 2e-3 && row.nsample == 3 && !row.checked);
+  assert_int_equal(row.run, 0);
+  assert_string_equal(row.target, "there");
+  tess_trace_free(t);
+  assert_int_equal(tess_database_run(x.db, 0, &run), TESS_OK);
+  assert_string_equal(run.strategy, "evolutionary");
+  assert_string_equal(run.ended, "OK");
+  assert_int_equal(run.batch, 16);
+  assert_non_null(strstr(run.funnel, "measured: ok"));
+  assert_string_equal(run.quality, "[]");
+  assert_int_equal(tess_database_run(x.db, 1, &run), TESS_NOT_FOUND);
+  end_files(&x);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_merge), cmocka_unit_test(test_lines),
+      cmocka_unit_test(test_merge),     cmocka_unit_test(test_lines),
       cmocka_unit_test(test_bad_lines), cmocka_unit_test(test_prune),
-      cmocka_unit_test(test_frozen)};
+      cmocka_unit_test(test_frozen),    cmocka_unit_test(test_add_and_runs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
