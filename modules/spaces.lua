@@ -79,6 +79,7 @@ function spaces.modules_for(target)
   local text = tostring(target)
   local kind = text:match "^%S+"
   if kind == "llvm" then return cpu() end
+  if kind == "opencl" then return gpu() end
   if kind == "cuda" then
     return capability(text) >= 75 and tensor_cores() or gpu()
   end
