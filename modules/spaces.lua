@@ -10,7 +10,7 @@ spaces.modules = {
   "cross_thread_reduction", "fuse_epilogue", "inline_constant_scalars",
   "multi_level_tiling", "multi_level_tiling_wide_vector",
   "multi_level_tiling_with_intrin", "pack", "parallel_vectorize_unroll",
-  "random_compute_location", "register_tile", "use_tensor_core",
+  "random_compute_location", "register_tile", "use_tensor_core", "winograd",
 }
 
 -- The module of this name, and its file: of those here, else one in a folder
