@@ -43,8 +43,8 @@ for _, name in ipairs(spaces.modules) do
   local module = require("tessera.modules." .. name)
   for _, p in ipairs(zoo) do
     local one = { module(parameters_of(name)) }
-    -- An epilogue is one of tiles.
-    if name == "fuse_epilogue" then
+    -- These are applied to tiles.
+    if name == "fuse_epilogue" or name == "pack" then
       table.insert(one, 1, require "tessera.modules.multi_level_tiling" {
         write_levels = {} })
     end
