@@ -2,10 +2,12 @@
  * The table of backends, and queries that hold for all of them. */
 #include "backends/cuda/cuda.h"
 #include "backends/llvm/llvm.h"
+#include "backends/opencl/opencl.h"
 #include <stdio.h>
 #include <string.h>
 
-static const backend *const backends[] = {&llvm_backend, &cuda_backend};
+static const backend *const backends[] = {&llvm_backend, &cuda_backend,
+                                          &opencl_backend};
 enum { NBACKENDS = sizeof backends / sizeof *backends };
 
 static const char *const form_names[BACKEND_NFORMS] = {

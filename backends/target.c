@@ -22,8 +22,14 @@ typedef struct option {
   int64_t least, most;
 } option;
 
-/* Processors, devices by CUDA, and both. */
-enum { CPU = 1, CUDA = 2, BOTH = CPU | CUDA };
+/* Processors, devices by CUDA and by OpenCL. */
+enum {
+  CPU = 1,
+  CUDA = 2,
+  OPENCL = 4,
+  DEVICE = CUDA | OPENCL,
+  EVERY = CPU | DEVICE
+};
 
 #define TEXT(name, kinds, field) \
   { name, kinds, offsetof(target, field), sizeof((target *)0)->field, 0, 0 }
@@ -35,28 +41,32 @@ static const option options[] = {
     TEXT("mtriple", CPU, triple),
     TEXT("mcpu", CPU, cpu),
     TEXT("arch", CUDA, cpu),
-    TEXT("model", CUDA, model),
-    TEXT("mattr", BOTH, attr),
-    TEXT("fp-contract", BOTH, contract),
+    TEXT("model", DEVICE, model),
+    TEXT("mattr", CPU | CUDA, attr),
+    TEXT("fp-contract", EVERY, contract),
     TEXT("tensor-cores", CUDA, tensor_cores),
-    NUMBER("num-cores", CPU, num_cores, 1, INT32_MAX),
-    NUMBER("vector-bytes", CPU, vector_bytes, 1, INT32_MAX),
-    NUMBER("l1", BOTH, l1, 0, MOST_BYTES),
-    NUMBER("l2", BOTH, l2, 0, MOST_BYTES),
+    NUMBER("num-cores", CPU | OPENCL, num_cores, 1, INT32_MAX),
+    NUMBER("vector-bytes", CPU | OPENCL, vector_bytes, 1, INT32_MAX),
+    NUMBER("l1", CPU | CUDA, l1, 0, MOST_BYTES),
+    NUMBER("l2", EVERY, l2, 0, MOST_BYTES),
     NUMBER("l3", CPU, l3, 0, MOST_BYTES),
     NUMBER("max-threads-per-block", CUDA, max_threads, 1, 1024),
-    NUMBER("shared-memory-per-block", CUDA, shared_bytes, 1, INT32_MAX),
+    NUMBER("max-threads-per-block", OPENCL, max_threads, 1, 1 << 16),
+    NUMBER("shared-memory-per-block", DEVICE, shared_bytes, 1, INT32_MAX),
     NUMBER("max-shared-memory-per-block", CUDA, shared_optin_bytes, 1,
            INT32_MAX),
     NUMBER("registers-per-block", CUDA, registers, 1, INT32_MAX),
     NUMBER("max-registers", CUDA, max_registers, 16, 255),
     NUMBER("thread-warp-size", CUDA, warp_size, 32, 32),
-    NUMBER("multiprocessors", CUDA, multiprocessors, 1, INT32_MAX),
+    NUMBER("thread-warp-size", OPENCL, warp_size, 1, 256),
+    NUMBER("multiprocessors", DEVICE, multiprocessors, 1, INT32_MAX),
 };
 enum { NOPTIONS = sizeof options / sizeof *options };
 
 static uint32_t kind_of(const target *t) {
-  return !strcmp(t->kind, "cuda") ? CUDA : CPU;
+  return !strcmp(t->kind, "cuda")     ? CUDA
+         : !strcmp(t->kind, "opencl") ? OPENCL
+                                      : CPU;
 }
 
 static bool is_called(const option *o, const char *name, size_t n) {
@@ -81,7 +91,7 @@ static int64_t *number_at(const target *t, const option *o) {
 
 static tess_status unknown_target_option(uint32_t kinds, const char *name,
                                          size_t n, err_state *e) {
-  char known[256] = "";
+  char known[384] = "";
   size_t at = 0;
   for (size_t i = 0; i < NOPTIONS && at < sizeof known; i++)
     if (options[i].kinds & kinds)
@@ -96,9 +106,10 @@ static tess_status set_option(target *t, const char *text, size_t n,
                               err_state *e) {
   const char *eq = memchr(text, '=', n);
   size_t name = eq ? (size_t)(eq - text) : n;
+  uint32_t kinds = kind_of(t);
   const option *o =
-      text[0] == '-' ? find_option(kind_of(t), text + 1, name - 1) : NULL;
-  if (!o) return unknown_target_option(kind_of(t), text, name, e);
+      text[0] == '-' ? find_option(kinds, text + 1, name - 1) : NULL;
+  if (!o) return unknown_target_option(kinds, text, name, e);
   const char *value = eq ? eq + 1 : text + n;
   size_t len = (size_t)(text + n - value);
   if (len == 0 || (o->size && len >= o->size))
@@ -178,8 +189,8 @@ void target_print(const target *t, strbuf *out) {
     bool always =
         o->at == offsetof(target, cpu) ||
         o->at == offsetof(target, num_cores) ||
-        (t->is_host && o->kinds == CUDA && !o->size && *number_at(t, o) &&
-         o->at != offsetof(target, max_registers));
+        (t->is_host && (o->kinds & DEVICE) && !(o->kinds & CPU) && !o->size &&
+         *number_at(t, o) && o->at != offsetof(target, max_registers));
     if (!always && !(t->given & 1u << i)) continue;
     if (o->size)
       str_printf(out, " -%s=%s", o->name, (const char *)t + o->at);

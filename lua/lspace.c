@@ -330,8 +330,10 @@ static int of_traces(lua_State *L) {
 
 #define MAX_SKETCHES 256
 
-/* sketches(space, program [, target]): a list of traces */
-static int sketches(lua_State *L) {
+typedef tess_status sketches_fn(tess_space *s, tess_program *p, tess_target *t,
+                                uint32_t max, tess_trace **out, uint32_t *n);
+
+static int list_of_sketches(lua_State *L, sketches_fn *fn) {
   tess_trace *made[MAX_SKETCHES];
   uint32_t n;
   tess_space *s = lt_get(L, 1, LT_SPACE);
@@ -345,7 +347,7 @@ static int sketches(lua_State *L) {
     lua_seti(L, list, i + 1);
   }
   lt_enter(L);
-  lt_check(L, tess_space_sketches(s, p, t, MAX_SKETCHES, made, &n));
+  lt_check(L, fn(s, p, t, MAX_SKETCHES, made, &n));
   for (uint32_t i = 0; i < MAX_SKETCHES; i++) {
     lua_geti(L, list, i + 1);
     if (i < n)
@@ -356,6 +358,25 @@ static int sketches(lua_State *L) {
     }
     lua_settop(L, list);
   }
+  return 1;
+}
+
+/* sketches(space, program [, target]): a list of traces */
+static int sketches(lua_State *L) {
+  return list_of_sketches(L, tess_space_sketches);
+}
+
+/* The same with their postprocessors. */
+static int postprocessed(lua_State *L) {
+  return list_of_sketches(L, tess_space_postprocessed);
+}
+
+/* set_postprocs(space, trace): nil: the default ones */
+static int set_postprocs(lua_State *L) {
+  tess_space *s = lt_get(L, 1, LT_SPACE);
+  tess_trace *t = lua_isnoneornil(L, 2) ? NULL : lt_get(L, 2, LT_TRACE);
+  lt_check(L, tess_space_set_postprocs(s, t));
+  lua_settop(L, 1);
   return 1;
 }
 
@@ -450,6 +471,8 @@ void lt_open_space(lua_State *L) {
                                   {"space_traces", of_traces},
                                   {"space_sketches", sketches},
                                   {"space_explain", explain},
+                                  {"space_postprocessed", postprocessed},
+                                  {"space_set_postprocs", set_postprocs},
                                   {"space_run", run_number},
                                   {"fresh_state", fresh_state},
                                   {NULL, NULL}};

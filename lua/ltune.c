@@ -321,10 +321,10 @@ static void print_note(const lt_run *r, tess_result *made) {
 /* ---- tune --------------------------------------------------------------- */
 
 static const char *const options[] = {
-    "target",         "trials",   "seed",     "space",    "strategy",
-    "cost_model",     "database", "progress", "batch",    "threads",
-    "kernel_threads", "min_time", "timeout",  "deadline", "on_error",
-    "check",          "inputs",   NULL};
+    "target",         "trials",   "seed",      "space",    "strategy",
+    "cost_model",     "database", "progress",  "batch",    "threads",
+    "kernel_threads", "min_time", "timeout",   "deadline", "on_error",
+    "check",          "inputs",   "postprocs", NULL};
 
 /* Which of two words it is. */
 static int one_of(lua_State *L, const char *k, const char *const *words) {

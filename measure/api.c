@@ -93,7 +93,8 @@ tess_status tess_kernel_source(tess_kernel *k, const char *what, char **out) {
 
 tess_kernel_fn tess_kernel_function(tess_kernel *k) {
   const backend *b = k->code.backend;
-  return k->foreign || !b->entry ? NULL : b->entry(k->code.kernel);
+  return k->foreign || k->remote.n || !b->entry ? NULL
+                                                : b->entry(k->code.kernel);
 }
 
 typedef struct runtime_asking {
@@ -408,7 +409,7 @@ static tess_status prepare_call(running *w, tess_kernel *k, uint32_t n,
       .k = k};
   if (k->foreign) return ctx_fail(k->c, TESS_UNSUPPORTED, "%s", k->foreign);
   tess_status s = bind_arguments(&w->x);
-  if (s) return s;
+  if (s || k->remote.n) return s;
   w->rt = tess_default_runtime(
       k->c, k->threads ? k->threads : (uint32_t)k->target.num_cores);
   return w->rt ? convert_layouts(w) : k->c->err.code;
@@ -423,11 +424,60 @@ static int32_t launch_once(running *w) {
   return code->backend->launch(code->kernel, w->x.args, w->x.sizes, w->rt);
 }
 
+/* A kernel that only workers may load is called in one, with copies; *times as
+ * of measure_call_kernel, to be freed. */
+static tess_status call_remotely(running *w, double min_time) {
+  tess_kernel *k = w->k;
+  measure_pool *pool;
+  size_t bytes[MAX_ARGS];
+  bool written[MAX_ARGS];
+  measure_call asked = {.target = k->target_text,
+                        .code = &k->remote,
+                        .n = w->x.n,
+                        .args = w->x.args,
+                        .bytes = bytes,
+                        .written = written,
+                        .nsizes = ir_entry(w->x.p)->sizes.n,
+                        .sizes = w->x.sizes,
+                        .min_time = min_time,
+                        .repeats = measure_default_policy(1).repeats,
+                        .threads = k->threads ? k->threads
+                                              : (uint32_t)k->target.num_cores};
+  for (uint32_t i = 0; i < w->x.n; i++) {
+    bytes[i] = w->x.tensor[i]->bytes;
+    written[i] = is_param_written(&w->x, i);
+  }
+  tess_status s = measure_context_pool(k->c, &pool);
+  if (s) return s;
+  s = measure_call_kernel(pool, &asked, &w->times);
+  if (!s) return s;
+  const char *why = str_get(&w->times.message);
+  return ctx_fail(k->c, s, "%s", why && *why ? why : err_status_text(s));
+}
+
+typedef struct remote_call {
+  running *w;
+  double min_time;
+} remote_call;
+
+static tess_status run_remotely(void *ud) {
+  remote_call *r = ud;
+  return call_remotely(r->w, r->min_time);
+}
+
 tess_status tess_kernel_run(tess_kernel *k, uint32_t n,
                             tess_tensor *const *args) {
   running w;
   tess_status s = prepare_call(&w, k, n, args);
   if (s) return s;
+  if (k->remote.n) {
+    remote_call r = {&w, 0};
+    ctx_begin_work(k->c);
+    s = ctx_run(k->c, run_remotely, &r);
+    ctx_end_work(k->c);
+    measure_result_free(&w.times);
+    return s;
+  }
   w.status = launch_once(&w);
   return w.status ? kernel_failed(&w) : TESS_OK;
 }
@@ -436,6 +486,10 @@ tess_status tess_kernel_prepare(tess_kernel *k, uint32_t n,
                                 tess_tensor *const *args, void **out) {
   running w;
   tess_status s = prepare_call(&w, k, n, args);
+  if (!s && k->remote.n)
+    s = ctx_fail(k->c, TESS_UNSUPPORTED,
+                 "the kernel runs on a device, in a worker: it has no "
+                 "arguments in this process");
   for (uint32_t i = 0; !s && i < n; i++) out[i] = w.x.args[i];
   return s;
 }
@@ -452,6 +506,9 @@ static bool launch_timed(void *ud, uint64_t runs, double *seconds) {
 /* Times a kernel after one warm-up run and one run for an estimate. */
 static tess_status time_kernel(void *ud) {
   running *w = ud;
+  if (w->k->remote.n)
+    return call_remotely(
+        w, w->min_time > 0 ? w->min_time : measure_default_policy(1).min_time);
   mem_heap *heap = &w->x.c->heap;
   measure_result *out = &w->times;
   double first, second;
@@ -493,7 +550,10 @@ tess_status tess_kernel_time(tess_kernel *k, uint32_t n,
                               .repeats = r->sample.n,
                               .runs = r->runs};
   if (!s) s = ctx_give(k->c, tess_timing, &timing, out);
-  vec_free(&k->c->heap, &w.times.sample);
+  if (k->remote.n)
+    measure_result_free(&w.times);
+  else
+    vec_free(&k->c->heap, &w.times.sample);
   return s;
 }
 

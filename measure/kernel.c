@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Builds a program and loads its kernel into this process. */
+ * Builds a program and loads its kernel into this process, unless only workers
+ * may load it. */
 #include "measure/kernel.h"
 #include <string.h>
 
@@ -36,6 +37,10 @@ static tess_status load_kernel(tess_kernel *k, const strbuf *code) {
   tess_context *c = k->c;
   const backend *b = backend_find(k->target.kind);
   tess_status s = b->runs_here(&k->target, &c->err);
+  if (!s && b->own_process && !c->in_process) {
+    str_write(&k->remote, code->v, code->n);
+    return str_status(&k->remote);
+  }
   if (!s) s = backend_check_host(b, &c->err);
   if (!s) return bundle_load(&c->heap, b, code->v, code->n, &k->code, &c->err);
   if (s != TESS_UNSUPPORTED) return s;
@@ -49,6 +54,7 @@ tess_status kernel_load(tess_context *c, tess_program *p,
                         tess_kernel **out) {
   tess_kernel *k = mem_new(&c->heap, tess_kernel);
   *k = (tess_kernel){.c = c, .program = program_hold(p)};
+  str_init(&k->remote, &c->heap);
   *out = k; /* the caller's to free, should memory run out */
   tess_status s = target_parse(&k->target, target_text, &c->err);
   if (!s) s = load_kernel(k, code);
@@ -66,6 +72,7 @@ void tess_kernel_free(tess_kernel *k) {
   tess_context *c = k->c;
   bundle_args_free(&k->made);
   bundle_unload(&k->code);
+  str_free(&k->remote);
   tess_text_free(c, k->target_text);
   tess_text_free(c, k->foreign);
   tess_program_free(k->program);

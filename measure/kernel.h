@@ -19,6 +19,7 @@ struct tess_kernel {
   char *target_text;         /* ctx_text */
   char *foreign;             /* ctx_text: why this machine cannot run it, and
                               * it is not loaded; else NULL */
+  strbuf remote;             /* code that only workers may load; else empty */
   bundle code;
   bundle_args made;          /* parameters as last converted */
   uint32_t threads;          /* that it runs on; 0: the target's cores */

@@ -211,6 +211,26 @@ void measure_result_free(measure_result *r);
 tess_status measure_compare(measure_pool *pool, measure_task *t,
                             const strbuf *code, measure_result *out);
 
+/* A launch of a kernel that only workers may load, on the caller's memory,
+ * which is copied to the worker and, where it is written, back. */
+typedef struct measure_call {
+  const char *target;
+  const strbuf *code;
+  uint32_t n;
+  void *const *args;
+  const size_t *bytes;
+  const bool *written;
+  uint32_t nsizes; /* at most 64 */
+  const int64_t *sizes;
+  double min_time; /* 0: it runs once, and is not timed */
+  uint32_t repeats, threads;
+} measure_call;
+
+/* Always initialises *out, whose samples are the times; returns
+ * out->status. */
+tess_status measure_call_kernel(measure_pool *pool, const measure_call *call,
+                                measure_result *out);
+
 /* Times k kernels interleaved, so that changes of the machine's load affect all
  * of them; each result is as of measure_run, not checked.  TESS_OK when all
  * have times. */

@@ -7,7 +7,10 @@
 --
 -- `tile_binds`: axes, as "blockIdx.x", "vthread.x" and "threadIdx.x", that the
 -- loops of the first levels are fused and bound to; the block is annotated
--- with how many threads there may be, at most `max_threads`.
+-- with how many threads there may be, at most `max_threads`.  With
+-- `threads_per_block`, the least and the most, the tiles of the level bound to
+-- threads are drawn together, so that there are so many, and those of a thread
+-- are short; else all tiles are drawn one loop after the other.
 --
 -- `write_levels`: for each a sketch in which what is computed is kept in a
 -- small buffer of `write_scope` that is written back under the last loop of
@@ -28,6 +31,7 @@
 -- The tiles alone are what there must be; a sketch of the others that is
 -- refused is left out, and so is the copy of an operand that is.
 local ts = require "tessera"
+local gpu_tiling = require "tessera.gpu_tiling"
 local tiling = require "tessera.tiling"
 local parameters = require "tessera.tiling_parameters"
 
@@ -38,7 +42,7 @@ return ts.module {
     tile_binds = {}, max_threads = 1024,
     write_levels = { 1, 2 }, write_scope = "global", write_must = false,
     read_levels = {}, read_scope = "shared", vector_load_lens = {},
-    pack = false,
+    pack = false, threads_per_block = {},
   },
   check = parameters.check,
   apply = function(sch, block, p)
@@ -52,9 +56,10 @@ return ts.module {
     if open then
       return nil, ("the extent of loop %s is not a constant"):format(open)
     end
-    local tiled, why = tiling.attempt(sch, tiling.tile, block, p)
+    local cut = gpu_tiling.cut(sch, block, p)
+    local tiled, why = tiling.attempt(sch, tiling.tile, block, p, cut)
     if not tiled then return nil, why end
-    local list, left_out = tiling.sketches(sch, block, p)
+    local list, left_out = tiling.sketches(sch, block, p, cut)
     return list, left_out
   end,
 }

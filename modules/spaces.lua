@@ -53,7 +53,8 @@ local function gpu()
       tile_binds = { "blockIdx.x", "vthread.x", "threadIdx.x" },
       write_levels = { 3 }, write_scope = "local", write_must = true,
       read_levels = { 4 }, read_scope = "shared",
-      vector_load_lens = { 1, 2, 3, 4, 8, 16 },
+      vector_load_lens = { 1, 2, 4, 8, 16 },
+      threads_per_block = { 32, 512 },
     }),
     use("auto_inline", { into_producer = true }),
     use "cross_thread_reduction", use "auto_bind",
@@ -63,7 +64,8 @@ end
 -- GPUs with tensor cores, which do what they can; the rest is as on others.
 local function tensor_cores()
   local list = gpu()
-  table.insert(list, 1, use("use_tensor_core", { tensorize = true }))
+  table.insert(list, 1, use("use_tensor_core", {
+    tensorize = true, threads_per_block = { 2, 8 } }))
   return list
 end
 

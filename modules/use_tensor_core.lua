@@ -9,10 +9,13 @@
 --
 -- `groups`: the types of A, B and the sum, as "f16f16f32", and "_trans" behind
 -- where B is indexed [j, k]: those of tensor.wmma.
+-- `threads_per_block`: the least and the most warps, drawn for all loops
+-- together, and few fragments for each; else tiles are drawn loop by loop.
 -- `vector_bytes`: how much a thread copies at a time, one of which is sampled.
 -- `pipeline`: whether copies overlap with products.  `tensorize`: whether the
 -- pieces are replaced by the intrinsics here, or only annotated by family.
 local ts = require "tessera"
+local gpu = require "tessera.gpu_tiling"
 local tensor = require "tessera.tensor"
 local tiling = require "tessera.tiling"
 local parameters = require "tessera.tiling_parameters"
@@ -38,9 +41,8 @@ end
 
 -- Copies of the result out of fragments and of operands into them.
 local function stage(sch, piece, warp, outer, inner, p)
-  local copies = { sch:get_producers(piece) }
-  local back, stored = sch:get_consumers(piece),
-                       sch:write_at(warp, piece, 0, "wmma.accumulator")
+  local copies, back = { sch:get_producers(piece) }, sch:get_consumers(piece)
+  local stored = sch:write_at(warp, piece, 0, "wmma.accumulator")
   sch:reverse_compute_inline(back)
   sample_bytes(sch, stored, p)
   for operand = 0, 1 do
@@ -67,7 +69,7 @@ local function schedule(sch, block, group, p)
   sch:annotate(block, "tiling_structure", p.structure)
   local name = "wmma_sync_16x16x16_" .. group
   local piece = cut(sch, block, tensor.wmma(name))
-  local levels = tiling.tile(sch, piece, p)
+  local levels = tiling.tile(sch, piece, p, gpu.cut(sch, piece, p, gpu.warps))
   tiling.bind(sch, levels, p.tile_binds)
   sch:annotate(piece, "thread_extent_low_inclusive", 32)
   sch:annotate(piece, "thread_extent_high_inclusive", p.max_threads)
@@ -84,8 +86,8 @@ return ts.module {
     groups = { "f16f16f16", "f16f16f16_trans", "f16f16f32",
                "f16f16f32_trans", "s8s8s32", "s8s8s32_trans" },
     structure = "SSSRRSRS", max_innermost_factor = 4, max_threads = 1024,
-    tile_binds = { "blockIdx.x", "blockIdx.y", "threadIdx.y" },
-    vector_bytes = { 4, 8, 16 }, pipeline = true, tensorize = false,
+    tile_binds = { "blockIdx.x", "blockIdx.y", "threadIdx.y" }, pipeline = true,
+    vector_bytes = { 4, 8, 16 }, threads_per_block = {}, tensorize = false,
   },
   check = parameters.check,
   apply = function(sch, block, p)

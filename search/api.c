@@ -122,6 +122,7 @@ static tess_status write_sketches(tune_work *w) {
   double start = tune_now();
   w->k.stop = &w->c->stop;
   w->k.strict = w->o.on_error != 0;
+  w->k.postprocess = true;
   tess_status s = space_write(w->space, w->p, w->target, &w->k);
   w->sketch_seconds = tune_now() - start;
   if (s == TESS_OK && w->k.trace.n == 0)

@@ -66,9 +66,10 @@ static void print_row(const funnel_row *r, strbuf *out) {
                r->why);
     break;
   case FUNNEL_REJECTED:
-    str_printf(out,
-               "  %8" PRIu64 "  rejected by %s: %s (for example %" PRId64 ")\n",
-               r->count, r->who, r->why, r->number);
+    str_printf(out, "  %8" PRIu64 "  rejected by %s: %s", r->count, r->who,
+               r->why);
+    if (r->number) str_printf(out, " (for example %" PRId64 ")", r->number);
+    str_putc(out, '\n');
     break;
   case FUNNEL_NO_NEIGHBOUR:
     str_printf(out, "  %8" PRIu64 "  have no neighbour\n", r->count);

@@ -107,7 +107,14 @@ static void note_refusal(search_worker *w, funnel_stage stage, tess_status s) {
     return;
   }
   funnel_add(&w->tally, &w->heap, stage, prim ? prim->name : "trace",
-             vm_failure_reason(&w->m), 0);
+             vm_failure_reason(&w->m),
+             stage == FUNNEL_REJECTED ? w->m.state.refusal.n[0] : 0);
+}
+
+/* Was it refused by a postprocessor of the sketch? */
+static funnel_stage stage_of_refusal(const search_worker *w,
+                                     const vm_trace *sketch) {
+  return w->m.at > vm_postproc_at(sketch) ? FUNNEL_REJECTED : FUNNEL_REFUSED;
 }
 
 /* Runs the postprocessors on the program in the worker's machine. */
@@ -219,7 +226,8 @@ static bool make_one(tess_session *s, search_worker *w, const search_order *o,
       funnel_add(&w->tally, &w->heap, FUNNEL_NO_NEIGHBOUR, "", "", 0);
       return false;
     }
-    if (st != TESS_OK) note_refusal(w, FUNNEL_REFUSED, st);
+    if (st != TESS_OK)
+      note_refusal(w, stage_of_refusal(w, s->sketch[t->sketch]), st);
   }
   return false;
 }

@@ -342,6 +342,8 @@ static tess_status keep_open(void *ud) {
   keep_work *w = ud;
   w->made = trace_new(w->k->c, &w->t->t, w->p);
   vm_open_decisions(&w->made->t);
+  if (w->k->postprocess && w->k->postprocs)
+    postproc_append(&w->made->t, w->k->postprocs);
   for (uint32_t i = 0; i < w->k->trace.n; i++)
     if (vm_trace_equal(&w->k->trace.v[i]->t, &w->made->t)) return TESS_OK;
   vec_push(&w->k->c->heap, &w->k->trace, w->made);
@@ -440,10 +442,41 @@ static tess_status write_function(tess_space *s, tess_program *p,
 }
 
 static tess_status write_space(tess_space *s, tess_program *p, tess_target *t,
+                               space_sketches *k);
+
+/* The default postprocessors, for the time of a call. */
+typedef struct default_work {
+  tess_target *t;
+  const ir_program *p;
+  vm_trace made;
+} default_work;
+static tess_status make_default(void *ud) {
+  default_work *w = ud;
+  vm_trace_init(&w->made, w->made.heap);
+  postproc_default(&w->made, w->t, w->p);
+  return TESS_OK;
+}
+
+/* Modules get the target's postprocessors, unless the space says which. */
+static tess_status write_with_default(tess_space *s, tess_program *p,
+                                      tess_target *t, space_sketches *k) {
+  default_work w = {t, &p->p, {.heap = &k->c->heap}};
+  tess_status st = mem_protect(&k->c->heap, make_default, &w);
+  k->postprocs = &w.made;
+  if (st == TESS_OK) st = write_modules(s, p, t, k);
+  k->postprocs = NULL;
+  vm_trace_free(&w.made);
+  return st;
+}
+
+static tess_status write_parts(tess_space *s, tess_program *p, tess_target *t,
                                space_sketches *k) {
   tess_status st = TESS_OK;
   switch (s->kind) {
-  case SPACE_MODULES: return write_modules(s, p, t, k);
+  case SPACE_MODULES:
+    return k->postprocess && !k->postprocs && s->n
+               ? write_with_default(s, p, t, k)
+               : write_modules(s, p, t, k);
   case SPACE_FUNCTION: return write_function(s, p, t, k);
   case SPACE_UNION:
     for (uint32_t i = 0; st == TESS_OK && i < s->n; i++)
@@ -455,6 +488,16 @@ static tess_status write_space(tess_space *s, tess_program *p, tess_target *t,
     return st;
   }
   return TESS_INTERNAL;
+}
+
+/* A space's own postprocessors are those of its parts, too. */
+static tess_status write_space(tess_space *s, tess_program *p, tess_target *t,
+                               space_sketches *k) {
+  const vm_trace *outer = k->postprocs;
+  if (!outer) k->postprocs = s->postprocs;
+  tess_status st = write_parts(s, p, t, k);
+  k->postprocs = outer;
+  return st;
 }
 
 /* Sets a message where a failure has none. */

@@ -21,6 +21,7 @@ struct tess_space {
   char **name;               /* their names, own copies */
   tess_space **part;         /* UNION: n */
   tess_trace **trace;        /* TRACES: n */
+  vm_trace *postprocs;       /* appended to sketches; NULL: the default */
   void (*on_free)(void *ud); /* NULL: nothing more to do */
   void *on_free_ud;
 };
@@ -41,10 +42,23 @@ typedef struct space_sketches {
   const thread_flag *stop; /* raised: TESS_CANCELLED; NULL: none */
   bool explain;            /* the log says who shadows whom */
   bool strict;             /* a module that fails ends the generation */
+  bool postprocess;        /* sketches end with postprocessors */
+  const vm_trace *postprocs; /* of the space at work; NULL: the default */
 } space_sketches;
 
 void space_sketches_init(space_sketches *k, tess_context *c);
 void space_sketches_free(space_sketches *k);
+/* ---- postprocessors (postproc/) ----------------------------------------- */
+
+/* The default ones of a target, for sketches of modules: those of MetaSchedule
+ * for its kind, with the target's limits.  Loops of variable extent are
+ * disallowed unless the program has some as it is given.  May unwind. */
+void postproc_default(vm_trace *out, tess_target *t, const ir_program *p);
+/* Appends them, behind enter_postproc, unless there are some.  May unwind. */
+void postproc_append(vm_trace *t, const vm_trace *postprocs);
+/* The first instruction, from 0, that is no postprocessor; inst.n: none. */
+uint32_t postproc_misfit(const vm_trace *t);
+
 /* Appends the sketches of `s`.  A module that fails is not applied to that
  * block, with a warning, or ends the generation (strict). */
 tess_status space_write(tess_space *s, tess_program *p, tess_target *t,

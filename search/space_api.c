@@ -142,6 +142,12 @@ static void free_array(tess_space *s, void *array, size_t elem) {
   if (array) mem_free(&s->c->heap, array, bytes ? bytes : 1);
 }
 
+static void free_postprocs(tess_context *c, vm_trace *t) {
+  if (!t) return;
+  vm_trace_free(t);
+  mem_free(&c->heap, t, sizeof *t);
+}
+
 void tess_space_free(tess_space *s) {
   if (!s || --s->refs) return;
   for (uint32_t i = 0; i < s->n; i++) {
@@ -154,6 +160,7 @@ void tess_space_free(tess_space *s) {
   free_array(s, s->name, sizeof *s->name);
   free_array(s, s->part, sizeof *s->part);
   free_array(s, s->trace, sizeof *s->trace);
+  free_postprocs(s->c, s->postprocs);
   void (*on_free)(void *ud) = s->on_free;
   void *ud = s->on_free_ud;
   mem_free(&s->c->heap, s, sizeof *s);
@@ -165,11 +172,41 @@ void tess_space_on_free(tess_space *s, void (*fn)(void *ud), void *ud) {
   s->on_free_ud = ud;
 }
 
-tess_status tess_space_sketches(tess_space *s, tess_program *p, tess_target *t,
-                                uint32_t max, tess_trace **out, uint32_t *n) {
+typedef struct postprocs_work {
+  tess_space *s;
+  const vm_trace *given;
+  vm_trace *made;
+} postprocs_work;
+static tess_status copy_postprocs(void *ud) {
+  postprocs_work *w = ud;
+  vm_trace *t = mem_new(&w->s->c->heap, vm_trace);
+  *t = (vm_trace){.heap = &w->s->c->heap};
+  w->made = t;
+  vm_trace_init(t, t->heap);
+  if (w->given) vm_trace_copy(t, w->given);
+  return TESS_OK;
+}
+
+tess_status tess_space_set_postprocs(tess_space *s, tess_trace *postprocs) {
+  const vm_trace *t = postprocs ? &postprocs->t : NULL;
+  uint32_t at = t ? postproc_misfit(t) : 0;
+  if (t && at < t->inst.n)
+    return ctx_fail(s->c, TESS_INVALID, "%s is no postprocessor",
+                    t->inst.v[at].prim->name);
+  postprocs_work w = {.s = s, .given = t};
+  tess_status st = t ? ctx_run(s->c, copy_postprocs, &w) : TESS_OK;
+  free_postprocs(s->c, st == TESS_OK ? s->postprocs : w.made);
+  if (st == TESS_OK) s->postprocs = w.made;
+  return st;
+}
+
+static tess_status list_sketches(tess_space *s, tess_program *p, tess_target *t,
+                                 bool postprocess, uint32_t max,
+                                 tess_trace **out, uint32_t *n) {
   space_sketches k;
   *n = 0;
   space_sketches_init(&k, s->c);
+  k.postprocess = postprocess;
   tess_status st = space_write(s, p, t, &k);
   if (st == TESS_OK && k.trace.n > max)
     st = ctx_fail(s->c, TESS_LIMIT, "the space has %u sketches, more than %u",
@@ -178,6 +215,17 @@ tess_status tess_space_sketches(tess_space *s, tess_program *p, tess_target *t,
     out[(*n)++] = trace_hold(k.trace.v[i]);
   space_sketches_free(&k);
   return st;
+}
+
+tess_status tess_space_sketches(tess_space *s, tess_program *p, tess_target *t,
+                                uint32_t max, tess_trace **out, uint32_t *n) {
+  return list_sketches(s, p, t, false, max, out, n);
+}
+
+tess_status tess_space_postprocessed(tess_space *s, tess_program *p,
+                                     tess_target *t, uint32_t max,
+                                     tess_trace **out, uint32_t *n) {
+  return list_sketches(s, p, t, true, max, out, n);
 }
 
 typedef struct text_work {

@@ -333,7 +333,10 @@ local rows = {
     "modules" },
   { "ts.space.default([target])", "tessera.Space",
     "The space that ts.tune searches when none is given.", "modules" },
-  { "ts.space.sketches(space, program [, target])", "tessera.Trace[]",
+  { "ts.space.with_postprocs(space, list)", "tessera.Space",
+    "The sketches of a space, with these postprocessors when it is tuned: " ..
+    "names, and tables { name, parameter = value }.", "modules" },
+  { "ts.space.sketches(space, program [, target [, how]])", "tessera.Trace[]",
     "The sketches of a program.", "modules" },
   { "ts.space.explain(space, program [, target])", "string",
     "Which module did what at which block, and why not.", "modules" },

@@ -24,6 +24,12 @@ options.list = {
     default = "ts.space.default(target)",
     help = "what to search: a space, a list of modules, or a function that " ..
            "schedules the whole program by hand" },
+  { name = "postprocs",
+    instead = "ts.space.with_postprocs around the field space of what " ..
+              "FILE.lua returns",
+    type = "table", default = "those of the space, or of the target's kind",
+    help = "the postprocessors of all candidates: a list of names, and of " ..
+           "tables { name, parameter = value }" },
   { name = "inputs", flag = "inputs", takes = "string", type = "table",
     default = "drawn, within what the placeholders declare",
     help = "a list of your own tensors, one for each parameter that is no " ..

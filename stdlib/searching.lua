@@ -104,14 +104,59 @@ local function to_space(s)
   return s
 end
 
+-- The calls of postprocessors as a trace, from a list of names and of tables
+-- { name, parameter = value }.
+local function to_postprocs(ts, list)
+  if type(list) ~= "table" then
+    core.invalid("postprocs is a list of names, and of tables { name, " ..
+                 "parameter = value }, not " .. type(list))
+  end
+  local text = { "-- tessera trace 1", 'local ts = require "tessera"' }
+  for i, entry in ipairs(list) do
+    if type(entry) == "string" then entry = { entry } end
+    local name = type(entry) == "table" and entry[1]
+    if type(name) ~= "string" or not name:find "^[%a_]+$" then
+      core.invalid(("postprocs: entry %d is not the name of one, nor a " ..
+                    "table { name, parameter = value }"):format(i))
+    end
+    local given = {}
+    for k, v in next, entry do
+      if k ~= 1 then
+        if type(k) ~= "string" or not k:find "^[%a_]+$" or
+           math.type(v) ~= "integer" and type(v) ~= "boolean" then
+          core.invalid(("postprocs: %s has a parameter %s that is no " ..
+                        "integer or boolean"):format(name, options.quoted(k)))
+        end
+        given[#given + 1] = ("%s = %s"):format(k, v)
+      end
+    end
+    table.sort(given)
+    text[#text + 1] = ("sch:%s{%s}"):format(name, table.concat(given, ", "))
+  end
+  return ts.trace.from_lua(table.concat(text, "\n") .. "\n")
+end
+
 local function add_spaces(ts)
   local modules_of = setmetatable({}, { __mode = "k" })
   ts.space = space
   space.traces = core.space_traces
 
-  -- The sketches of a space for a program [and a target].
-  function space.sketches(s, program, target)
-    return core.space_sketches(to_space(s), program, target)
+  -- The sketches of a space for a program [and a target]; with { postprocs =
+  -- true } as they are tuned, with their postprocessors.
+  function space.sketches(s, program, target, how)
+    if how ~= nil and type(how) ~= "table" then
+      core.invalid("ts.space.sketches takes { postprocs = boolean }, not " ..
+                   type(how))
+    end
+    local list = how and how.postprocs and core.space_postprocessed or
+                 core.space_sketches
+    return list(to_space(s), program, target)
+  end
+
+  -- A space of the sketches of s whose postprocessors are those of the list.
+  function space.with_postprocs(s, list)
+    local made = core.space_union { to_space(s) }
+    return core.space_set_postprocs(made, to_postprocs(ts, list))
   end
 
   -- Which module did what at which block, and why not.
@@ -247,6 +292,7 @@ local function add_tuning(ts)
     end
     local s = o.space
     if s == nil then s = space.default(o.target) end
+    if o.postprocs ~= nil then s = space.with_postprocs(s, o.postprocs) end
     return core.tune(program, options, to_space(s))
   end
 

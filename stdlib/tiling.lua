@@ -316,6 +316,16 @@ local function annotate_threads(sch, block, p)
   sch:annotate(block, "thread_extent_high_inclusive", p.max_threads)
 end
 
+-- Those of the lengths of vectors that a thread loads at once of the copy.
+local function fitting(sch, copy, lengths)
+  local dtype, list = sch:access_info(copy, "write", 0).dtype, {}
+  local bytes = (tonumber(dtype:match "%d+") or 8) // 8
+  for _, n in ipairs(lengths) do
+    if n * bytes <= 16 then list[#list + 1] = n end
+  end
+  return list
+end
+
 -- Copies all that the block reads and does not write, under that loop.
 local function copy_reads(sch, block, p, loop, facts)
   local result = sch:access_info(block, "write", 0).buffer
@@ -326,7 +336,8 @@ local function copy_reads(sch, block, p, loop, facts)
                                   { consumer_blocks = { block } })
       sch:compute_at(copy, loop, { preserve_unit_loops = true })
       if axis then
-        tiling.fetch_together(sch, copy, axis, threads, p.vector_load_lens)
+        tiling.fetch_together(sch, copy, axis, threads,
+                              fitting(sch, copy, p.vector_load_lens))
       end
     end
   end

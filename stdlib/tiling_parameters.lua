@@ -82,6 +82,14 @@ local function check_copies(p)
   if lengths ~= nil and (type(lengths) ~= "table" or #lengths > 0) then
     return options.not_extents("vector_load_lens", lengths)
   end
+  local range = p.threads_per_block
+  if range ~= nil and (type(range) ~= "table" or #range > 0) then
+    local why = options.not_extents("threads_per_block", range)
+    if why then return why end
+    if #range ~= 2 or range[1] > range[2] then
+      return wrong("threads_per_block", #range, "it is the least and the most")
+    end
+  end
   return p.vector_bytes ~= nil and
          options.not_extents("vector_bytes", p.vector_bytes) or nil
 end

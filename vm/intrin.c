@@ -254,20 +254,29 @@ void vm_intrin_adopt(tess_context *c, ir_program *p, const ir_program *from) {
     give_one(c, p, from, i);
 }
 
-/* The intrinsic named by an operand of tensorize; NULL: another primitive. */
+/* The intrinsic named by an operand of tensorize, or by the value, after its
+ * key, of an annotation that rewrite_tensorize obeys; NULL: none is. */
 static const char *named_intrin(const sch_prim *prim, const vm_trace *pool,
-                                uint32_t i, vm_value v) {
-  if (strcmp(prim->name, "tensorize") || v.tag != VM_STR ||
-      strcmp(prim->specs[i].name, "tensor_intrin"))
+                                uint32_t i, vm_value before, vm_value v) {
+  const char *operand = prim->specs[i].name;
+  if (v.tag != VM_STR) return NULL;
+  if (!strcmp(prim->name, "tensorize"))
+    return strcmp(operand, "tensor_intrin") ? NULL : pool->text.v + v.str;
+  if (strcmp(prim->name, "annotate") || strcmp(operand, "ann_val") ||
+      before.tag != VM_STR)
     return NULL;
-  return pool->text.v + v.str;
+  const char *key = pool->text.v + before.str;
+  return !strcmp(key, "auto_tensorize") || !strcmp(key, "auto_tensorize_init")
+             ? pool->text.v + v.str
+             : NULL;
 }
 
 void vm_intrin_need_call(tess_context *c, ir_program *p, const vm_call *call) {
   if (!c->part[CTX_PART_INTRINS].object) return;
   for (uint32_t i = 0; i < call->prim->nspecs; i++) {
     const char *name =
-        named_intrin(call->prim, call->pool, i, call->operand[i]);
+        named_intrin(call->prim, call->pool, i,
+                     i ? call->operand[i - 1] : vm_nil(), call->operand[i]);
     if (name) vm_intrin_need(c, p, name);
   }
 }
@@ -287,8 +296,9 @@ void vm_intrin_need_trace(tess_context *c, ir_program *p, const vm_trace *t,
   if (!c->part[CTX_PART_INTRINS].object && !own) return;
   for (uint32_t k = 0; k < t->inst.n; k++)
     for (uint32_t i = 0; i < t->inst.v[k].prim->nspecs; i++) {
-      const char *name =
-          named_intrin(t->inst.v[k].prim, t, i, vm_operand(t, k, i));
+      const char *name = named_intrin(t->inst.v[k].prim, t, i,
+                                      i ? vm_operand(t, k, i - 1) : vm_nil(),
+                                      vm_operand(t, k, i));
       if (name && own) give_named(c, p, own, name);
       if (name) vm_intrin_need(c, p, name);
     }

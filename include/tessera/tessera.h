@@ -919,6 +919,17 @@ TESS_API void tess_space_free(TESS_TAKE tess_space *s);
 /* The sketches: traces whose decisions are open.  Up to max are written. */
 TESS_API tess_status tess_space_sketches(tess_space *s, tess_program *p,
     tess_target *t, uint32_t max, TESS_GIVE tess_trace **out, uint32_t *n);
+/* Which postprocessors are appended to the space's sketches when it is tuned: a
+ * trace that holds nothing else, as tess_trace_from_lua makes of their calls;
+ * an empty one: none; NULL: again those of the target (of modules, where there
+ * are any; none of functions and traces).  They are primitives, "rewrite_..." and checks, and run
+ * whenever a candidate is replayed: what they do is part of its trace. Copied;
+ * INVALID where it holds another primitive. */
+TESS_API tess_status tess_space_set_postprocs(tess_space *s,
+                                              tess_trace *postprocs);
+/* The sketches as they are tuned, with their postprocessors. */
+TESS_API tess_status tess_space_postprocessed(tess_space *s, tess_program *p,
+    tess_target *t, uint32_t max, TESS_GIVE tess_trace **out, uint32_t *n);
 /* Which module did what at which block and why not, as text. */
 TESS_API tess_status tess_space_explain(tess_space *s, tess_program *p,
                                         tess_target *t,

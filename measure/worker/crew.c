@@ -142,6 +142,10 @@ tess_status crew_judge(const worker *w, int status, char *why, size_t n) {
     snprintf(why, n, "LLVM: %s", fatal);
     return TESS_BUILD_ERROR;
   }
+  if (fatal && w->phase == JOB_RUNNING) {
+    snprintf(why, n, "%s", fatal);
+    return TESS_CRASHED;
+  }
   int sig = status != -1 && WIFSIGNALED(status) ? WTERMSIG(status)
             : w->has_crash                      ? (int)w->crash.signal
                                                 : 0;

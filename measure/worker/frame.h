@@ -22,12 +22,14 @@ typedef enum frame_type {
   FRAME_PUT,
   FRAME_BUILD,
   FRAME_REFERENCE,
-  FRAME_RUN,   /* to a worker */
+  FRAME_RUN,
+  FRAME_CALL,  /* to a worker */
   FRAME_HELLO, /* the handshake: version, status */
   FRAME_PHASE, /* a job_phase begins */
   FRAME_BUILT,
   FRAME_REFERRED,
-  FRAME_RAN,   /* results */
+  FRAME_RAN,
+  FRAME_CALLED, /* results */
   FRAME_CRASH, /* a signal ends the worker */
   FRAME_FATAL, /* a fatal error of LLVM ends the worker */
   FRAME_TYPES

@@ -65,6 +65,7 @@ static void drop_bench(job_state *j) {
 void job_state_free(job_state *j) {
   if (!j) return;
   drop_bench(j);
+  bundle_unload(&j->called);
   for (int i = 0; i < JOB_KEPT; i++) {
     ir_program_free(&j->program[i]);
     str_free(&j->bytes[i]);

@@ -76,6 +76,20 @@ typedef struct job_run {
   uint32_t repeats;
 } job_run;
 
+/* A kernel's launch on the caller's tensors, whose contents are copied. */
+enum { JOB_MAX_ARGS = 256 };
+typedef struct job_call {
+  const char *target;
+  job_bytes code;
+  uint32_t n;                  /* arguments */
+  job_bytes arg[JOB_MAX_ARGS];
+  bool written[JOB_MAX_ARGS];  /* its contents are returned */
+  uint32_t nsizes;
+  int64_t sizes[64];
+  double min_time;             /* 0: it runs once, and is not timed */
+  uint32_t repeats, threads;
+} job_call;
+
 /* ---- results ------------------------------------------------------------ */
 
 /* Outputs of the unscheduled program, and notes about them. */
@@ -130,6 +144,11 @@ void job_do_reference(job_state *j, const job_bench *r, job_reference *out);
 /* out: r->n results. */
 void job_do_run(job_state *j, const job_run *r, measure_result *out,
                 job_times *times);
+
+/* out: its samples, where it is timed; *contents: of the written arguments, one
+ * after the other. */
+void job_do_call(job_state *j, const job_call *r, measure_result *out,
+                 strbuf *contents);
 
 void job_reference_free(job_reference *r);
 /* Sets a message, as far as memory goes. */

@@ -34,6 +34,8 @@ struct job_state {
   uint32_t bench_threads;
   uint64_t bench_inputs, inputs_key; /* those of the bench; those put last */
   strbuf inputs;
+  bundle called;        /* the kernel of the last call */
+  uint64_t called_hash; /* of its target and code; 0: none */
   err_state err;
 };
 

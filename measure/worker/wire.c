@@ -75,6 +75,21 @@ void wire_write_run(strbuf *out, const job_run *r) {
     put_bytes(out, r->code[i].v, r->code[i].n);
 }
 
+void wire_write_call(strbuf *out, const job_call *r) {
+  put_text(out, r->target);
+  put_bytes(out, r->code.v, r->code.n);
+  put_u64(out, r->n);
+  for (uint32_t i = 0; i < r->n; i++) {
+    put_u64(out, r->written[i]);
+    put_bytes(out, r->arg[i].v, r->arg[i].n);
+  }
+  put_u64(out, r->nsizes);
+  for (uint32_t i = 0; i < r->nsizes; i++) put_u64(out, (uint64_t)r->sizes[i]);
+  put_f64(out, r->min_time);
+  put_u64(out, r->repeats);
+  put_u64(out, r->threads);
+}
+
 void wire_write_hello(strbuf *out, const wire_hello *h) {
   put_u64(out, h->status);
   put_text(out, h->message);
@@ -122,6 +137,12 @@ void wire_write_ran(strbuf *out, uint32_t n, const measure_result *r,
   put_f64(out, t->check);
   put_u64(out, n);
   for (uint32_t i = 0; i < n; i++) put_result(out, &r[i]);
+}
+
+void wire_write_called(strbuf *out, const measure_result *r,
+                       const strbuf *contents) {
+  put_result(out, r);
+  put_str(out, contents);
 }
 
 size_t wire_write_crash(unsigned char out[WIRE_CRASH], const wire_crash *c) {
@@ -264,6 +285,25 @@ bool wire_read_run(const void *body, size_t n, job_run *out) {
   return finished(&r) && out->n > 0;
 }
 
+bool wire_read_call(const void *body, size_t n, job_call *out) {
+  wire_reader r = open_reader(body, n);
+  enum { SIZES = sizeof out->sizes / sizeof *out->sizes };
+  out->target = get_text(&r);
+  out->code = get_bytes(&r);
+  out->n = get_below(&r, JOB_MAX_ARGS + 1);
+  for (uint32_t i = 0; i < out->n; i++) {
+    out->written[i] = get_below(&r, 2) != 0;
+    out->arg[i] = get_bytes(&r);
+  }
+  out->nsizes = get_below(&r, SIZES + 1);
+  for (uint32_t i = 0; i < out->nsizes; i++)
+    out->sizes[i] = (int64_t)get_u64(&r);
+  out->min_time = get_amount(&r);
+  out->repeats = get_below(&r, UINT32_MAX);
+  out->threads = get_below(&r, 4096);
+  return finished(&r);
+}
+
 bool wire_read_hello(const void *body, size_t n, wire_hello *out) {
   wire_reader r = open_reader(body, n);
   out->status = get_status(&r);
@@ -327,6 +367,14 @@ static void get_result(wire_reader *r, mem_heap *heap, measure_result *out) {
   vec_clear(&out->sample);
   for (uint32_t i = 0; !r->bad && i < n; i++)
     vec_push(heap, &out->sample, get_amount(r));
+}
+
+bool wire_read_called(const void *body, size_t n, mem_heap *heap,
+                      measure_result *out, job_bytes *contents) {
+  wire_reader r = open_reader(body, n);
+  get_result(&r, heap, out);
+  *contents = get_bytes(&r);
+  return finished(&r);
 }
 
 bool wire_read_ran(const void *body, size_t n, mem_heap *heap, uint32_t k,

@@ -213,6 +213,20 @@ static bool do_run(mem_heap *heap, const strbuf *in) {
   return send_body(FRAME_RAN, &body);
 }
 
+static bool do_call(mem_heap *heap, const strbuf *in) {
+  static job_call r;
+  measure_result out;
+  strbuf body, contents;
+  if (!wire_read_call(in->v, in->n, &r)) return false;
+  str_init(&contents, heap);
+  job_do_call(state, &r, &out, &contents);
+  str_init(&body, heap);
+  wire_write_called(&body, &out, &contents);
+  measure_result_free(&out);
+  str_free(&contents);
+  return send_body(FRAME_CALLED, &body);
+}
+
 typedef struct server {
   mem_heap heap;
   arena scratch;
@@ -226,6 +240,7 @@ static bool do_frame(server *s) {
   case FRAME_BUILD: return do_build(&s->heap, &s->scratch, &s->in);
   case FRAME_REFERENCE: return do_reference(&s->heap, &s->in);
   case FRAME_RUN: return do_run(&s->heap, &s->in);
+  case FRAME_CALL: return do_call(&s->heap, &s->in);
   default: return false;
   }
 }

@@ -13,8 +13,8 @@
 bool sch_do_fuse(sch_state *s, uint32_t n, const ir_stmt *loops,
                  ir_stmt *fused);
 /* `made`: n loops, outer first; a factor may be SCH_AUTO. */
-bool sch_do_split(sch_state *s, ir_stmt loop, uint32_t n, const int64_t *factors,
-                  ir_stmt *made);
+bool sch_do_split(sch_state *s, ir_stmt loop, uint32_t n,
+                  const int64_t *factors, ir_stmt *made);
 bool sch_do_reorder(sch_state *s, uint32_t n, const ir_stmt *loops);
 bool sch_do_bind(sch_state *s, ir_stmt loop, const char *axis);
 bool sch_do_vectorize(sch_state *s, ir_stmt loop);

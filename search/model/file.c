@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include <math.h>
 
-#define FILE_VERSION 1u
+#define FILE_VERSION 2u
 #define LARGEST ((size_t)2 << 30)
 static const char magic[8] = {'t', 'e', 's', 's', 'm', 'o', 'd', 'l'};
 
@@ -52,6 +52,7 @@ tess_status model_write(tess_model *m, const char *path) {
   put_u32(&b, FILE_VERSION);
   put_u32(&b, (uint32_t)strlen(m->name));
   file_put(&b, m->name, strlen(m->name));
+  file_put(&b, &m->seed, sizeof m->seed);
   put_data(&m->data, &b);
   uint64_t hash = b.bad ? 0 : hash_bytes(b.v, b.n);
   file_put(&b, &hash, sizeof hash);
@@ -163,6 +164,7 @@ static void read_kinds(reading *r) {
 
 static tess_status read_data(void *ud) {
   reading *r = ud;
+  take(r, &r->m->seed, sizeof r->m->seed);
   read_kinds(r);
   uint32_t ngroup = take_u32(r), n = take_u32(r);
   if (!r->wrong) read_samples(r, ngroup, n);

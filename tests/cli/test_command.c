@@ -150,7 +150,7 @@ static void failing_work(void **state) {
   expect("doc frob", 1, "no primitive, module, option or function 'frob'");
   expect("doc splitt", 1, "'splitt': did you mean sch:split");
   expect("doc categorial", 1, "did you mean sch:sample_categorical?");
-  expect("doc sch:vectorise", 1, "did you mean sch:vectorize");
+  expect("doc sch:vectorise", 1, "sch:vectorize");
   expect("doc perfect", 0, "\n  sch:sample_perfect_tile ");
   expect("doc stepping", 0, "# Stepping through a trace");
   expect("doc > /dev/full", 1, "writing the output failed");

@@ -203,3 +203,142 @@ do
   s = ts.schedule(ops.matmul { m = 8, n = 8, k = 8 })
   s:disallow_dynamic_loop()
 end
+
+-- Parallel outer loops, vectors, unrolled reductions, as the root asks.
+do
+  local p = ops.matmul { m = 16, n = 24, k = 8, relu = true }
+  local function asked(notes)
+    local s = ts.schedule(p)
+    for key, value in pairs(notes) do
+      s:annotate(s:get_block "root", key, value)
+    end
+    s:rewrite_parallel_vectorize_unroll()
+    checks.same(s, p)
+    return tostring(s)
+  end
+  local text = asked { parallel = 4, vectorize = 8, unroll_explicit = 16 }
+  assert(has(text, "i in parallel(16)") and has(text, "vectorized(8)") and
+         has(text, "pragma_auto_unroll_max_step = 16") and
+         has(text, "pragma_unroll_explicit = 1") and
+         not has(text, "{parallel"), text)
+  text = asked { parallel = 100, unroll_implicit = 64 }
+  assert(has(text, "i_j_fused in parallel(384)") and
+         has(text, "pragma_unroll_explicit = 0") and
+         not has(text, "vectorized"), text)
+  text = asked { vectorize = 5 }
+  assert(not has(text, "vectorized") and not has(text, "parallel"), text)
+  assert(asked {} == tostring(ts.schedule(p)))
+end
+
+-- One loop alone is cut for both.
+do
+  local A = ts.placeholder("A", { 64 })
+  local B = ts.compute("B", { 64 }, function(i) return A(i) + 1 end)
+  local p = ts.program("line", { A }, { B })
+  for vector, expected in pairs { [8] = "parallel(8)",
+                                  [64] = "parallel(64)" } do
+    local s = ts.schedule(p)
+    s:annotate(s:get_block "root", "parallel", 16)
+    s:annotate(s:get_block "root", "vectorize", vector)
+    s:rewrite_parallel_vectorize_unroll()
+    checks.same(s, p)
+    local lanes = has(s, "vectorized(8)") and 8 or 64
+    assert(has(s, expected) and lanes == vector, s)
+  end
+end
+
+-- Reductions lose their init, but for those that threads share.
+do
+  local p = ops.matmul { m = 8, n = 8, k = 8, relu = true }
+  local s = ts.schedule(p)
+  s:rewrite_reduction_block()
+  checks.same(s, p)
+  assert(has(s, "block C_init") and not has(s, "init\n"), s)
+  s = ts.schedule(p)
+  local i, _, k = s:get_loops(s:get_block "C")
+  s:bind(i, "blockIdx.x")
+  s:bind(k, "threadIdx.x")
+  local before = tostring(s)
+  s:rewrite_reduction_block()
+  assert(tostring(s) == before, s)
+end
+
+-- Blocks that name an intrinsic get it; the init its own, or vectors.
+do
+  local tensor = require "tessera.tensor"
+  local p = ops.matmul { m = 8, n = 16, k = 8 }
+  local function tiled_for(name, o)
+    local s = ts.schedule(p)
+    local c = s:get_block "C"
+    local b = s:blockize(assert(tensor.tile(s, c, { 4, 8, 4 })))
+    s:annotate(b, "auto_tensorize", name)
+    s:rewrite_reduction_block()
+    s:rewrite_tensorize(o)
+    return s
+  end
+  local name = tensor.mma { m = 4, n = 8, k = 4 }
+  local s = tiled_for(name)
+  checks.same(s, p)
+  assert(has(s, "vectorized") and not has(s, "auto_tensorize"), s)
+  local n = select(2, tostring(s):gsub("vectorized", ""))
+  s = tiled_for(name, { vectorize_init_loop = true })
+  checks.same(s, p)
+  assert(select(2, tostring(s):gsub("vectorized", "")) == n + 1, s)
+  s = ts.schedule(p)
+  s:annotate(s:get_block "C", "auto_tensorize", "no_such")
+  checks.refused(s, "STEP_REFUSED", "rewrite_tensorize")
+end
+
+-- A space's postprocessors end the traces that are tuned, and are replayed with
+-- them; a space of modules has its target's, others none.
+do
+  local p = ops.matmul { m = 16, n = 16, k = 16 }
+  local module = require "tessera.modules.multi_level_tiling" {
+    write_levels = {} }
+  local function names(space, target)
+    local list, found = ts.space.sketches(space, p, target,
+                                          { postprocs = true }), {}
+    local seen = false
+    for i = 1, #list[1] do
+      if seen then found[#found + 1] = list[1][i].name end
+      seen = seen or list[1][i].name == "enter_postproc"
+    end
+    return table.concat(found, " ")
+  end
+  assert(names({ module }, "llvm") == "disallow_dynamic_loop " ..
+         "rewrite_parallel_vectorize_unroll rewrite_reduction_block")
+  assert(names({ module }, "cuda -arch=sm_80") == "disallow_dynamic_loop " ..
+         "rewrite_cooperative_fetch rewrite_unbound_block " ..
+         "rewrite_parallel_vectorize_unroll rewrite_reduction_block " ..
+         "verify_gpu_code")
+  assert(names(function() end, "llvm") == "")
+  local with = ts.space.with_postprocs({ module }, {
+    { "rewrite_unbound_block", max_threadblocks = 4 }, "verify_gpu_code" })
+  assert(names(with, "llvm") == "rewrite_unbound_block verify_gpu_code")
+  local t = ts.space.sketches(with, p, "llvm", { postprocs = true })[1]
+  local s = t:replay(p, { resample = true, seed = 1 })
+  assert(has(s, "threadIdx.x"), s)
+  checks.same(s, p)
+  assert(names(ts.space.with_postprocs({ module }, {}), "llvm") == "")
+  checks.fails("INVALID", "split", ts.space.with_postprocs, { module },
+               { "split" })
+  checks.fails("INVALID", "postprocs is a list of names",
+               ts.space.with_postprocs, { module }, 1)
+  checks.fails("INVALID", "entry 1 is not the name", ts.space.with_postprocs,
+               { module }, { 1 })
+  checks.fails("INVALID", "a parameter 'x' that is no integer",
+               ts.space.with_postprocs, { module }, { { "split", x = "y" } })
+  -- Of a tuning run, what they refuse is in the funnel by their names.
+  local r = ts.tune(p, { space = { module }, trials = 2, min_time = 0.001,
+                         batch = 2, strategy = "replay", seed = 1,
+                         postprocs = { "rewrite_reduction_block" } })
+  assert(r.trace and has(r.trace, "sch:rewrite_reduction_block()"), r.funnel)
+  assert(has(r.trace:replay(p), "block C_init"))
+  r = ts.tune(p, { space = { module }, trials = 2, min_time = 0.001,
+                   batch = 2, strategy = "replay", seed = 1, postprocs = {
+    "rewrite_unbound_block",
+    { "verify_gpu_code", max_threads_per_block = 1 } } })
+  assert(not r.trace and
+         has(r.funnel, "rejected by verify_gpu_code: GPU_THREADS (for example"),
+         r.funnel)
+end

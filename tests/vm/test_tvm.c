@@ -11,6 +11,9 @@ static const char *const ours[] = {"annotate_buffer_access",
                                    "fuse_reduction_epilogue",
                                    "guard",
                                    "rewrite_cooperative_fetch",
+                                   "rewrite_parallel_vectorize_unroll",
+                                   "rewrite_reduction_block",
+                                   "rewrite_tensorize",
                                    "rewrite_unbound_block",
                                    "verify_gpu_code"};
 

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Opens OpenCL's ICD loader once in a process, and chooses the device. */
+#include "backends/opencl/driver.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+/* Filled once and only read then, as LLVM's registry is: a driver cannot be
+ * unloaded, and opening PoCL takes a tenth of a second. */
+static ocl_driver the_driver;
+static const char *the_problem;
+static pthread_once_t opened = PTHREAD_ONCE_INIT;
+
+/* A symbol as a function pointer; ISO C has no cast between the two. */
+static bool bind_entry(void *library, const char *symbol, void *slot) {
+  void *at = dlsym(library, symbol);
+  memcpy(slot, &at, sizeof at);
+  return at != NULL;
+}
+
+static bool bind_entries(ocl_driver *d) {
+  bool all = true;
+#define ENTRY(result, field, symbol, ...) \
+  all = bind_entry(d->library, #symbol, &d->field) && all;
+#include "backends/opencl/driver.def"
+#undef ENTRY
+  return all;
+}
+
+static bool find_device(ocl_driver *d) {
+  enum { MOST = 16 };
+  static const uint64_t kinds[] = {OCL_DEVICE_GPU, OCL_DEVICE_ACCELERATOR,
+                                   OCL_DEVICE_CPU};
+  ocl_handle platform[MOST];
+  unsigned n = 0, found = 0;
+  if (d->get_platforms(MOST, platform, &n)) return false;
+  if (n > MOST) n = MOST;
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+    for (unsigned i = 0; i < n; i++)
+      if (!d->get_devices(platform[i], kinds[k], 1, &d->device, &found) &&
+          found)
+        return true;
+  return false;
+}
+
+static void open_driver(void) {
+  ocl_driver *d = &the_driver;
+  d->library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!d->library)
+    the_problem = "there is no OpenCL loader (libOpenCL.so.1) here";
+  else if (!bind_entries(d))
+    the_problem = "the OpenCL loader here is older than OpenCL 1.2";
+  else if (!find_device(d))
+    the_problem = "the OpenCL loader here finds no device";
+}
+
+tess_status ocl_driver_open(const ocl_driver **out, err_state *e) {
+  pthread_once(&opened, open_driver);
+  *out = &the_driver;
+  return the_problem ? err_set(e, TESS_UNSUPPORTED, "%s", the_problem)
+                     : TESS_OK;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Calls a kernel on copies of the caller's tensors, once or to time it.  The
+ * last kernel stays loaded, since loading may compile. */
+#include "base/hash.h"
+#include "measure/clock.h"
+#include "measure/timing.h"
+#include "measure/worker/job_state.h"
+#include <math.h>
+#include <string.h>
+
+typedef struct called {
+  job_state *j;
+  const job_call *r;
+  measure_result *out;
+  strbuf *contents;
+  void **args;
+  runtime rt;
+  bool has_rt;
+  bundle_args made;
+  int32_t status;
+} called;
+
+/* ---- loading -------------------------------------------------------- */
+
+static tess_status load_called(called *w) {
+  job_state *j = w->j;
+  const job_call *r = w->r;
+  uint64_t hash = hash_mix(hash_bytes(r->code.v, r->code.n),
+                           hash_bytes(r->target, strlen(r->target)));
+  if (hash == j->called_hash) return TESS_OK;
+  bundle_unload(&j->called);
+  j->called_hash = 0;
+  job_enter(j, JOB_LOADING);
+  tess_status s = bundle_load(&j->heap, j->backend, r->code.v, r->code.n,
+                              &j->called, &j->err);
+  if (!s) j->called_hash = hash;
+  return s;
+}
+
+/* At the alignment of tensors. */
+static void copy_arguments(called *w) {
+  enum { ALIGN = 64 };
+  const job_call *r = w->r;
+  w->args = arena_array(&w->j->scratch, void *, r->n + 1);
+  for (uint32_t i = 0; i < r->n; i++) {
+    char *at = arena_alloc(&w->j->scratch, r->arg[i].n + ALIGN);
+    at += (ALIGN - (uintptr_t)at % ALIGN) % ALIGN;
+    memcpy(at, r->arg[i].v, r->arg[i].n);
+    w->args[i] = at;
+  }
+}
+
+/* ---- running -------------------------------------------------------- */
+
+static bool run_called(void *ud, uint64_t runs, double *seconds) {
+  called *w = ud;
+  const backend *by = w->j->backend;
+  const backend_code *k = w->j->called.kernel;
+  if (by->time) {
+    w->status = by->time(k, w->args, w->r->sizes, &w->rt.rt, runs, seconds);
+    return !w->status;
+  }
+  double start = clock_now();
+  for (uint64_t i = 0; i < runs && !w->status; i++)
+    w->status = by->launch(k, w->args, w->r->sizes, &w->rt.rt);
+  *seconds = clock_now() - start;
+  return !w->status;
+}
+
+static bool take_times(called *w) {
+  double first, second;
+  measure_result *out = w->out;
+  timing_limits l = {w->r->min_time, w->r->repeats, INFINITY};
+  if (!run_called(w, 1, &first)) return false;
+  if (w->r->min_time <= 0) return true;
+  if (!run_called(w, 1, &second)) return false;
+  timing_subject s = {run_called, w, fmax(fmin(first, second), 1e-9), false};
+  if (!timing_take(&w->j->heap, &l, 1, &s, &out)) return false;
+  timing_summarize(&w->j->heap, out);
+  return true;
+}
+
+static tess_status run_all(called *w) {
+  job_state *j = w->j;
+  job_enter(j, JOB_RUNNING);
+  runtime_init(&w->rt, j->heap.alloc, w->r->threads ? w->r->threads : 1);
+  w->has_rt = true;
+  w->status = bundle_convert(&j->called, w->args, &w->rt.rt, &w->made);
+  void **own = arena_array(&j->scratch, void *, w->r->n + 1);
+  memcpy(own, w->args, w->r->n * sizeof *own);
+  if (!w->status) bundle_replace(&j->called, &w->made, w->args);
+  if (!w->status) take_times(w);
+  job_enter(j, JOB_CHECKING);
+  bool known = w->status > 0 && w->status <= TESS_UNWRITTEN;
+  if (w->status)
+    return err_set(&j->err, TESS_LAUNCH_ERROR, "the kernel returned %d (%s)",
+                   w->status,
+                   known ? err_status_text((tess_status)w->status) : "?");
+  for (uint32_t i = 0; i < w->r->n; i++)
+    if (w->r->written[i]) str_write(w->contents, own[i], w->r->arg[i].n);
+  return str_status(w->contents);
+}
+
+static tess_status call_all(void *ud) {
+  called *w = ud;
+  tess_status s = job_set_target(w->j, w->r->target);
+  if (s) return s;
+  s = load_called(w);
+  if (s) return s;
+  copy_arguments(w);
+  return run_all(w);
+}
+
+void job_do_call(job_state *j, const job_call *r, measure_result *out,
+                 strbuf *contents) {
+  called w = {.j = j, .r = r, .out = out, .contents = contents};
+  *out = (measure_result){.status = TESS_OK};
+  str_init(&out->message, &j->heap);
+  err_clear(&j->err);
+  out->status = mem_protect(&j->heap, call_all, &w);
+  if (out->status) {
+    job_say(&out->message, job_why(j, out->status));
+    str_clear(contents);
+  }
+  if (w.has_rt) {
+    bundle_args_free(&w.made);
+    runtime_free(&w.rt);
+  }
+  arena_reset(&j->scratch);
+  job_enter(j, JOB_IDLE);
+}

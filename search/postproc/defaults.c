@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The default postprocessors of each kind of target. */
+#include "ir/query.h"
+#include "search/space.h"
+
+typedef struct kind {
+  const char *target;
+  const char *postproc[8];
+} kind;
+
+/* In the order in which they run. */
+static const kind kinds[] = {
+    {"llvm",
+     {"disallow_dynamic_loop", "rewrite_parallel_vectorize_unroll",
+      "rewrite_reduction_block"}},
+    {"cuda",
+     {"disallow_dynamic_loop", "rewrite_cooperative_fetch",
+      "rewrite_unbound_block", "rewrite_parallel_vectorize_unroll",
+      "rewrite_reduction_block", "verify_gpu_code"}},
+    {"opencl",
+     {"disallow_dynamic_loop", "rewrite_cooperative_fetch",
+      "rewrite_unbound_block", "rewrite_parallel_vectorize_unroll",
+      "rewrite_reduction_block", "verify_gpu_code"}},
+};
+
+static const kind *kind_of(tess_target *t) {
+  const char *text = t ? tess_target_text(t) : "llvm";
+  size_t n = strcspn(text, " ");
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (strlen(kinds[i].target) == n && !memcmp(kinds[i].target, text, n))
+      return &kinds[i];
+  return NULL;
+}
+
+static bool has_dynamic_loop(const ir_program *p) {
+  ir_stmt root = ir_entry(p)->root;
+  for (ir_stmt st = root; st; st = ir_next(p, st, root)) {
+    int64_t extent;
+    if (ir_is_loop(p, st) && !ir_const_int(p, ir_st(p, st)->extent, &extent))
+      return true;
+  }
+  return false;
+}
+
+/* What a target says of its limits, and the operands that they are. */
+static const struct limit {
+  const char *field, *operand;
+} limits[] = {{"max-threads-per-block", "max_threads_per_block"},
+              {"shared-memory-per-block", "max_shared_memory_per_block"},
+              {"max-shared-memory-per-block", "max_shared_memory_per_block"}};
+
+static vm_value limit_of(tess_target *t, const char *operand) {
+  int64_t found = 0;
+  for (size_t i = 0; t && i < sizeof limits / sizeof *limits; i++) {
+    if (strcmp(limits[i].operand, operand)) continue;
+    int64_t v = tess_target_int(t, limits[i].field);
+    if (v > found) found = v;
+  }
+  return found > 0 ? vm_int(found) : vm_nil();
+}
+
+void postproc_default(vm_trace *out, tess_target *t, const ir_program *p) {
+  const kind *k = kind_of(t);
+  vm_value operand[VM_MAX_SPECS];
+  for (uint32_t i = 0; k && i < 8 && k->postproc[i]; i++) {
+    const sch_prim *prim = sch_find_prim(k->postproc[i]);
+    vm_failure why;
+    vm_call c = {.prim = prim, .pool = out, .operand = operand};
+    if (!strcmp(prim->name, "disallow_dynamic_loop") && has_dynamic_loop(p))
+      continue;
+    for (uint32_t s = 0; s < prim->nspecs; s++)
+      operand[s] = limit_of(t, prim->specs[s].name);
+    vm_append(out, &c, 0, &why);
+  }
+}

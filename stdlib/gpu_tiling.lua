@@ -1,0 +1,176 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Tile sizes for GPUs whose draws mostly fit: the threads of all loops are
+-- drawn together, so that a block has as many as wanted, and the tiles of a
+-- thread are short enough for its registers.
+local ts = require "tessera"
+local tiling = require "tessera.tiling"
+local gpu = {}
+
+local MOST_COMBINATIONS = 128
+
+-- Which of the S levels is bound to an axis of this kind.
+local function level_of(p, kind)
+  for level, axis in ipairs(p.tile_binds) do
+    if axis:find("^" .. kind) then return level end
+  end
+end
+
+local function divisors(n, most)
+  local list = {}
+  for d = 1, math.min(n, most) do
+    if n % d == 0 then list[#list + 1] = d end
+  end
+  return list
+end
+
+-- How often each spatial loop may be cut into threads: lists of a number for
+-- each loop, whose product is from `least` to `most`; where none is so large,
+-- the largest products.
+local function combinations(extents, least, most)
+  local list, best = {}, 0
+  local function go(i, done, product)
+    if i > #extents then
+      best = math.max(best, product)
+      list[#list + 1] = { product = product, table.unpack(done) }
+      return
+    end
+    for _, d in ipairs(divisors(extents[i], most // product)) do
+      done[i] = d
+      go(i + 1, done, product * d)
+    end
+    done[i] = nil
+  end
+  go(1, {}, 1)
+  least = math.min(least, best)
+  local fit = {}
+  for _, c in ipairs(list) do
+    if c.product >= least then fit[#fit + 1] = c end
+  end
+  return fit
+end
+
+-- Evenly spread ones where there are too many; whole warps first.
+local function thinned(list)
+  if #list <= MOST_COMBINATIONS then return list end
+  local warps, few = {}, {}
+  for _, c in ipairs(list) do
+    if c.product % 32 == 0 then warps[#warps + 1] = c end
+  end
+  if #warps > 0 then list = warps end
+  if #list <= MOST_COMBINATIONS then return list end
+  for i = 1, MOST_COMBINATIONS do
+    few[i] = list[(i - 1) * #list // MOST_COMBINATIONS + 1]
+  end
+  return few
+end
+
+-- One of the combinations, sampled: for each loop its number of threads, as
+-- a digit of the sampled number.
+local function sample_threads(sch, list)
+  if #list == 1 then return list[1] end
+  local base, codes, even = 1, {}, {}
+  for _, c in ipairs(list) do
+    for _, d in ipairs(c) do base = math.max(base, d + 1) end
+  end
+  for i, c in ipairs(list) do
+    codes[i], even[i] = 0, 1 / #list
+    for _, d in ipairs(c) do codes[i] = codes[i] * base + d end
+  end
+  local code, count, threads = sch:sample_categorical(codes, even), #list[1], {}
+  for i = 1, count do
+    local place = math.tointeger(base ^ (count - i))
+    threads[i] = i == 1 and code // place or code // place % base
+  end
+  return threads
+end
+
+-- The loops that are longer than 1 among the spatial ones, and their extents.
+local function long_loops(sch, block)
+  local loops = { sch:get_loops(block) }
+  local letters, at, extents = tiling.letters(sch, block, loops), {}, {}
+  for i, letter in ipairs(letters) do
+    local extent = sch:extent(loops[i])
+    if letter == "S" and extent > 1 then
+      at[i] = #extents + 1
+      extents[#extents + 1] = extent
+    end
+  end
+  return letters, at, extents
+end
+
+-- The greatest lengths of a thread's tiles, of its virtual threads and of
+-- what is reduced in shared memory, where so many loops are cut.
+local function caps_of(count)
+  if count <= 1 then return { inner = 8, virtual = 4, reduce = 16 } end
+  if count == 2 then return { inner = 4, virtual = 2, reduce = 16 } end
+  return { inner = 2, virtual = 2, reduce = 16 }
+end
+
+-- The same of tiles of fragments, which a warp has for its 32 lanes.
+gpu.warps = { inner = 2, virtual = 1, reduce = 4 }
+
+local function tile(sch, loop, most)
+  return { sch:sample_perfect_tile(loop, { n = 2,
+                                           max_innermost_factor = most }) }
+end
+
+-- A spatial loop into n levels, of which one has that many threads.
+local function cut_spatial(sch, loop, n, threads, caps, at)
+  local sizes, pieces = { [at.thread] = threads }, {}
+  local rest, bound = sch:split(loop, { ts.auto, threads })
+  pieces[1] = bound
+  for level = n, 2, -1 do
+    local most = level == at.virtual and caps.virtual or
+                 level > at.thread and caps.inner or -1
+    if level ~= at.thread then
+      local two = tile(sch, rest, most)
+      local outer, inner = sch:split(rest, two)
+      rest, sizes[level] = outer, two[2]
+      table.insert(pieces, 1, inner)
+    end
+  end
+  table.insert(pieces, 1, rest)
+  sizes[1] = ts.auto
+  return sizes, { sch:split(sch:fuse(table.unpack(pieces)), sizes) }
+end
+
+-- A reduction loop into n levels, of which all but the first fit shared memory
+-- together.
+local function cut_reduction(sch, loop, n, most)
+  if n == 1 then return { sch:extent(loop) }, { loop } end
+  local two = tile(sch, loop, most)
+  local outer, inner = sch:split(loop, two)
+  if n == 2 then return two, { outer, inner } end
+  local sizes = { sch:sample_perfect_tile(inner, {
+    n = n - 1, max_innermost_factor = most }) }
+  local loops = { sch:split(inner, sizes) }
+  table.insert(sizes, 1, two[1])
+  table.insert(loops, 1, outer)
+  return sizes, loops
+end
+
+-- The function that cuts a loop, for tiling.tile, where p says how many threads
+-- a block of them has; nil where it does not, or no level has threads.  `caps`:
+-- other than usual.
+function gpu.cut(sch, block, p, caps)
+  local range = p.threads_per_block or {}
+  local at = { thread = level_of(p, "threadIdx"),
+               virtual = level_of(p, "vthread") }
+  if #range == 0 or not at.thread then return nil end
+  local letters, place, extents = long_loops(sch, block)
+  local list = thinned(combinations(extents, range[1], range[2]))
+  local threads = sample_threads(sch, list)
+  caps = caps or caps_of(#extents)
+  return function(on, loop, n, _, i)
+    if letters[i] == "R" then return cut_reduction(on, loop, n, caps.reduce) end
+    if not place[i] then
+      local sizes, ones = {}, {}
+      for level = 1, n do sizes[level] = 1 end
+      ones = { on:split(loop, sizes) }
+      return sizes, ones
+    end
+    return cut_spatial(on, loop, n, threads[place[i]], caps, at)
+  end
+end
+
+return gpu

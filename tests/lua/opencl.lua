@@ -1,0 +1,222 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Kernels for OpenCL devices: the source of one as tests/golden has it, and
+-- what PoCL, an OpenCL of processors, computes compared with the interpreter.
+-- TESSERA_GOLDEN=write writes the source anew; look at the difference.
+local ts = require "tessera"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+local fails = checks.fails
+local here = arg[0]:gsub("[^/]*$", "")
+
+local function product(m, n, k, dtype)
+  local A = ts.placeholder("A", { m, k }, dtype)
+  local B = ts.placeholder("B", { k, n }, dtype)
+  local r = ts.reduce_axis("k", k)
+  local C = ts.compute("C", { m, n }, function(i, j)
+    return ts.sum(A(i, r) * B(r, j), r)
+  end)
+  return ts.program("product", { A, B }, { C })
+end
+
+-- Tiles of 16 x 16, four results a thread; operands through shared memory.
+local function tiled(program)
+  local sch = ts.schedule(program)
+  local c = sch:get_block "C"
+  local i, j, k = sch:get_loops(c)
+  local i0, i1 = sch:split(i, { ts.auto, 16 })
+  local j0, j1, j2 = sch:split(j, { ts.auto, 4, 4 })
+  local k0, k1 = sch:split(k, { ts.auto, 8 })
+  sch:reorder(i0, j0, i1, j1, k0, k1, j2)
+  sch:bind(i0, "blockIdx.y")
+  sch:bind(j0, "blockIdx.x")
+  sch:bind(i1, "threadIdx.y")
+  sch:bind(j1, "threadIdx.x")
+  for operand = 0, 1 do
+    local copy = sch:cache_read(c, operand, "shared")
+    sch:compute_at(copy, k0)
+    local loops = table.pack(sch:get_loops(copy))
+    local fused = sch:fuse(loops[#loops - 1], loops[#loops])
+    local _, y, x = sch:split(fused, { ts.auto, 16, 4 })
+    sch:bind(y, "threadIdx.y")
+    sch:bind(x, "threadIdx.x")
+  end
+  local acc = sch:cache_write(c, 0, "local")
+  sch:reverse_compute_at(acc, j1)
+  sch:vectorize((select(-1, sch:get_loops(c))))
+  return sch
+end
+
+-- ---- arguments -------------------------------------------------------------
+
+local function arguments(program)
+  local args = {}
+  for n, x in ipairs(program:params()) do
+    args[n] = x.role == "output" and ts.tensor(x.dtype, x.shape) or
+              ts.tensor(x.dtype, x.shape, "random", n)
+  end
+  return args
+end
+
+-- What the schedule's kernel for the target computes is what the interpreter
+-- says of the program.
+local function agree(sch, program, tolerance, target)
+  local want, got = arguments(program), arguments(program)
+  ts.interpret(program, want)
+  ts.build(sch, target or "opencl")(table.unpack(got))
+  for n, t in ipairs(got) do
+    local _, error_ = t:compare(want[n])
+    assert(error_ <= (tolerance or 1e-5),
+           ("%s: parameter %d is off by %g"):format(program:name(), n, error_))
+  end
+end
+
+-- ---- the source ------------------------------------------------------------
+
+do
+  local program = product(32, 32, 32)
+  local sch = tiled(program)
+  local kernel = ts.build(sch, "opencl")
+  local source = kernel:source "opencl"
+  local path = here .. "../golden/opencl_product.cl"
+  if os.getenv "TESSERA_GOLDEN" == "write" then
+    assert(io.open(path, "w")):write(source):close()
+  end
+  local file = assert(io.open(path))
+  assert(file:read "a" == source, source)
+  file:close()
+  agree(sch, program)
+  fails("NOT_FOUND", "has the sources \"opencl\"", kernel.source, kernel, "asm")
+  local time = kernel:time(arguments(program), { min_time = 0.01 })
+  assert(time.median > 0 and time.min <= time.median)
+end
+
+-- ---- host programs ---------------------------------------------------------
+
+-- Two kernels, a buffer between them, and a block that is bound to nothing.
+do
+  local A = ts.placeholder("A", { 40, 24 })
+  local k = ts.reduce_axis("k", 24)
+  local B = ts.compute("B", { 40, 24 }, function(i, j) return A(i, j) * 2 end)
+  local C = ts.compute("C", { 40 }, function(i) return ts.sum(B(i, k), k) end)
+  local D = ts.compute("D", { 40 }, function(i) return ts.exp(-C(i)) end)
+  local program = ts.program("stages", { A }, { D })
+  local sch = ts.schedule(program)
+  local i, j = sch:get_loops(sch:get_block "B")
+  local blocks, threads = sch:split(sch:fuse(i, j), { ts.auto, 32 })
+  sch:bind(blocks, "blockIdx.x")
+  sch:bind(threads, "threadIdx.x")
+  local rows, sum = sch:get_loops(sch:get_block "C")
+  sch:bind(rows, "blockIdx.x")
+  sch:bind(select(2, sch:split(sum, { ts.auto, 8 })), "threadIdx.x")
+  local source = ts.build(sch, "opencl"):source "opencl"
+  for n = 0, 2 do
+    assert(source:find("void stages_kernel_" .. n .. "(", 1, true), source)
+  end
+  assert(source:find("barrier(CLK_LOCAL_MEM_FENCE)", 1, true), source)
+  agree(sch, program)
+  agree(program, program)
+end
+
+-- Sizes that are known when it is called, and a serial loop around a kernel.
+do
+  local n = ts.size "n"
+  local A = ts.placeholder("A", { n, 16 })
+  local B = ts.compute("B", { n, 16 }, function(i, j)
+    return A(i, j) + ts.cast(i, "float32")
+  end)
+  local program = ts.program("rows", { A }, { B })
+  local sch = ts.schedule(program)
+  sch:bind(select(2, sch:get_loops(sch:get_block "B")), "threadIdx.x")
+  local kernel = ts.build(sch, "opencl")
+  for _, rows in ipairs { 1, 5 } do
+    local a = ts.tensor("float32", { rows, 16 }, "integers", rows)
+    local b = ts.tensor("float32", { rows, 16 })
+    kernel(a, b)
+    for i = 0, rows - 1 do
+      assert(b:get(i, 3) == a:get(i, 3) + i)
+    end
+  end
+end
+
+-- ---- types -----------------------------------------------------------------
+
+-- Every cast, rounding and saturating as the interpreter does.
+do
+  local types = { "int8", "uint8", "int32", "uint32", "int64", "float16",
+                  "bfloat16", "float32", "float64", "bool" }
+  local values = { 0, 1, -1, 0.5, 1.5, -2.5, 100.7, 127, 128, 255, 256, -300,
+                   32767, 65504, 65519, 65520, 1e-7, 6e-8, 2049, 16777217,
+                   3e9, -3e9, 1e19, -1e19, 1e300, math.huge, -math.huge,
+                   0 / 0 }
+  local A = ts.placeholder("A", { #values }, "float64")
+  for half = 0, 1 do
+    local results = {}
+    for n, from in ipairs(types) do
+      for _, to in ipairs(n % 2 == half and types or {}) do
+        results[#results + 1] = ts.compute(from .. "_to_" .. to, { #values },
+          function(i)
+            return ts.cast(ts.cast(ts.cast(A(i), from), to), "float64")
+          end)
+      end
+    end
+    local program = ts.program("casts", { A }, results)
+    local want, got = arguments(program), arguments(program)
+    for n, v in ipairs(values) do
+      want[1]:set(n - 1, v)
+      got[1]:set(n - 1, v)
+    end
+    ts.interpret(program, want)
+    ts.build(program, "opencl")(table.unpack(got))
+    for n, x in ipairs(program:params()) do
+      for i = 0, #values - 1 do
+        local a, b = want[n]:get(i), got[n]:get(i)
+        assert(a == b or (a ~= a and b ~= b),
+               ("%s of %g is %g, not %g"):format(x.name, values[i + 1], b, a))
+      end
+    end
+  end
+end
+
+-- Vectors of any number of lanes, masked and strided, of floats and of bool.
+for _, lanes in ipairs { 2, 3, 4, 7, 16, 24 } do
+  local A = ts.placeholder("A", { 5, lanes })
+  local B = ts.compute("B", { lanes, 5 }, function(j, i)
+    return ts.select(ts.lt(A(i, j), 0.5), A(i, lanes - 1 - j),
+                     ts.max(A(i, j), ts.cast(i, "float32")))
+  end)
+  local C = ts.compute("C", { 5, lanes }, function(i, j)
+    return ts.cast(A(i, j) * 8, "int32") // 3 % 5
+  end)
+  local D = ts.compute("D", { 5, lanes }, function(i, j)
+    return ts.all(ts.lt(A(i, j), 0.7), ts.ne(C(i, j), 1))
+  end)
+  local program = ts.program("lanes", { A }, { B, C, D })
+  local sch = ts.schedule(program)
+  for _, name in ipairs { "B", "C", "D" } do
+    local x, y = sch:get_loops(sch:get_block(name))
+    if name == "B" then x, y = y, x end
+    if name == "B" then sch:reorder(x, y) end
+    sch:bind(x, "threadIdx.x")
+    if lanes % 8 == 7 then _, y = sch:split(y, { ts.auto, 4 }) end
+    sch:vectorize(y)
+  end
+  agree(sch, program, 0)
+end
+
+-- ---- refusals --------------------------------------------------------------
+
+do
+  local program = product(32, 32, 32)
+  fails("BUILD_ERROR",
+        "a kernel has blocks of 64 threads, the target at most 32", ts.build,
+        tiled(program), "opencl -max-threads-per-block=32")
+  fails("BUILD_ERROR",
+        "a kernel needs 1024 bytes of shared memory, the target has 512",
+        ts.build, tiled(program),
+        "opencl -shared-memory-per-block=512")
+  fails("INVALID",
+        "there is no OpenCL device '-model=abacus'; there are generic",
+        ts.target, "opencl -model=abacus")
+  local t = ts.target "opencl -model=nvidia"
+  assert(t:get "max-threads-per-block" == 1024 and
+         t:get "thread-warp-size" == 32)
+end
