@@ -475,6 +475,7 @@ void lt_open_space(lua_State *L) {
                                   {"space_set_postprocs", set_postprocs},
                                   {"space_run", run_number},
                                   {"fresh_state", fresh_state},
+                                  {"show_failure", lt_show_failure},
                                   {NULL, NULL}};
   static const luaL_Reg state_methods[] = {
       {"run", state_run}, {"close", state_close}, {NULL, NULL}};

@@ -119,7 +119,7 @@ static int tasks_progress(void *ud, const tess_tasks_progress *p) {
     lt_push_slot(&t->run, LT_SLOT_PROGRESS);
   else
     lua_pushnil(L);
-  if (lua_pcall(L, 2, 1, 0) != LUA_OK)
+  if (lt_call_back(L, 2, 1) != LUA_OK)
     lt_take_error(&t->run), stop = 1;
   else
     stop = lua_isboolean(L, -1) && !lua_toboolean(L, -1);

@@ -76,7 +76,7 @@ static tess_status invoke(task *t, tess_session *s) {
   lt_push_slot(r, LT_SLOT_SESSION);
   void **box = lua_touserdata(L, -1), *outer = *box;
   *box = s;
-  int bad = lua_pcall(L, 3, 0, 0);
+  int bad = lt_call_back(L, 3, 0);
   *box = outer;
   tess_status st = bad ? lt_take_error(r) : TESS_OK;
   lua_settop(L, top);
@@ -273,7 +273,7 @@ static int progress(void *ud, const tess_progress *p) {
     lt_push_slot(r, LT_SLOT_PROGRESS);
   else
     lua_pushnil(L);
-  if (lua_pcall(L, 2, 1, 0) != LUA_OK)
+  if (lt_call_back(L, 2, 1) != LUA_OK)
     lt_take_error(r), stop = 1;
   else
     stop = lua_isboolean(L, -1) && !lua_toboolean(L, -1);

@@ -5,6 +5,7 @@
  * Exit status: 0 done; 1 the work failed, one line on stderr says why (also
  * where a file or what else is named is not there); 2 the call was wrong,
  * whatever there is: options, their values, too few arguments or too many. */
+#include "lua/lt.h"
 #include "lua/main.h"
 #include "lua/warn.h"
 
@@ -37,9 +38,9 @@ static const char usage[] =
     "[--target T]\n"
     "               [--program FILE.lua]\n"
     "       tessera doc [NAME]\n"
-    "--verbose with any of them: errors with the program and the place "
-    "marked;\n"
-    "with db: also why records failed\n";
+    "--verbose with any of them: errors with the program, the place marked, "
+    "and\n"
+    "your own frames; with db: also why records failed\n";
 
 /* What was printed is safe from a Ctrl-C that comes while all is put away. */
 static void end_interruptible(void) {
@@ -92,7 +93,7 @@ static int describe_error(lua_State *L) {
   lua_pushstring(
       L, skip_place(lua_tostring(L, -1), lua_tostring(L, lua_upvalueindex(2))));
   if (verbose) {
-    luaL_traceback(L, L, lua_tostring(L, -1), 1);
+    lt_push_frames(L, lua_tostring(L, -1));
     return 1;
   }
   const char *text = lua_tostring(L, -1), *end = strchr(text, '\n');
@@ -325,6 +326,7 @@ static int run_in_state(int argc, char **argv, int at) {
   main_let_stop(L, c);
   lua_pushlightuserdata(L, &warnings);
   lua_setfield(L, LUA_REGISTRYINDEX, LT_WARNINGS);
+  lt_set_verbose(L, main_options.verbose);
   signal(SIGXFSZ, SIG_IGN); /* a write over the limit fails, as on a full
                              * disk, instead of ending the process */
   if (!at)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The prompt: like lua's own, with history, and completion of globals,
  * fields and methods. */
+#include "lua/lt.h"
 #include "lua/main.h"
 
 #include <editline/readline.h>
@@ -275,7 +276,7 @@ static int load_input(lua_State *L) {
 
 static int message(lua_State *L) {
   main_push_error_text(L, 1);
-  if (main_options.verbose) luaL_traceback(L, L, lua_tostring(L, -1), 1);
+  if (main_options.verbose) lt_push_frames(L, lua_tostring(L, -1));
   return 1;
 }
 

@@ -22,6 +22,9 @@
 /* Another kind; `thread` counts for IR_THREAD only. */
 void sch_set_loop_kind(sch_state *s, ir_stmt loop, ir_loop_kind kind,
                        ir_thread thread);
+/* Whether the loop may become of that kind without losing one whose iterations
+ * run concurrently; LOOP_KIND. */
+bool sch_loop_takes_kind(sch_state *s, ir_stmt loop, ir_loop_kind kind);
 /* And-s `cond` to the predicate of every block directly below `top`. */
 void sch_guard_below(sch_state *s, ir_stmt top, ir_expr cond);
 /* Variables var[i] become to[i]: in an expression (the result is another

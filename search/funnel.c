@@ -34,8 +34,9 @@ void funnel_measured(funnel *f, mem_heap *heap, const char *class,
 void funnel_take(funnel *to, mem_heap *heap, funnel *from) {
   to->sampled += from->sampled;
   to->valid += from->valid;
+  to->proposed += from->proposed;
   for (uint32_t i = 0; i < from->row.n; i++) add_row(to, heap, &from->row.v[i]);
-  from->sampled = from->valid = 0;
+  from->sampled = from->valid = from->proposed = 0;
   vec_clear(&from->row);
 }
 
@@ -59,7 +60,13 @@ static void print_measured(const funnel_row *r, strbuf *out) {
              named ? "" : r->who, named || !*why ? "" : ": ", why);
 }
 
-static void print_row(const funnel_row *r, strbuf *out) {
+/* What valid candidates are called: those that a host's strategy proposes may
+ * be of its own making. */
+static const char *source_of(const funnel *f) {
+  return f->proposed ? "proposed" : "valid";
+}
+
+static void print_row(const funnel *f, const funnel_row *r, strbuf *out) {
   switch (r->stage) {
   case FUNNEL_REFUSED:
     str_printf(out, "  %8" PRIu64 "  refused by %s: %s\n", r->count, r->who,
@@ -75,7 +82,8 @@ static void print_row(const funnel_row *r, strbuf *out) {
     str_printf(out, "  %8" PRIu64 "  have no neighbour\n", r->count);
     break;
   case FUNNEL_DUPLICATE:
-    str_printf(out, "  %8" PRIu64 "  valid, but duplicates\n", r->count);
+    str_printf(out, "  %8" PRIu64 "  %s, but duplicates\n", r->count,
+               source_of(f));
     break;
   case FUNNEL_UNFIT:
     str_printf(out, "  %8" PRIu64 "  proposed, but ", r->count);
@@ -88,12 +96,26 @@ static void print_row(const funnel_row *r, strbuf *out) {
   }
 }
 
+/* As when a cost model chose others, or the run ended first. */
+static void print_unmeasured(const funnel *f, strbuf *out) {
+  uint64_t n = f->proposed ? f->proposed : f->valid;
+  for (uint32_t i = 0; i < f->row.n; i++) {
+    const funnel_row *r = &f->row.v[i];
+    if (r->stage >= FUNNEL_DUPLICATE) n -= r->count < n ? r->count : n;
+  }
+  if (n)
+    str_printf(out, "  %8" PRIu64 "  %s, but not measured\n", n, source_of(f));
+}
+
 void funnel_print(const funnel *f, strbuf *out) {
   uint32_t i = 0;
   str_printf(out, "  %8" PRIu64 "  candidates tried\n", f->sampled);
   if (f->row.n) qsort(f->row.v, f->row.n, sizeof *f->row.v, by_count);
   for (; i < f->row.n && f->row.v[i].stage < FUNNEL_DUPLICATE; i++)
-    print_row(&f->row.v[i], out);
+    print_row(f, &f->row.v[i], out);
   str_printf(out, "  %8" PRIu64 "  valid\n", f->valid);
-  for (; i < f->row.n; i++) print_row(&f->row.v[i], out);
+  if (f->proposed)
+    str_printf(out, "  %8" PRIu64 "  proposed by the strategy\n", f->proposed);
+  for (; i < f->row.n; i++) print_row(f, &f->row.v[i], out);
+  print_unmeasured(f, out);
 }

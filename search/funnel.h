@@ -10,7 +10,7 @@ typedef enum funnel_stage {
   FUNNEL_REFUSED,      /* by a primitive, for a reason */
   FUNNEL_REJECTED,     /* by a postprocessor */
   FUNNEL_NO_NEIGHBOUR, /* a mutation found none */
-  FUNNEL_DUPLICATE,    /* valid, but proposed or measured before */
+  FUNNEL_DUPLICATE,    /* proposed or measured before */
   FUNNEL_UNFIT,        /* proposed from outside, and not valid */
   FUNNEL_MEASURED      /* measured: `who` is the class of the result */
 } funnel_stage;
@@ -24,8 +24,12 @@ typedef struct funnel_row {
   int64_t number;      /* an example of what broke a limit */
 } funnel_row;
 
+/* What was tried is refused, rejected, without neighbour or valid; what is
+ * valid, or, where a host's strategy proposes, what it proposed, is a duplicate,
+ * unfit, measured or not. */
 typedef struct funnel {
   uint64_t sampled, valid;
+  uint64_t proposed;   /* by a host's strategy */
   VEC(funnel_row) row;
 } funnel;
 

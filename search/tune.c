@@ -349,6 +349,7 @@ static tess_status check_proposals(tune *t, uint32_t *n) {
   uint32_t kept = 0;
   tess_status s = TESS_OK;
   if (!t->set->o->custom_strategy) return s;
+  t->s.total.proposed += *n;
   for (uint32_t i = 0; s == TESS_OK && i < *n; i++) {
     search_cand c = session_from_public(&t->proposed[i]);
     bool fits = false;

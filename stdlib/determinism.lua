@@ -209,10 +209,11 @@ local function make(core)
   end
 
   -- Calls f.  What it can reach is looked through once in a run of the
-  -- engine, whose number core.space_run returns.
+  -- engine, whose number core.space_run returns, or, where another program
+  -- than Lua calls the engine, nil.
   local function call(f, ...)
     local run = core.space_run()
-    if depth == 0 and run ~= run_seen then
+    if depth == 0 and (run ~= run_seen or not seen) then
       run_seen, seen = run, setmetatable({}, { __mode = "k" })
       places = setmetatable({}, { __mode = "k" })
       for _, own in next, guarded do seen[own] = true end
@@ -221,7 +222,7 @@ local function make(core)
     local roots = {}
     for _, root in ipairs { f, ... } do visit(roots, roots, nil, root) end
     look_through(roots)
-    return leave(depth, pcall(enter, depth, f, ...))
+    return leave(depth, xpcall(enter, core.show_failure, depth, f, ...))
   end
   return call
 end

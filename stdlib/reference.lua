@@ -8,6 +8,7 @@ local plugins = require "tessera.plugins"
 local functions = require "tessera.functions"
 local objects = require "tessera.objects"
 local chapters = require "tessera.chapters"
+local statuses = require "tessera.statuses"
 local spaces = require "tessera.modules.spaces"
 
 local reference = {}
@@ -173,6 +174,10 @@ local function everything(wanted)
     { "what functions take and give:", classes(all) },
     { "operators (require \"tessera.ops\"):", functions.operators() },
     { "other functions:", functions.entries() },
+    { "statuses (e.code, result.status, classes of measurements):",
+      statuses.codes() },
+    { "reasons beside those of primitives (e.reason, result.funnel):",
+      statuses.reasons() },
   }
   for _, section in ipairs(sections) do
     table.move(section[2], 1, #section[2], #all + 1, all)

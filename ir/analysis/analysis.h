@@ -95,6 +95,10 @@ bool ir_may_access_box(ir_program *p, arena *scratch, ir_stmt block,
  * minimum of two ends, where the guard of a tile ends it before the domain. */
 bool ir_may_access_tail(ir_program *p, arena *scratch, ir_stmt block,
                         ir_region r, ir_stmt top, ir_expr *min, ir_expr *max);
+/* The condition under which an access of the same element at `now`, in other
+ * loops below `top`, is not past the tails that end this one; 0: none does. */
+ir_expr ir_tail_condition(ir_program *p, arena *scratch, ir_stmt block,
+                          ir_region r, ir_stmt top, const ir_expr *now);
 /* Is the part of [min, max] inside buffer b contained in [omin, omax], given a
  * condition (0: none)? */
 bool ir_box_within(ir_program *p, arena *scratch, ir_buf b, const ir_expr *min,

@@ -55,26 +55,76 @@ static bool uses_inner(const ir_program *p, const ir_view *v, ir_expr e) {
   return false;
 }
 
-/* A condition `x < end` clips the box where `at` is x plus something fixed
- * while the loops run: as in a split of a split that does not divide.  Not
- * where the domain ends there anyway (`most`). */
+/* Where an access ends before its domain: `at` is x + rest, and a condition
+ * says x < end, or x <= end. */
+typedef struct tail {
+  ir_op op;
+  ir_expr rest, end;
+  ir_expr last; /* of `at` */
+} tail;
+
+/* Whether a condition ends the box where `at` is something fixed while the
+ * loops run, and more: as in a split of a split that does not divide.  Not
+ * where the domain ends there anyway (`most`, max). */
+static bool is_tail(ir_program *p, const ir_view *v, ir_expr cond, ir_expr at,
+                    int64_t most, ir_expr max, tail *out) {
+  const ir_node n = *ir_at(p, cond);
+  if ((n.op != IR_LT && n.op != IR_LE) || !ir_at(p, n.a)->is_index ||
+      !ir_at(p, n.b)->is_index || !ir_at(p, at)->is_index)
+    return false;
+  ir_expr rest = ir_sub(p, at, n.a);
+  ir_expr last = ir_add(p, n.b, rest);
+  if (n.op == IR_LT) last = ir_sub(p, last, ir_index(p, 1));
+  *out = (tail){(ir_op)n.op, rest, n.b, last};
+  return uses_inner(p, v, n.a) && !uses_inner(p, v, last) &&
+         !uses_inner(p, v, rest) &&
+         ir_at(p, rest)->op != IR_INT && /* else it is the domain's end */
+         ir_at(p, last)->lo < most && !arith_prove_le(p, max, last);
+}
+
 static void clip_to_condition(ir_program *p, const ir_view *v, ir_expr cond,
                               ir_expr at, int64_t most, ir_expr *max) {
   const ir_node n = *ir_at(p, cond);
+  tail t;
   if (n.op == IR_AND) {
     clip_to_condition(p, v, n.a, at, most, max);
     clip_to_condition(p, v, n.b, at, most, max);
   }
-  if ((n.op != IR_LT && n.op != IR_LE) || !ir_at(p, n.a)->is_index ||
-      !ir_at(p, n.b)->is_index || !ir_at(p, at)->is_index)
-    return;
-  ir_expr rest = ir_sub(p, at, n.a);
-  ir_expr last = ir_add(p, n.b, rest);
-  if (n.op == IR_LT) last = ir_sub(p, last, ir_index(p, 1));
-  if (!uses_inner(p, v, n.a) || uses_inner(p, v, last)) return;
-  if (ir_at(p, rest)->op == IR_INT) return; /* it is the domain's end */
-  if (ir_at(p, last)->lo >= most || arith_prove_le(p, *max, last)) return;
-  *max = ir_binary(p, IR_MIN, *max, last);
+  if (is_tail(p, v, cond, at, most, *max, &t))
+    *max = ir_binary(p, IR_MIN, *max, t.last);
+}
+
+/* And-s to *out what a condition says of an access at `now` as at `at`. */
+static void carry_over(ir_program *p, const ir_view *v, ir_expr cond,
+                       ir_expr at, int64_t most, ir_expr max, ir_expr now,
+                       ir_expr *out) {
+  const ir_node n = *ir_at(p, cond);
+  tail t;
+  if (n.op == IR_AND) {
+    carry_over(p, v, n.a, at, most, max, now, out);
+    carry_over(p, v, n.b, at, most, max, now, out);
+  }
+  if (!is_tail(p, v, cond, at, most, max, &t)) return;
+  ir_expr same = ir_binary(p, t.op, ir_sub(p, now, t.rest), t.end);
+  *out = *out ? ir_and(p, *out, same) : same;
+}
+
+ir_expr ir_tail_condition(ir_program *p, arena *scratch, ir_stmt block,
+                          ir_region r, ir_stmt top, const ir_expr *now) {
+  uint32_t ndim = ir_ndim(p, r.buf);
+  ir_expr *box = arena_array(scratch, ir_expr, 3 * ndim), out = 0;
+  ir_expr *max = box + ndim, *at = box + 2 * ndim;
+  ir_view v;
+  if (!ir_may_access_box(p, scratch, block, r, top, box, max) ||
+      !ir_view_block(p, scratch, top, block, &v) || !v.pred)
+    return 0;
+  for (uint32_t d = 0; d < ndim; d++) at[d] = ir_region_min(p, r, d);
+  ir_bind_iters(p, scratch, block, ndim, at);
+  for (uint32_t d = 0; d < ndim; d++)
+    if (ir_is_const(p, ir_region_extent(p, r, d), 1))
+      carry_over(p, &v, v.pred, ir_view_expr(&v, at[d]),
+                 ir_at(p, ir_region_min(p, r, d))->hi, max[d], now[d], &out);
+  return out;
 }
 
 bool ir_may_access_tail(ir_program *p, arena *scratch, ir_stmt block,

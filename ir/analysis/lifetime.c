@@ -2,6 +2,7 @@
  * Lifetime scope of a local buffer: the innermost loop or block around all its
  * accesses that carries no value from one iteration to the next. */
 #include "ir/analysis/analysis.h"
+#include "ir/analysis/lifetime_pointwise.h"
 #include "ir/analysis/lifetime_rolled.h"
 #include "ir/edit.h"
 #include "ir/expr.h"
@@ -214,6 +215,34 @@ static bool must_write_before(const search *f, const access *w,
           all_within(f, r->block, b.writes, lca, wmin, wmax));
 }
 
+/* Are these regions of the buffer, of reader r, written by w element by
+ * element? */
+static bool all_pointwise(const search *f, ir_stmt w, ir_region made, ir_stmt r,
+                          ir_span regions) {
+  ir_program *p = f->p;
+  ir_stmt lca = common(p, w, r);
+  for (uint32_t i = 0; i < regions.n; i++) {
+    ir_region used = p->region.v[regions.at + i];
+    if (used.buf == f->b &&
+        !ir_covers_pointwise(p, f->scratch, w, made, r, used, lca))
+      return false;
+  }
+  return true;
+}
+
+/* must_write_before, where tails end both. */
+static bool must_write_each(const search *f, const access *w, const access *r) {
+  ir_program *p = f->p;
+  const ir_block_rec b = *ir_blk(p, r->block);
+  ir_region made;
+  if (!ir_blk(p, w->block)->pred || !b.pred) return false; /* no tails */
+  region_of_buffer(p, ir_blk(p, w->block)->writes, f->b, &made);
+  return all_pointwise(f, w->block, made, r->block, b.reads) &&
+         (!updates_old_values(f, r->block) ||
+          all_pointwise(f, w->block, made, r->block, b.writes)) &&
+         ir_must_access_region(p, f->scratch, w->block, made, true);
+}
+
 /* The same if w fills the buffer in the first iteration of a loop below `top`,
  * which is around both. */
 static bool must_write_first(const search *f, ir_stmt top, const access *w,
@@ -238,6 +267,7 @@ static bool carries_nothing(const search *f, ir_stmt top, const access *a,
     bool covered = !a[i].reads;
     for (uint32_t k = 0; k < i && !covered; k++)
       covered = a[k].writes && (must_write_before(f, &a[k], &a[i]) ||
+                                must_write_each(f, &a[k], &a[i]) ||
                                 must_write_first(f, top, &a[k], &a[i]));
     if (!covered) return false;
   }

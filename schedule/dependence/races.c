@@ -83,6 +83,20 @@ static sch_reason unshared(sch_state *s, ir_stmt block, int thread,
              : SCH_R_ITER_NOT_SPATIAL;
 }
 
+static ir_walk is_var_or_load(const ir_program *p, ir_expr e, void *ud) {
+  const ir_node *n = ir_at(p, e);
+  if (n->op == IR_LOAD) return IR_WALK_SKIP;
+  return n->op == IR_VAR && n->a == *(ir_var *)ud ? IR_WALK_FOUND
+                                                  : IR_WALK_DESCEND;
+}
+
+/* Does the iter follow the loop?  Not where the loop only determines from what
+ * is in memory where its domain begins, as a row of a sparse matrix does. */
+static bool follows(const ir_program *p, ir_iter it, ir_var var) {
+  if (!ir_uses_var(p, it.bind, var)) return false;
+  return it.kind != IR_REDUCE || ir_any(p, it.bind, is_var_or_load, &var);
+}
+
 /* Only iters that say "in any order" may follow the loop. */
 static bool kinds_allow(sch_state *s, ir_stmt loop, int thread, ir_stmt block) {
   const ir_program *p = s->p;
@@ -90,8 +104,7 @@ static bool kinds_allow(sch_state *s, ir_stmt loop, int thread, ir_stmt block) {
   ir_span it = ir_blk(p, block)->iters;
   for (uint32_t i = it.at; i < it.at + it.n; i++) {
     ir_iter_kind kind = (ir_iter_kind)p->iter.v[i].kind;
-    if (kind == IR_SPATIAL ||
-        !ir_uses_var(p, p->iter.v[i].bind, ir_st(p, loop)->var))
+    if (kind == IR_SPATIAL || !follows(p, p->iter.v[i], ir_st(p, loop)->var))
       continue;
     sch_reason why = unshared(s, block, thread, kind);
     if (why == SCH_R_REDUCER_ORDERED) return sch_refuse(s, why, .s = {block});

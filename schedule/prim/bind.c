@@ -31,6 +31,7 @@ PRIM_DEFINE(
         "of\n"
         "   races with buffers that the threads now share.\n"
         "6. Below it are only loops and blocks, and conditions on indices.\n"
+        "7. The loop is neither parallel nor vectorized, which would be lost.\n"
         "A buffer in a scope that each thread has for itself, and of which\n"
         "threads read each other's elements, moves to shared memory when the\n"
         "program is lowered.\n"
@@ -49,11 +50,11 @@ PRIM_DEFINE(
         "other\n"
         "iters need only those for their bounds that threads share.\n",
     .refusals = SCH_REASONS(SCH_R_INIT_LATE, SCH_R_INIT_NOT_IDENTITY,
-                            SCH_R_INPUT_OVERWRITTEN, SCH_R_NOT_INJECTIVE,
-                            SCH_R_NOT_STATIC, SCH_R_REDUCER_ORDERED,
-                            SCH_R_RESULT_SHARED, SCH_R_THREAD_TAKEN,
-                            SCH_R_THREAD_UNKNOWN, SCH_R_WOULD_RACE,
-                            SCH_RACE_REASONS),
+                            SCH_R_INPUT_OVERWRITTEN, SCH_R_LOOP_KIND,
+                            SCH_R_NOT_INJECTIVE, SCH_R_NOT_STATIC,
+                            SCH_R_REDUCER_ORDERED, SCH_R_RESULT_SHARED,
+                            SCH_R_THREAD_TAKEN, SCH_R_THREAD_UNKNOWN,
+                            SCH_R_WOULD_RACE, SCH_RACE_REASONS),
     .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
                "sch:bind(i, \"blockIdx.x\")\n");
 
@@ -83,6 +84,7 @@ static bool bind_rewrite(sch_state *s, void *ud) {
   if (!ir_thread_parse(name, &axis) || axis == IR_WARP)
     return sch_refuse(s, SCH_R_THREAD_UNKNOWN, .t = a->thread_axis);
   int64_t extent;
+  if (!sch_loop_takes_kind(s, a->loop, IR_THREAD)) return false;
   if (!ir_const_int(s->p, ir_st(s->p, a->loop)->extent, &extent))
     return sch_refuse(s, SCH_R_NOT_STATIC, .s = {a->loop});
   ir_stmt other = is_of_block(axis) ? 0 : taken_by(s->p, a->loop, axis);

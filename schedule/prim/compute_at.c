@@ -155,6 +155,62 @@ static bool find_needs(sch_state *s, plan *pl) {
   return true;
 }
 
+/* ---- tails -------------------------------------------------------------- */
+
+/* The one region that is read of what the block writes, of one element for each
+ * instance of its reader *q; false: there are others, too. */
+static bool find_reader(const sch_state *s, const plan *pl, ir_region made,
+                        ir_stmt *q, ir_region *out) {
+  const ir_program *p = s->p;
+  uint32_t n = 0;
+  for (ir_stmt b = pl->m.scope; (b = sch_next_child(p, b, pl->m.scope));) {
+    ir_span r = ir_blk(p, b)->reads;
+    for (uint32_t i = r.at; i < r.at + r.n && b != pl->m.block; i++) {
+      if (p->region.v[i].buf != made.buf) continue;
+      *out = p->region.v[i];
+      *q = b;
+      n++;
+    }
+  }
+  return n == 1;
+}
+
+/* The conjuncts of `pred` that do not follow from cond. */
+static ir_expr less_implied(sch_state *s, ir_expr pred, ir_expr cond) {
+  ir_program *p = s->p;
+  const ir_node n = *ir_at(p, pred);
+  if (n.op != IR_AND) return arith_prove(p, s->scratch, pred, cond) ? 0 : pred;
+  ir_expr a = less_implied(s, n.a, cond), b = less_implied(s, n.b, cond);
+  return a && b ? ir_and(p, a, b) : a ? a : b;
+}
+
+/* Where the reader's tile ends early, as that of a split of a split that does
+ * not divide, nothing is computed behind its end. */
+static void end_at_tail(sch_state *s, plan *pl) {
+  ir_program *p = s->p;
+  ir_stmt block = pl->m.block, q = 0;
+  ir_span w = ir_blk(p, block)->writes;
+  ir_region r;
+  if (w.n != 1 || pl->open || sch_is_output(p, block) ||
+      !find_reader(s, pl, p->region.v[w.at], &q, &r) ||
+      p->buf.v[r.buf].scope != IR_SCOPE_GLOBAL)
+    return;
+  ir_region made = p->region.v[w.at];
+  ir_expr *now = arena_array(s->scratch, ir_expr, ir_ndim(p, r.buf));
+  ir_subst sub;
+  ir_subst_init(&sub, p, s->scratch);
+  for (uint32_t k = 0; k < pl->nest.niters; k++)
+    ir_subst_var(&sub, pl->nest.iter[k].var, pl->nest.iter[k].bind);
+  for (uint32_t d = 0; d < ir_ndim(p, r.buf); d++) {
+    if (!ir_is_const(p, ir_region_extent(p, made, d), 1)) return;
+    now[d] = ir_subst_expr(&sub, ir_region_min(p, made, d));
+  }
+  ir_expr cond = ir_tail_condition(p, s->scratch, q, r, pl->m.loop, now);
+  if (!cond) return;
+  if (pl->nest.pred) pl->nest.pred = less_implied(s, pl->nest.pred, cond);
+  sch_nest_guard(s, &pl->nest, cond);
+}
+
 /* ---- legality ----------------------------------------------------------- */
 
 /* All wanted instances ran before: somewhere in the scope, or, where its
@@ -269,6 +325,7 @@ static bool compute_at_check(sch_state *s, plan *pl, ir_stmt block,
   if (!check_whole(s, &pl->m)) return false;
   if (!find_needs(s, pl) || !check_inputs(s, pl)) return false;
   sch_nest_plan(s, block, pl->span, preserve_unit_loops, &pl->nest);
+  end_at_tail(s, pl);
   if (!check_confined(s, pl) || !check_output(s, pl)) return false;
   return sch_choose_position(s, loop, index, 0, pl->first, &pl->position) &&
          check_changes(s, pl);

@@ -8,12 +8,16 @@ PRIM_DEFINE(
     unroll, UNROLL_SIG,
     .summary = "Write a loop out, iteration after iteration.",
     .rewrite = "for i in e: S   ->   unrolled i in e: S",
-    .details = "Always legal. A loop too large to be written out stays.\n",
-    .refusals = (const uint16_t[]){0},
+    .details =
+        "1. The loop is neither parallel, vectorized nor bound, which would\n"
+        "   be lost.\n"
+        "A loop too large to be written out stays.\n",
+    .refusals = SCH_REASONS(SCH_R_LOOP_KIND),
     .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
                "sch:unroll(j)\n");
 
 static bool unroll_apply(sch_state *s, struct unroll_args *a) {
+  if (!sch_loop_takes_kind(s, a->loop, IR_UNROLLED)) return false;
   sch_set_loop_kind(s, a->loop, IR_UNROLLED, 0);
   return true;
 }

@@ -110,6 +110,15 @@ void sch_replace_vars(sch_state *s, ir_stmt top, uint32_t n, const ir_var *var,
   p->edits++;
 }
 
+bool sch_loop_takes_kind(sch_state *s, ir_stmt loop, ir_loop_kind kind) {
+  static const char *const kept[] = {[IR_PARALLEL] = "parallel",
+                                     [IR_VECTORIZED] = "vectorized",
+                                     [IR_THREAD] = "bound to a thread axis"};
+  ir_loop_kind is = ir_st(s->p, loop)->loop_kind;
+  bool is_kept = is < sizeof kept / sizeof *kept && kept[is] && is != kind;
+  return !is_kept || sch_refuse(s, SCH_R_LOOP_KIND, .s = {loop}, .t = kept[is]);
+}
+
 void sch_set_loop_kind(sch_state *s, ir_stmt loop, ir_loop_kind kind,
                        ir_thread thread) {
   ir_stmt_rec *r = ir_st(s->p, loop);

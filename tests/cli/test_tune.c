@@ -123,6 +123,52 @@ static void options(void **state) {
   expect("doc progress", 0, "(tessera tune: progress is on stderr");
 }
 
+/* --verbose shows the program and the user's frames where a function for a
+ * space, a module or a strategy failed. */
+static void verbose_failures(void **state) {
+  (void)state;
+  console_write(&c, "both.lua",
+                "local d = dofile 'd.lua'\n"
+                "local function both(s)\n"
+                "  local i = s:get_loops(s:get_block 'C')\n"
+                "  s:parallel(i)\n"
+                "  s:vectorize(i)\n"
+                "end\n"
+                "d.space = function(s) both(s) end\n"
+                "return d\n");
+  console_write(&c, "module.lua",
+                "local d = dofile 'both.lua'\n"
+                "local both = d.space\n"
+                "d.space = { require 'tessera'.module {\n"
+                "  name = 'mine', apply = function(s) both(s) end } {} }\n"
+                "d.on_error = 'stop'\n"
+                "return d\n");
+  console_write(&c, "plug.lua",
+                "local d = dofile 'd.lua'\n"
+                "local function broken(x) return x.y.z end\n"
+                "d.strategy = { propose = function() broken {} end }\n"
+                "return d\n");
+  const char *line = "both.lua:5: vectorize: loop i is parallel already";
+  static const char *const files[] = {"both.lua", "module.lua", "plug.lua"};
+  for (int i = 0; i < 3; i++) {
+    char args[60];
+    snprintf(args, sizeof args, "tune %s --trials 2", files[i]);
+    expect(args, 1, i < 2 ? line : "plug.lua:2: attempt to index");
+    assert_null(strstr(c.err, "traceback"));
+    assert_int_equal(console_run(&c, "%s tune %s --trials 2 --verbose",
+                                 CONSOLE_TESSERA, files[i]),
+                     1);
+    assert_non_null(strstr(c.err, i < 2 ? "both.lua:5: in upvalue 'both'"
+                                        : "plug.lua:2: in upvalue 'broken'"));
+    assert_non_null(strstr(c.err, i < 1   ? "both.lua:7: in "
+                                  : i < 2 ? "module.lua:4: in "
+                                          : "plug.lua:3: in "));
+    if (i < 2) assert_non_null(strstr(c.err, "parallel("));
+    if (i < 2) assert_non_null(strstr(c.err, "^-- here"));
+    assert_null(strstr(c.err, "command.lua"));
+  }
+}
+
 /* A space of two candidates: the run ends early, and says why. */
 static void exhausted_space(void **state) {
   (void)state;
@@ -597,6 +643,7 @@ int main(void) {
       cmocka_unit_test(tuning),
       cmocka_unit_test(several_programs),
       cmocka_unit_test(options),
+      cmocka_unit_test(verbose_failures),
       cmocka_unit_test(exhausted_space),
       cmocka_unit_test(full_disk),
       cmocka_unit_test(interrupted_in_a_terminal),

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Run by stock lua5.4: a program described, tuned with the default space, the
--- best trace stepped through and changed, and the kernel run.
+-- best trace stepped through and changed, the kernel run, and deployed as a
+-- shared library that a program in C calls.
 local ts = require "tessera"
 
 local N = 48
@@ -65,6 +66,33 @@ for _, kernel in ipairs { result.kernel, ts.build(changed:replay(program)) } do
   assert(d:compare(want) == 0)
   assert(kernel:time({ a, b, d }, { min_time = 0.001 }).median > 0)
 end
+
+-- Where A is 1 and B is 2, an element off the diagonal is 2 N.
+local base = os.tmpname()
+local function write(name, text)
+  local f <close> = assert(io.open(name, "w"))
+  f:write(text)
+end
+result.kernel:save(base .. ".so", base .. ".h")
+write(base .. ".c", ([[
+#include "%s.h"
+#include <stdio.h>
+int main(void) {
+  static float a[48 * 48], b[48 * 48], d[48 * 48];
+  for (int i = 0; i < 48 * 48; i++) a[i] = 1, b[i] = 2;
+  if (product(a, b, d)) return 1;
+  printf("%%g %%g", d[0], d[1]);
+}
+]]):format(base))
+assert(os.execute(("cc %s.c %s.so -o %s.run"):format(base, base, base)))
+do
+  local run <close> = assert(io.popen(base .. ".run"))
+  assert(run:read "a" == ("0 %d"):format(2 * N))
+end
+for _, ending in ipairs { "", ".so", ".h", ".c", ".run" } do
+  os.remove(base .. ending)
+end
+
 db:close()
 for _, ending in ipairs { "", "-wal", "-shm" } do os.remove(path .. ending) end
-print "described, tuned, stepped, run"
+print "described, tuned, stepped, run, deployed"

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Serialization: round trips, and damaged input that must be refused or
  * harmless. */
+#include "base/file.h"
 #include "base/hash.h"
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "support/expr.h"
 #include "support/program.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct fixture {
@@ -213,10 +215,33 @@ static void test_serial_memory(void **state) {
   serial_finish(&f);
 }
 
+/* The seeds of fuzz_program are of this format; tests/fuzz/seeds.lua writes
+ * them. */
+static void test_seeds_are_current(void **state) {
+  static const char *const names[] = {"blocks", "matmul"};
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    fixture f;
+    strbuf file;
+    err_state e;
+    char path[256];
+    serial_start(&f);
+    str_init(&file, &f.heap.heap);
+    snprintf(path, sizeof path, TESS_SOURCE_DIR "/tests/fuzz/corpus/program/%s",
+             names[i]);
+    assert_int_equal(file_read(path, 1 << 20, &file, &e), TESS_OK);
+    if (restore(&f, file.v, file.n)) fail_msg("%s", str_get(&f.why));
+    str_free(&file);
+    serial_finish(&f);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_trip),
-      cmocka_unit_test(test_tables_are_whole), cmocka_unit_test(test_messages),
-      cmocka_unit_test(test_damaged), cmocka_unit_test(test_serial_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip),
+                                     cmocka_unit_test(test_tables_are_whole),
+                                     cmocka_unit_test(test_messages),
+                                     cmocka_unit_test(test_seeds_are_current),
+                                     cmocka_unit_test(test_damaged),
+                                     cmocka_unit_test(test_serial_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,6 +112,66 @@ do
               ts.tensor("float32", { 4 }, { 1, 10, 100, 1000 }), y)
   assert(y:get(0) == 2010 and y:get(1) == 0 and y:get(2) == 543)
 end
+
+-- A row's elements, whose bounds are data, split below rows that run in
+-- parallel, in any order of the two steps; whose elements they are added to
+-- must be told apart by the rows.
+do
+  local spmv = example "csr_spmv"
+  local function steps(s, names)
+    local i, k = s:get_loops(s:get_block "row")
+    local inner
+    for name in names:gmatch "%a+" do
+      if name == "split" then _, inner = s:split(k, { ts.auto, 4 }) end
+      if name == "tile" then i = s:split(i, { ts.auto, 4 }) end
+      if name == "parallel" then s:parallel(i) end
+      if name == "unroll" then s:unroll(inner) end
+    end
+  end
+  for _, names in ipairs { "split parallel", "parallel split",
+                           "tile parallel split unroll",
+                           "split unroll tile parallel" } do
+    checks.legal(spmv.program(16, 12, 40), function(s) steps(s, names) end)
+  end
+  local b = ts.builder "shared"
+  local P = b:input("P", { 9 }, "int32", { offsets_into = 30 })
+  local V, Y = b:input("V", { 30 }), b:output("Y", { 4 })
+  b:loop("i", 0, 4, function(i)
+    b:block("zero", { { "vi", extent = 4, bind = i } }, function(vi)
+      b:store(Y, { vi }, 0)
+    end)
+  end)
+  b:loop("i", 0, 8, function(i)
+    local from, to = ts.cast(P(i), "int64"), ts.cast(P(i + 1), "int64")
+    b:loop("k", from, to - from, function(k)
+      b:block("row", { { "vi", "reduce", extent = 8, bind = i },
+                       { "vk", "reduce", extent = 30, bind = k } },
+              function(vi, vk)
+        b:store(Y, { vi // 2 }, Y(vi // 2) + V(vk))
+      end)
+    end)
+  end)
+  local s = ts.schedule(b:program())
+  local i, k = s:get_loops(s:get_block "row")
+  s:split(k, { ts.auto, 4 })
+  checks.fails("REFUSED", "not spatial", s.parallel, s, i)
+end
+
+-- What is sampled is tried, too; and two are tuned.
+for _, name in ipairs { "csr_spmm", "scatter_add" } do
+  local of = example(name)
+  local p = of.program(16, 12, 40, 64)
+  if name == "scatter_add" then p = of.program(12, 16, 64) end
+  for seed = 1, 3 do
+    local s = ts.schedule(p, { seed = seed })
+    of.schedule(s)
+    checks.same(s, p)
+  end
+  local r = ts.tune(p, { trials = 3, batch = 3, min_time = 0.002,
+                         space = of.schedule, check = "all" })
+  assert(r.status == "OK" and r.failed == 0, r.funnel)
+end
+
 for _, name in ipairs { "gather", "ragged" } do
   local of = example(name)
   local p = of.program(16, 64, 32)

@@ -133,7 +133,7 @@ do
   assert(count("proposed, but there is no sketch of its number, counted from 1 "
                .. "%(for example 99%)") >= 3, r.funnel)
   assert(count "proposed, but refused by sample_[%a_]+: " >= 5, r.funnel)
-  assert(count "valid, but duplicates" >= 6, r.funnel)
+  assert(count "proposed, but duplicates" >= 6, r.funnel)
   -- Many candidates may be predicted at once.
   local many
   fails(nil, "enough", proposing(function(_, session)

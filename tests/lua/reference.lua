@@ -206,3 +206,38 @@ assert(reference.page "from_tvm_json":find("## ts.trace.from_tvm_json(text",
 assert(reference.page "can" == reference.page "sch:can")
 assert(reference.page "sch:cannot" == nil)
 assert(reference.page "fuse" == ts.doc "fuse")
+
+-- Every status and every reason that a funnel may name has a page.
+do
+  local root = arg[0]:gsub("[^/]*$", "../../")
+  local parts = {}
+  for i, q in ipairs(ts.primitives()) do parts[i] = ts.doc(q.name) end
+  local primitives = table.concat(parts)
+  local function names_of(file, pattern)
+    local n = 0
+    for line in io.lines(root .. file) do
+      local name = line:match(pattern)
+      if name then
+        n = n + 1
+        local rule = primitives:find("`" .. name .. "`", 1, true)
+        local page = rule and name or reference.page(name)
+        assert(page and not page:find "No page of its own", name)
+        assert(page:find(name, 1, true), page)
+      end
+    end
+    assert(n > 5, file)
+  end
+  names_of("include/tessera/status.def", "^STATUS%((%w+),")
+  names_of("include/tessera/status.def", "^STATUS%(([%w_]+),")
+  names_of("vm/failures.def", "^FAILURE%(([%w_]+),")
+  names_of("schedule/refusals.def", "^REFUSAL%(([%w_]+),")
+  for line in io.lines(root .. "search/postproc/postproc.c") do
+    local name = line:match '{"([%w_]+)", [%w_]+}'
+    assert(not name or reference.page(name), name)
+  end
+  for _, words in ipairs { "candidates tried", "have no neighbour",
+                           "but duplicates", "but not measured",
+                           "proposed by the strategy" } do
+    assert(reference.page "funnel":find(words, 1, true), words)
+  end
+end

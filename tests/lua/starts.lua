@@ -75,3 +75,38 @@ moved = checks.legal(chain(), function(s)
   s:compute_at(s:get_block "B", tile(s, "C"))
 end)
 assert(not tostring(moved):find("range(96)", 1, true), moved)
+
+-- What is computed there ends at the tile's tail, too: 96 elements, not 128,
+-- in a buffer of a tile's size.
+do
+  local text = tostring(moved)
+  local guard = text:match "block B.-where ([^\n]*)"
+  assert(guard == "i_1_0 * 32 + ax0 < 48", text)
+  assert(tostring(ts.lower(moved)):find("allocate B: float32[32]", 1, true))
+end
+
+-- In two dimensions, below loops that run in parallel, and of a reduction.
+do
+  local A = ts.placeholder("A", { 24, 22, 3 })
+  local k = ts.reduce_axis("k", 3)
+  local B = ts.compute("B", { 24, 22 }, function(i, j)
+    return ts.sum(A(i, j, k), k)
+  end)
+  local C = ts.compute("C", { 24, 22 }, function(i, j) return B(i, j) + 1 end)
+  local s = checks.legal(ts.program("p", { A }, { C }), function(s)
+    local i, j = s:get_loops(s:get_block "C")
+    local i0, i1 = s:split(i, { ts.auto, 12 })
+    local i10, i11 = s:split(i1, { ts.auto, 8 })
+    local j0, j1 = s:split(j, { ts.auto, 9 })
+    local j10, j11 = s:split(j1, { ts.auto, 4 })
+    s:reorder(i0, j0, i10, j10, i11, j11)
+    s:compute_at(s:get_block "B", j10)
+    s:parallel(i0)
+    s:parallel(j10)
+    s:vectorize(j11)
+  end)
+  local text = tostring(s)
+  assert(text:find("i_1_0 * 8 + ax0 < 12 && j_1_0 * 4 + ax1 < 9", 1, true),
+         text)
+  assert(tostring(ts.lower(s)):find("allocate B: float32[8, 4]", 1, true))
+end

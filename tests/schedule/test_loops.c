@@ -3,6 +3,8 @@
 #include "ir/edit.h"
 #include "support/scheduled.h"
 
+#include <stdio.h>
+
 /* B[i] = A[i] + 1 over n elements. */
 static ir_stmt one_loop(scheduled *t, int64_t n) {
   ir_buf a = scheduled_buf(t, "A", IR_ROLE_INPUT, 1, &n);
@@ -113,6 +115,41 @@ static void test_split_kinds(void **state) {
                         "split: loop a_0 is bound to a thread axis");
     scheduled_end(&t);
   }
+}
+
+/* A concurrent kind is not replaced by another, and may be asked for twice; an
+ * unrolled loop may become of any kind. */
+static void test_one_kind(void **state) {
+  (void)state;
+  static const char *const made[] = {"vectorize", "parallel", "bind", "unroll"};
+  static const char *const is[] = {"vectorized", "parallel",
+                                   "bound to a thread axis"};
+  for (uint32_t n = 0; n < 4; n++)
+    for (uint32_t m = 0; m < 4; m++) {
+      scheduled t;
+      char says[120];
+      scheduled_start(&t);
+      scheduled_matmul(&t, 24, 6, 8);
+      ir_stmt i = scheduled_loop(&t, scheduled_get(&t, "C"), 0);
+      const scheduled_arg loop = AT(loop, i),
+                          axis = STR(thread_axis, "threadIdx.x");
+      const scheduled_arg args[] = {loop,
+                                    n == 2 ? axis : (scheduled_arg){0},
+                                    {0}},
+                          then[] = {
+                              loop, m == 2 ? axis : (scheduled_arg){0}, {0}};
+      assert_true(scheduled_call(&t, made[n], args));
+      bool ok = scheduled_call(&t, made[m], then);
+      assert_int_equal(ok, n == m || n == 3);
+      if (!ok) {
+        snprintf(says, sizeof says,
+                 "%s: loop a is %s already; a loop has one kind, so split it "
+                 "to have both",
+                 made[m], is[n]);
+        assert_string_equal(scheduled_why(&t, made[m]), says);
+      }
+      scheduled_end(&t);
+    }
 }
 
 /* Loops that start late or have no constant extent. */
@@ -288,6 +325,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_split),
       cmocka_unit_test(test_split_kinds),
+      cmocka_unit_test(test_one_kind),
       cmocka_unit_test(test_fuse_kinds),
       cmocka_unit_test(test_split_guarded),
       cmocka_unit_test(test_split_refusals),

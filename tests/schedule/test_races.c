@@ -58,10 +58,8 @@ static void test_split_and_fused(void **state) {
   DO(&t, fuse, LIST(loops, scheduled_loop(&t, d, 0), scheduled_loop(&t, d, 1)));
   DO(&t, fuse, LIST(loops, scheduled_loop(&t, d, 1), scheduled_loop(&t, d, 2)));
   DO(&t, split, AT(loop, t.out[0]), INTS(factors, 2, 4, 2));
-  for (uint32_t k = 0; k < 4; k++) {
+  for (uint32_t k = 0; k < 4; k++)
     DO(&t, parallel, AT(loop, scheduled_loop(&t, d, k)));
-    DO(&t, vectorize, AT(loop, scheduled_loop(&t, d, k)));
-  }
   scheduled_end(&t);
 }
 
@@ -135,7 +133,6 @@ static void test_repeated(void **state) {
   DO(&t, add_unit_loop, AT(block_or_loop, d));
   ir_stmt u = t.out[0];
   DO(&t, parallel, AT(loop, u));
-  DO(&t, unroll, AT(loop, u));
   ir_st(&t.p, u)->extent = ir_index(&t.p, 2);
   t.p.var.v[ir_st(&t.p, u)->var].hi = 1;
   t.p.node.v[ir_ref(&t.p, ir_st(&t.p, u)->var)].hi = 1;

@@ -65,6 +65,7 @@ static void test_modules_run(void **state) {
   for (uint32_t i = 0; i < n; i++) tess_trace_free(t[i]);
   default_space_ok(&h, tess_space_explain(both, h.p, NULL, &text));
   assert_non_null(strstr(text, "parallel_vectorize_unroll"));
+  if (strstr(text, "failed")) fail_msg("%s", text);
   tess_text_free(h.c, text);
   tess_space_free(both);
   host_end(&h);

@@ -594,6 +594,9 @@ static void test_funnel_adds_up(void **state) {
   assert_in_range(counted(info.funnel, "  valid, but duplicates"), 1,
                   valid - f.r.n);
   assert_int_equal(counted(info.funnel, "  measured: ok"), f.r.n);
+  assert_int_equal(valid,
+                   counted(info.funnel, "  valid, but duplicates") + f.r.n +
+                       counted(info.funnel, "  valid, but not measured"));
   tess_result_free(r);
   recorded_end(&f);
 }
