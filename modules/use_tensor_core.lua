@@ -84,7 +84,8 @@ return ts.module {
   name = "use_tensor_core",
   defaults = {
     groups = { "f16f16f16", "f16f16f16_trans", "f16f16f32",
-               "f16f16f32_trans", "s8s8s32", "s8s8s32_trans" },
+               "f16f16f32_trans", "bf16bf16f32", "bf16bf16f32_trans",
+               "s8s8s32", "s8s8s32_trans" },
     structure = "SSSRRSRS", max_innermost_factor = 4, max_threads = 1024,
     tile_binds = { "blockIdx.x", "blockIdx.y", "threadIdx.y" }, pipeline = true,
     vector_bytes = { 4, 8, 16 }, threads_per_block = {}, tensorize = false,

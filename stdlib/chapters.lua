@@ -4,7 +4,7 @@ local chapters = {}
 
 chapters.names = { "tutorial", "describing", "operators", "modules",
                    "searching", "tasks", "measuring", "stepping",
-                   "tensor-intrinsics",
+                   "tensor-intrinsics", "gpu",
                    "embedding", "adding-a-primitive", "adding-a-pass",
                    "architecture", "benchmarks" }
 

@@ -107,7 +107,8 @@ end
 
 -- ---- tensor cores: what a warp does with fragments of matrices -------------
 
-local types = { f16 = "float16", f32 = "float32", s8 = "int8", s32 = "int32" }
+local types = { f16 = "float16", bf16 = "bfloat16", f32 = "float32",
+                s8 = "int8", s32 = "int32" }
 local memory = { shared = "shared", shared_dyn = "shared.dyn",
                  global = "global" }
 local fragment = { a = "wmma.matrix_a", b = "wmma.matrix_b",
@@ -133,7 +134,7 @@ end
 
 -- name -> function that gives the description
 local wmma = {}
-for _, t in ipairs{ "f16", "s8" } do
+for _, t in ipairs{ "f16", "bf16", "s8" } do
   for _, operand in ipairs{ "a", "b" } do
     for _, trans in ipairs{ "", "_trans" } do
       for _, from in ipairs{ "shared", "shared_dyn" } do
@@ -147,6 +148,7 @@ for _, t in ipairs{ "f16", "s8" } do
 end
 for kind, t in pairs{ f16f16f32 = { "f16", "f32" },
                       f16f16f16 = { "f16", "f16" },
+                      bf16bf16f32 = { "bf16", "f32" },
                       s8s8s32 = { "s8", "s32" } } do
   for _, trans in ipairs{ "", "_trans" } do
     wmma["wmma_sync_" .. size .. "_" .. kind .. trans] = function()

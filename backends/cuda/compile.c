@@ -7,7 +7,9 @@
  * their indices constant. */
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/kernel.h"
+#include "backends/cuda/launch.h"
 #include "backends/llvm/recipe.h"
+#include "ir/query.h"
 #include <pthread.h>
 #include <string.h>
 
@@ -42,22 +44,75 @@ static tess_status machine_new(const target *t, LLVMTargetMachineRef *out,
                         t->cpu);
 }
 
-tess_status cuda_compile(ir_program *p, arena *scratch, const target *t,
-                         backend_form form, strbuf *out, err_state *e) {
-  arena_mark mark = arena_get_mark(scratch);
-  cuda_kernels *all = arena_zalloc(scratch, sizeof *all);
-  cuda_emit x = {.all = all,
-                 .capability = cuda_capability(t),
-                 .has_mma = !strcmp(t->tensor_cores, "mma")};
+typedef struct compiling {
+  ir_program *p;
+  arena *scratch;
+  const target *t;
+  backend_form form;
+  strbuf *out;
+  err_state *e;
+  device_split split;
+  cuda_kernels all;
+} compiling;
+
+/* For the driver: the entry's name, bytes of dynamic shared memory of each
+ * kernel, and the PTX. */
+static void write_head(compiling *c) {
+  const char *name = ir_text(c->p, ir_entry(c->p)->name);
+  device_write(&c->split, c->out);
+  str_write(c->out, name, strlen(name) + 1);
+  for (uint32_t i = 0; i < c->all.n; i++)
+    str_write(c->out, (const char *)&c->all.v[i].dynamic_shared,
+              sizeof c->all.v[i].dynamic_shared);
+}
+
+static tess_status plan(void *ud) {
+  compiling *c = ud;
+  tess_status s = device_split_program(&c->split, c->p, c->scratch, c->e);
+  if (!s)
+    s = cuda_plan_kernels(c->p, c->scratch, c->t, &c->split, &c->all, c->e);
+  if (!s && c->form == BACKEND_CODE) write_head(c);
+  return s;
+}
+
+static tess_status compile_kernels(compiling *c) {
+  cuda_emit x = {.all = &c->all,
+                 .capability = cuda_capability(c->t),
+                 .has_mma = !strcmp(c->t->tensor_cores, "mma")};
   llvm_recipe r = {.emit = cuda_emit_module,
                    .passes = cuda_passes,
                    .machine = machine_new,
-                   .device = &cuda_device,
+                   .device = &cuda_kernels_device,
                    .ud = &x};
-  tess_status s = cuda_find_kernels(p, scratch, t, all, e);
-  if (!s)
-    s = llvm_compile_by(&r, p, scratch, t,
-                        form == BACKEND_IR ? form : BACKEND_PTX, out, NULL, e);
+  backend_form form = c->form == BACKEND_IR ? c->form : BACKEND_PTX;
+  return llvm_compile_by(&r, c->p, c->scratch, c->t, form, c->out, NULL, c->e);
+}
+
+tess_status cuda_compile(ir_program *p, arena *scratch, const target *t,
+                         backend_form form, strbuf *out, err_state *e) {
+  compiling c = {
+      .p = p, .scratch = scratch, .t = t, .form = form, .out = out, .e = e};
+  arena_mark mark = arena_get_mark(scratch);
+  tess_status s = mem_protect(p->heap, plan, &c);
+  if (s && e->code != s)
+    err_ran_out(e, p->heap, s, "compiling '%s'", ir_text(p, ir_entry(p)->name));
+  if (!s) s = compile_kernels(&c);
+  if (!s && form == BACKEND_CODE) str_write(out, "", 1);
+  device_split_free(&c.split);
   arena_reset_to(scratch, mark);
   return s;
 }
+
+const backend cuda_backend = {
+    .name = "cuda",
+    .own_process = true,
+    .forms = 1u << BACKEND_CODE | 1u << BACKEND_IR | 1u << BACKEND_PTX,
+    .complete = cuda_complete_target,
+    .runs_here = cuda_runs_here,
+    .compile = cuda_compile,
+    .load = cuda_load,
+    .launch = cuda_launch,
+    .time = cuda_time,
+    .unload = cuda_unload,
+    .on_fatal = cuda_on_fatal,
+};

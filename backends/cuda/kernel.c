@@ -40,7 +40,10 @@ static LLVMValueRef thread_index(emit *m, ir_thread axis) {
       "read.ptx.sreg.ctaid.x", "read.ptx.sreg.ctaid.y", "read.ptx.sreg.ctaid.z",
       "read.ptx.sreg.tid.x",   "read.ptx.sreg.tid.y",   "read.ptx.sreg.tid.z"};
   LLVMValueRef v = cuda_nvvm(m, name[axis], 0, NULL);
-  set_range(m, v, state_of(m)->k->extent[axis]);
+  const device_kernel *part = state_of(m)->k->part;
+  set_range(m, v,
+            axis < IR_THREADIDX_X ? part->grid[axis]
+                                  : part->block[axis - IR_THREADIDX_X]);
   return LLVMBuildZExt(m->b, v, m->i64, "");
 }
 
@@ -49,16 +52,30 @@ void cuda_warp_barrier(emit *m) {
   cuda_nvvm(m, "bar.warp.sync", 1, &all);
 }
 
-/* Does the code use memory other than fragments? */
-static bool uses_memory(const emit *m, ir_stmt top) {
+/* What the code of a warp uses: other memory than fragments, and one of
+ * those (0: none). */
+static bool uses_memory(emit *m, ir_stmt top, ir_buf *fragment) {
   const ir_program *p = m->p;
+  arena_mark mark = arena_get_mark(m->scratch);
   emit_uses u = {arena_zalloc(m->scratch, p->buf.n),
                  arena_zalloc(m->scratch, p->var.n)};
-  emit x = *m;
-  emit_survey(&x, top, u);
-  for (ir_buf b = 1; b < p->buf.n; b++)
-    if (u.buf[b] && !ir_scope_is_fragment(p->buf.v[b].scope)) return true;
-  return false;
+  bool memory = false;
+  *fragment = 0;
+  emit_survey(m, top, u);
+  for (ir_buf b = 1; b < p->buf.n; b++) {
+    bool is_fragment = ir_scope_is_fragment(p->buf.v[b].scope);
+    if (u.buf[b] && is_fragment) *fragment = b;
+    memory |= u.buf[b] && !is_fragment;
+  }
+  arena_reset_to(m->scratch, mark);
+  return memory;
+}
+
+static void refuse_warp(emit *m, ir_buf fragment) {
+  emit_refuse(m, TESS_UNSUPPORTED,
+              "what a warp does with fragment %s is no operation on tiles of "
+              "16 x 16",
+              ir_text(m->p, m->p->buf.v[fragment].name));
 }
 
 static bool has_instead(const emit *m, ir_stmt top) {
@@ -72,14 +89,17 @@ static bool has_instead(const emit *m, ir_stmt top) {
 /* What a warp runs together, once: its instructions on fragments, else one of
  * its lanes. */
 static void warp_loop(emit *m, ir_stmt at, const ir_stmt_rec *s) {
-  bool memory = uses_memory(m, at);
+  ir_buf fragment;
+  bool memory = uses_memory(m, at, &fragment);
   emit_mark mark = emit_get_mark(m);
   emit_forget_loads(m);
   if (memory) cuda_warp_barrier(m);
   if (has_instead(m, at)) {
-    state_of(m)->in_warp = true;
+    state_of(m)->in_warp = fragment;
     emit_body_with(m, s, emit_i64(m, 0));
-    state_of(m)->in_warp = false;
+    state_of(m)->in_warp = 0;
+  } else if (fragment) {
+    refuse_warp(m, fragment);
   } else {
     LLVMValueRef lane = cuda_nvvm(m, "read.ptx.sreg.tid.x", 0, NULL);
     LLVMValueRef first =
@@ -117,7 +137,7 @@ static void barrier(emit *m, const ir_stmt_rec *s) {
 
 /* ---- loops over registers ----------------------------------------------- */
 
-enum { MOST_COPIES = 64, MOST_MODULUS = 8 };
+enum { MOST_COPIES = 64, MOST_MODULUS = 8, MOST_STEPS = 384 };
 
 typedef struct indexing {
   const emit *m;
@@ -165,9 +185,8 @@ static void look_at_stmt(const emit *m, ir_stmt s, indexing *x) {
   if (r->kind == IR_IF) ir_visit(p, m->scratch, r->cond, look_at_loads, x);
 }
 
-/* A buffer of a thread's own is in registers only where its indices are
- * constants: loops over them are unrolled. */
-static int64_t copies(emit *m, ir_stmt loop, int64_t extent) {
+/* What indexes private elements by the loop's variable. */
+static indexing indexed_by(const emit *m, ir_stmt loop) {
   const ir_program *p = m->p;
   arena_mark mark = arena_get_mark(m->scratch);
   indexing x = {m, ir_st(p, loop)->var, false, 1};
@@ -180,11 +199,44 @@ static int64_t copies(emit *m, ir_stmt loop, int64_t extent) {
       next = ir_skip(p, s, loop);
   }
   arena_reset_to(m->scratch, mark);
+  return x;
+}
+
+static int64_t copies_wanted(const emit *m, ir_stmt loop, int64_t extent) {
+  indexing x = indexed_by(m, loop);
   if (x.plain && extent <= MOST_COPIES) return extent;
   return x.modulus < extent ? x.modulus : extent;
 }
 
+/* Stores and branches that s becomes. */
+static int64_t steps_of(const emit *m, ir_stmt s) {
+  const ir_program *p = m->p;
+  const ir_stmt_rec *r = ir_st(p, s);
+  int64_t n = r->kind == IR_STORE || r->kind == IR_IF, extent;
+  if (r->kind == IR_IF && ir_is_instead(p, r->cond)) return 1;
+  for (int alt = 0; alt < 2 && n <= MOST_STEPS; alt++)
+    for (ir_stmt c = alt ? r->alt : r->body; c; c = ir_st(p, c)->next)
+      n += steps_of(m, c);
+  bool unrolls = r->kind == IR_LOOP && r->loop_kind == IR_SERIAL &&
+                 ir_const_int(p, r->extent, &extent) && extent > 1;
+  if (!unrolls || n > MOST_STEPS) return n;
+  return n * copies_wanted(m, s, extent);
+}
+
+/* A buffer of a thread's own is in registers only where its indices are
+ * constants: loops over them are unrolled, unless that is too much code. */
+static int64_t copies(emit *m, ir_stmt loop, int64_t extent) {
+  return steps_of(m, loop) <= MOST_STEPS ? copies_wanted(m, loop, extent) : 1;
+}
+
 /* ---- storage ------------------------------------------------------------ */
+
+static bool store_of_warp(emit *m, const ir_stmt_rec *s) {
+  ir_buf fragment = state_of(m)->in_warp;
+  if (!fragment) return cuda_store(m, s);
+  refuse_warp(m, fragment);
+  return true;
+}
 
 static bool is_shared(const ir_program *p, ir_buf b) {
   return p->buf.v[b].scope == IR_SCOPE_SHARED ||
@@ -217,7 +269,7 @@ static void place_private(emit *m, ir_buf b, uint64_t bytes) {
 static void place_buffers(emit *m, const cuda_kernel *k) {
   const ir_program *p = m->p;
   uint64_t at = 0, bytes;
-  for (ir_stmt s = k->top; s; s = ir_next(p, s, k->top)) {
+  CUDA_EACH(p, k, s) {
     const ir_stmt_rec *r = ir_st(p, s);
     if (r->kind != IR_ALLOCATE) continue;
     ir_buf b = r->alloc;
@@ -250,9 +302,9 @@ static void annotate(emit *m, LLVMValueRef fn, const char *key, int64_t v) {
 /* LLVM 19 reads these from metadata only. */
 static void bound(emit *m, const cuda_kernel *k) {
   annotate(m, m->fn.fn, "kernel", 1);
-  annotate(m, m->fn.fn, "reqntidx", k->extent[IR_THREADIDX_X]);
-  annotate(m, m->fn.fn, "reqntidy", k->extent[IR_THREADIDX_Y]);
-  annotate(m, m->fn.fn, "reqntidz", k->extent[IR_THREADIDX_Z]);
+  annotate(m, m->fn.fn, "reqntidx", k->part->block[0]);
+  annotate(m, m->fn.fn, "reqntidy", k->part->block[1]);
+  annotate(m, m->fn.fn, "reqntidz", k->part->block[2]);
   if (m->target->max_registers)
     annotate(m, m->fn.fn, "maxnreg", m->target->max_registers);
 }
@@ -263,34 +315,29 @@ static void add_attribute(emit *m, unsigned at, const char *name, uint64_t v) {
                           LLVMCreateEnumAttribute(m->ctx, kind, v));
 }
 
-static bool is_written(const ir_program *p, const cuda_kernel *k, ir_buf b) {
-  for (ir_stmt s = k->top; s; s = ir_next(p, s, k->top))
-    if (ir_st(p, s)->kind == IR_STORE && ir_st(p, s)->buf == b) return true;
-  return false;
-}
-
 /* Buffers do not overlap, and those that are only read may be cached as
  * such. */
 static void take_params(emit *m, const cuda_kernel *k) {
   const ir_program *p = m->p;
-  for (uint32_t i = 0; i < k->nbuf; i++) {
-    const ir_buf_rec *b = &p->buf.v[k->buf[i]];
+  for (uint32_t i = 0; i < k->part->nbuf; i++) {
+    const ir_buf_rec *b = &p->buf.v[k->part->buf[i]];
     LLVMValueRef v = LLVMGetParam(m->fn.fn, i);
     const char *name = ir_text(p, b->name);
     LLVMSetValueName2(v, name, strlen(name));
     add_attribute(m, i + 1, "noalias", 0);
-    if (!is_written(p, k, k->buf[i])) add_attribute(m, i + 1, "readonly", 0);
-    m->buf[k->buf[i]] = v;
+    if (!k->part->written[i]) add_attribute(m, i + 1, "readonly", 0);
+    m->buf[k->part->buf[i]] = v;
   }
-  for (uint32_t i = 0; i < k->nvar; i++)
-    m->var[k->var[i]] = LLVMGetParam(m->fn.fn, k->nbuf + i);
+  for (uint32_t i = 0; i < k->part->nvar; i++)
+    m->var[k->part->var[i]] = LLVMGetParam(m->fn.fn, k->part->nbuf + i);
 }
 
 static void open_kernel(emit *m, const cuda_kernel *k) {
-  uint32_t n = k->nbuf + k->nvar;
+  uint32_t n = k->part->nbuf + k->part->nvar;
   LLVMTypeRef *types = arena_array(m->scratch, LLVMTypeRef, n + 1);
   LLVMTypeRef global = LLVMPointerTypeInContext(m->ctx, GLOBAL);
-  for (uint32_t i = 0; i < n; i++) types[i] = i < k->nbuf ? global : m->i64;
+  for (uint32_t i = 0; i < n; i++)
+    types[i] = i < k->part->nbuf ? global : m->i64;
   LLVMTypeRef none = LLVMVoidTypeInContext(m->ctx);
   emit_open_fn(m, k->name, LLVMFunctionType(none, types, n, false));
   LLVMSetFunctionCallConv(m->fn.fn, PTX_KERNEL);
@@ -306,15 +353,17 @@ static void emit_one(emit *m, const cuda_kernel *k) {
   LLVMPositionBuilderAtEnd(m->b, start);
   take_params(m, k);
   place_buffers(m, k);
-  ir_stmt top = k->top;
-  const ir_stmt_rec s = *ir_st(m->p, top);
+  ir_stmt s = k->part->first;
+  for (bool more = true; more && !m->refused; s = ir_st(m->p, s)->next) {
+    emit_one_stmt(m, s);
+    more = s != k->part->last;
+  }
   if (!m->refused) {
-    emit_body_with(m, &s, thread_index(m, (ir_thread)s.thread));
     LLVMBuildRetVoid(m->b);
     emit_close_entry(m, start);
   }
-  for (uint32_t i = 0; i < k->nbuf; i++) m->buf[k->buf[i]] = NULL;
-  for (uint32_t i = 0; i < k->nvar; i++) m->var[k->var[i]] = NULL;
+  for (uint32_t i = 0; i < k->part->nbuf; i++) m->buf[k->part->buf[i]] = NULL;
+  for (uint32_t i = 0; i < k->part->nvar; i++) m->var[k->part->var[i]] = NULL;
 }
 
 void cuda_emit_module(emit *m) {
@@ -325,17 +374,15 @@ void cuda_emit_module(emit *m) {
                  arena_zalloc(m->scratch, p->var.n)};
   emit_survey(m, ir_entry(p)->root, u);
   emit_alias_facts(m, u.buf);
-  emit_constants(m, u.buf);
   cuda_plan_fragments(m);
   for (uint32_t i = 0; i < x->all->n && !m->refused; i++)
     emit_one(m, &x->all->v[i]);
 }
 
-const emit_device cuda_device = {.thread_loop = thread_loop,
-                                 .barrier = barrier,
-                                 .call = cuda_call,
-                                 .store = cuda_store,
-                                 .instead = cuda_instead,
-                                 .unroll = copies,
-                                 .constants = GLOBAL,
-                                 .align = ARGUMENT_ALIGN};
+const emit_device cuda_kernels_device = {.thread_loop = thread_loop,
+                                         .barrier = barrier,
+                                         .call = cuda_call,
+                                         .store = store_of_warp,
+                                         .instead = cuda_instead,
+                                         .unroll = copies,
+                                         .align = ARGUMENT_ALIGN};

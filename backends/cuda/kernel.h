@@ -1,47 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels of a lowered program: which there are, what they are called with, and
- * the state of the one that is being emitted. */
+ * Kernels of a lowered program, as the host program launches them, and the
+ * state of the one that is being emitted. */
 #ifndef BACKENDS_CUDA_KERNEL_H
 #define BACKENDS_CUDA_KERNEL_H
 
+#include "backends/device/device.h"
 #include "backends/llvm/emit.h"
 
-enum { CUDA_MAX_KERNELS = 256, CUDA_NAME = 320 };
+enum { CUDA_NAME = 320 };
 
-/* Parameters are the global buffers and then the variables that it uses and
- * that are not its own, each by ascending index. */
+/* A kernel of the host program, whose arguments are its buffers and then its
+ * variables. */
 typedef struct cuda_kernel {
   char name[CUDA_NAME];
-  ir_stmt top;                     /* its outermost thread loop */
-  int64_t extent[IR_THREAD_COUNT]; /* of each axis, 1 where there is none */
-  uint64_t static_shared, dynamic_shared; /* bytes of a block */
-  uint32_t nbuf, nvar;
-  ir_buf *buf;
-  ir_var *var;
+  const device_kernel *part;
+  uint64_t static_shared, dynamic_shared;   /* bytes of a block */
 } cuda_kernel;
 
 typedef struct cuda_kernels {
   uint32_t n;
-  cuda_kernel v[CUDA_MAX_KERNELS];
+  cuda_kernel *v;
 } cuda_kernels;
+
+/* The statements of the kernel and all below them. */
+#define CUDA_EACH(p, k, s)                                                  \
+  for (ir_stmt s##_top = (k)->part->first; s##_top;                         \
+       s##_top = s##_top == (k)->part->last ? 0 : ir_st(p, s##_top)->next)  \
+    for (ir_stmt s = s##_top; s; s = ir_next(p, s, s##_top))
 
 /* What is being emitted: the device's data of an emitter (emit.ud). */
 typedef struct cuda_emit {
   cuda_kernels *all;
   const cuda_kernel *k;
-  int capability;             /* 80 of sm_80 */
-  bool has_mma;               /* fragments by mma.sync, not wmma */
-  bool async;                 /* between async_begin and _commit */
-  bool in_warp;               /* what a warp runs together */
-  struct cuda_layout *layout; /* by ir_buf: of fragments */
+  int capability;                     /* 80 of sm_80 */
+  bool has_mma;                       /* fragments by mma.sync, not wmma */
+  bool async;                         /* between async_begin and _commit */
+  ir_buf in_warp;                     /* a fragment of what a warp runs */
+  struct cuda_layout *layout;         /* by ir_buf: of fragments */
 } cuda_emit;
 
-/* Lists the kernels in the order of the program; UNSUPPORTED for statements
- * outside of them, which no device would run (kernels.c). */
-tess_status cuda_find_kernels(ir_program *p, arena *scratch, const target *t,
-                              cuda_kernels *out, err_state *e);
+/* Names the kernels and places their shared memory; UNSUPPORTED for what
+ * exceeds the target's limits (kernels.c). */
+tess_status cuda_plan_kernels(ir_program *p, arena *scratch, const target *t,
+                              const device_split *split, cuda_kernels *out,
+                              err_state *e);
+void cuda_kernel_name(const char *entry, uint32_t number, char *out);
 
-extern const emit_device cuda_device;
+extern const emit_device cuda_kernels_device;
 
 /* Emits all kernels (kernel.c). */
 void cuda_emit_module(emit *m);

@@ -169,7 +169,7 @@ static const char *least_ptx(const target *t) {
          : n >= 86 ? "+ptx71"
          : n >= 80 ? "+ptx70"
          : n >= 75 ? "+ptx65"
-                   : "+ptx61";
+                   : "+ptx63";
 }
 
 tess_status cuda_complete_target(target *t, err_state *e) {

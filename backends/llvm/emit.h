@@ -65,7 +65,6 @@ typedef struct emit_device {
   /* How many copies of the body of a serial loop make an iteration of the
    * emitted one (1: not unrolled; the extent: fully). */
   int64_t (*unroll)(struct emit *m, ir_stmt loop, int64_t extent);
-  unsigned constants; /* the address space of constants */
   uint32_t align;     /* bytes, of memory that a kernel is called with */
 } emit_device;
 
@@ -167,7 +166,9 @@ void emit_tensor_call(emit *m, ir_expr e);
 
 /* ---- statements --------------------------------------------------------- */
 
-/* s and all siblings after it (emit_stmt.c). */
+/* The statement, without its siblings (emit_stmt.c). */
+void emit_one_stmt(emit *m, ir_stmt s);
+/* s and all siblings after it. */
 void emit_list(emit *m, ir_stmt s);
 /* Is s a loop that is run by several threads? (emit_parallel.c) */
 bool emit_is_parallel(const emit *m, ir_stmt s);
@@ -215,7 +216,6 @@ void emit_open(emit *m, LLVMContextRef ctx, const char *triple,
                LLVMTargetDataRef layout);
 /* Its tables, by node, variable and buffer; before anything is emitted. */
 void emit_prepare(emit *m);
-void emit_constants(emit *m, const uint8_t *used);
 /* Emits it; unwinds when memory runs out. */
 void emit_kernel(emit *m);
 void emit_close(emit *m);

@@ -77,9 +77,7 @@ static void take_memory(emit *m) {
 static void emit_constant(emit *m, const ir_const *c) {
   LLVMValueRef bytes =
       LLVMConstStringInContext2(m->ctx, (const char *)c->data, c->bytes, true);
-  LLVMValueRef g =
-      LLVMAddGlobalInAddressSpace(m->module, LLVMTypeOf(bytes), "constant",
-                                  m->device ? m->device->constants : 0);
+  LLVMValueRef g = LLVMAddGlobal(m->module, LLVMTypeOf(bytes), "constant");
   LLVMSetInitializer(g, bytes);
   LLVMSetLinkage(g, LLVMPrivateLinkage);
   LLVMSetGlobalConstant(g, true);
@@ -87,7 +85,7 @@ static void emit_constant(emit *m, const ir_const *c) {
   m->buf[c->buf] = g;
 }
 
-void emit_constants(emit *m, const uint8_t *used) {
+static void emit_constants(emit *m, const uint8_t *used) {
   for (uint32_t i = 0; i < m->p->constant.n; i++)
     if (used[m->p->constant.v[i].buf]) emit_constant(m, &m->p->constant.v[i]);
 }

@@ -155,7 +155,7 @@ static void emit_let(emit *m, const ir_stmt_rec *s) {
 
 /* Values that depend on a variable must not outlive its binding, hence the
  * marks where one is bound; loads must not outlive the statement. */
-static void emit_stmt(emit *m, ir_stmt at) {
+void emit_one_stmt(emit *m, ir_stmt at) {
   const ir_stmt_rec s = *ir_st(m->p, at);
   switch ((ir_kind)s.kind) {
   case IR_LOOP: emit_loop(m, at); break;
@@ -180,5 +180,5 @@ static void emit_stmt(emit *m, ir_stmt at) {
 }
 
 void emit_list(emit *m, ir_stmt s) {
-  for (; s && !m->refused; s = ir_st(m->p, s)->next) emit_stmt(m, s);
+  for (; s && !m->refused; s = ir_st(m->p, s)->next) emit_one_stmt(m, s);
 }

@@ -114,10 +114,40 @@ has(ptx, ".extern .shared .align 128 .b8 tess_dynamic_shared[]")
 fails("BUILD_ERROR", "131072 bytes of shared memory, of which 'sm_75' allows "
       .. "65536", ts.build, tiled(large, 4, 16, 256), "cuda -arch=sm_75")
 
+-- What is bound to no threads is run by one.
+has(ts.build(program, "cuda -arch=sm_80"):source "ptx", ".reqntid 1, 1, 1")
+
 -- What a device does not run.
-fails("BUILD_ERROR", "C is computed outside of loops that are bound to threads",
-      ts.build, program, "cuda -arch=sm_80")
 fails("BUILD_ERROR", "a block has 4096 threads, of which 'sm_80' allows 1024",
       ts.build, tiled(large, 2, 64, 16), "cuda -arch=sm_80")
 fails("NOT_FOUND", 'has the sources "ir", "ptx", not "asm"', kernel.source,
       kernel, "asm")
+
+-- MetaSchedule's trace of a layer of BERT at its real size: products by wmma,
+-- and two versions of what is copied to shared memory.
+local example = assert(io.open((arg[0]:gsub("[^/]*$",
+                                            "../../examples/bert_dense.lua"))))
+local source = example:read "a":match "^(.-)%-%- At its real size"
+example:close()
+local dense, by_hand, tensorize =
+  load(source .. "\nreturn dense, schedule, tensorize")()
+sch = ts.schedule(dense(1024, 4096, 1024))
+by_hand(sch, { i = { 8, 1, 2, 2, 2 }, j = { 1, 32, 4, 2, 1 },
+               k = { 32, 2, 1 } })
+tensorize(sch)
+for _, how in ipairs{ "sm_70", "sm_80", "sm_90a" } do
+  ptx = ts.build(sch, "cuda -arch=" .. how):source "ptx"
+  has(ptx, "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16")
+  has(ptx, "wmma.load.b.sync.aligned.col.m16n16k16.shared.f16")
+  has(ptx, "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16")
+  has(ptx, "wmma.store.d.sync.aligned.row.m16n16k16.shared.f16")
+  has(ptx, "tess_dynamic_shared")
+  has(ptx, ".reqntid 32, 8, 1")
+  lacks(ptx, ".local")           -- fragments are in registers
+end
+local two = tostring(ts.lower(sch, { after = "form_kernels" }))
+has(two, "X_reindex_shared.dyn: float16[2, 128, 32]")
+ptx = ts.build(sch, "cuda -arch=sm_80 -tensor-cores=mma"):source "ptx"
+has(ptx, "ldmatrix.sync.aligned.m8n8.x4.shared.b16")
+has(ptx, "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16")
+lacks(ptx, "wmma")

@@ -94,7 +94,7 @@ end
 
 -- All of them can be declared; other names cannot.
 local names = tensor.wmma_names()
-assert(#names == 16 + 6 + 3 + 9)
+assert(#names == 24 + 8 + 3 + 9)
 for _, name in ipairs(names) do assert(tensor.wmma(name) == name) end
 fails(nil, "no intrinsic 'wmma_load_8x8x32", tensor.wmma,
       "wmma_load_8x8x32_s4_a_shared")

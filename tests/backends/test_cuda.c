@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Kernels for CUDA devices compute, on an emulated one, what the interpreter
+ * does. */
+#include "support/gpu_compare.h"
+
+static void expect_most(const gpu_compared *c) {
+  print_message("%u right, %u refused\n", c->right, c->refused);
+  assert_true(c->right > 0 && c->right >= c->refused);
+}
+
+static void bound_loops(void **state) {
+  (void)state;
+  gpu_compared c = {0};
+  gpu_compare_cases("binding", 1, "cuda -arch=sm_70", &c);
+  expect_most(&c);
+}
+
+static void suite(void **state) {
+  (void)state;
+  gpu_compared c = {0};
+  gpu_compare_cases("suite", 2, "cuda -arch=sm_80", &c);
+  expect_most(&c);
+}
+
+static void tensor_cores(void **state) {
+  (void)state;
+  gpu_compared c = {0};
+  gpu_compare_cases("tensor_core", 2, "cuda -arch=sm_80", &c);
+  expect_most(&c);
+}
+
+static void mma(void **state) {
+  (void)state;
+  gpu_compared c = {0};
+  gpu_compare_cases("tensor_core", 2, "cuda -arch=sm_80 -tensor-cores=mma", &c);
+  expect_most(&c);
+}
+
+/* A trace of MetaSchedule's for tensor cores, with both kinds of
+ * instructions. */
+static void bert(void **state) {
+  (void)state;
+  gpu_compared c = {0};
+  gpu_compare_cases("bert", 1, "cuda -arch=sm_70", &c);
+  gpu_compare_cases("bert", 1, "cuda -arch=sm_80 -tensor-cores=mma", &c);
+  assert_int_equal(c.right, 2);
+}
+
+/* Each element of an operand is read once by a block that fetches it together,
+ * and by each thread that needs it otherwise. */
+static void fetching(void **state) {
+  (void)state;
+  gpu_compared direct = {0}, fetched = {0};
+  gpu_compare_cases("direct", 1, NULL, &direct);
+  gpu_compare_cases("fetched", 1, NULL, &fetched);
+  assert_int_equal(fetched.counts.global_read, 2 * 64 * 64 * 4 * 4);
+  assert_int_equal(direct.counts.global_read, 8 * fetched.counts.global_read);
+  assert_int_equal(direct.counts.shared_read, 0);
+  assert_true(fetched.counts.barriers > 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(bound_loops),  cmocka_unit_test(suite),
+      cmocka_unit_test(tensor_cores), cmocka_unit_test(mma),
+      cmocka_unit_test(bert),         cmocka_unit_test(fetching),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,183 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Programs for the emulated device, as files in the folder that is given: for
+-- each workload its description, and random candidates of a space for CUDA.
+-- arg[1]: the kind of workloads; arg[2]: how many candidates of each;
+-- arg[3]: the folder.  The file `index` has a line for each candidate.
+local ts = require "tessera"
+local ops = require "tessera.ops"
+local spaces = require "tessera.modules.spaces"
+local kind, count, folder = arg[1], math.tointeger(arg[2]), arg[3]
+
+local function module(name, parameters)
+  return require("tessera.modules." .. name)(parameters)
+end
+
+local kinds = {}
+
+-- Small workloads of the operator suite, in the space for cards without
+-- tensor cores.
+function kinds.suite()
+  local function conv(o)
+    local c = { n = 1, h = 6, w = 6, ci = 4, co = 8, k = 3, stride = 1,
+                pad = 1 }
+    for k, v in pairs(o) do c[k] = v end
+    return c
+  end
+  return spaces.modules_for "cuda -arch=sm_70", {
+    C1D = ops.conv1d_nlc{ n = 1, w = 16, ci = 4, co = 8, k = 3, stride = 2,
+                          pad = 1 },
+    C2D = ops.conv2d_nhwc(conv{}),
+    C3D = ops.conv3d_ndhwc{ n = 1, d = 4, h = 4, w = 4, ci = 2, co = 4, k = 3,
+                            stride = 1, pad = 1 },
+    DIL = ops.conv2d_nhwc(conv{ dilation = 2 }),
+    GRP = ops.conv2d_nhwc(conv{ groups = 2 }),
+    DEP = ops.depthwise_conv2d_nhwc{ n = 1, h = 6, w = 6, c = 8, k = 3,
+                                     stride = 1, pad = 1 },
+    T2D = ops.conv2d_transpose_nhwc(conv{ h = 3, w = 3, co = 4, k = 4,
+                                          stride = 2 }),
+    CAP = ops.capsule_conv2d_nhwc(conv{ h = 4, w = 4, co = 4, stride = 2 }),
+    GMM = ops.batch_matmul{ b = 1, m = 16, n = 16, k = 16 },
+    TBG = ops.transpose_batch_matmul{ b = 1, seq = 8, heads = 2, dim = 4 },
+    CBR = ops.conv2d_nhwc(conv{ bias = true, bn = true, relu = true }),
+    NRM = ops.norm{ b = 1, m = 16, n = 16 },
+    SFM = ops.softmax{ shape = { 8, 16 } },
+  }
+end
+
+-- Elementwise loops, bound to threads, and reductions shared by them.
+function kinds.binding()
+  local list = { module "cross_thread_reduction", module "auto_bind" }
+  local A = ts.placeholder("A", { 12, 20 })
+  local k = ts.reduce_axis("k", 20)
+  local function unary(name, f)
+    local y = ts.compute("Y", { 12, 20 }, function(i, j) return f(A(i, j)) end)
+    return ts.program(name, { A }, { y })
+  end
+  local all = {
+    sum = ts.program("sum", { A }, { ts.compute("S", { 12 }, function(i)
+      return ts.sum(A(i, k), k)
+    end) }),
+    softmax = ops.softmax{ shape = { 6, 40 } },
+  }
+  for _, name in ipairs{ "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid",
+                         "erf", "floor", "ceil", "round", "abs", "sin",
+                         "cos" } do
+    all[name] = unary(name, function(x) return ts[name](x * x + 0.5) end)
+  end
+  for _, t in ipairs{ "float16", "bfloat16", "int8", "int64", "float64" } do
+    local X, Y = ts.placeholder("X", { 96 }, t), ts.placeholder("Y", { 96 }, t)
+    local Z = ts.compute("Z", { 96 }, function(i)
+      return X(i) * Y(i) + ts.max(X(i), Y(i)) - X(95 - i)
+    end)
+    all[t] = ts.program(t, { X, Y }, { Z })
+  end
+  return list, all
+end
+
+-- Products for tensor cores.
+function kinds.tensor_core()
+  local function product(dtype, acc, trans)
+    local A = ts.placeholder("A", { 32, 32 }, dtype)
+    local B = ts.placeholder("B", { 32, 32 }, dtype)
+    local k = ts.reduce_axis("k", 32)
+    local C = ts.compute("C", { 32, 32 }, function(i, j)
+      local a, b = A(i, k), trans and B(j, k) or B(k, j)
+      if acc ~= dtype then a, b = ts.cast(a, acc), ts.cast(b, acc) end
+      return ts.sum(a * b, k)
+    end)
+    local D = ts.compute("D", { 32, 32 }, function(i, j)
+      return C(i, j) + ts.const(1, acc)
+    end)
+    return ts.program("product", { A, B }, { D })
+  end
+  return { module("use_tensor_core", { tensorize = true }),
+           module "auto_inline",
+           module("auto_inline", { into_producer = true }) }, {
+    f16 = product("float16", "float16", false),
+    f16_trans = product("float16", "float16", true),
+    f32 = product("float16", "float32", false),
+    f32_trans = product("float16", "float32", true),
+    bf16 = product("bfloat16", "float32", false),
+    bf16_trans = product("bfloat16", "float32", true),
+    s8 = product("int8", "int32", false),
+    s8_trans = product("int8", "int32", true),
+  }
+end
+
+-- The layer of examples/bert_dense.lua, scaled down, by its schedule by hand.
+function kinds.bert()
+  local example = assert(io.open((arg[0]:gsub("[^/]*$",
+                                  "../../examples/bert_dense.lua"))))
+  local source = example:read "a":match "^(.-)%-%- At its real size"
+  example:close()
+  local dense, schedule, tensorize =
+    load(source .. "\nreturn dense, schedule, tensorize")()
+  return function(p)
+    local sch = ts.schedule(p)
+    schedule(sch, { i = { 1, 1, 2, 2, 1 }, j = { 1, 2, 4, 1, 1 },
+                    k = { 2, 2, 1 } })
+    tensorize(sch)
+    return { sch:trace() }
+  end, { bert = dense(64, 128, 64) }
+end
+
+-- A product in tiles of 16 x 16 by blocks of 8 x 8 threads, whose operands are
+-- read where they are or fetched to shared memory by all threads together.
+local function fetching(shared)
+  local function schedule(p)
+    local sch = ts.schedule(p)
+    local c = sch:get_block "C"
+    local back = sch:cache_write(c, 0, "local")
+    local i, j, k = sch:get_loops(c)
+    local i0, i1, i2 = sch:split(i, { ts.auto, 8, 2 })
+    local j0, j1, j2 = sch:split(j, { ts.auto, 8, 2 })
+    local k0, k1 = sch:split(k, { ts.auto, 16 })
+    sch:reorder(i0, j0, i1, j1, k0, k1, i2, j2)
+    sch:bind(sch:fuse(i0, j0), "blockIdx.x")
+    local t = sch:fuse(i1, j1)
+    sch:bind(t, "threadIdx.x")
+    sch:reverse_compute_at(back, t)
+    for operand = 0, shared and 1 or -1 do
+      local copy = sch:cache_read(c, operand, "shared")
+      sch:compute_at(copy, k0)
+      local loops = table.pack(sch:get_loops(copy))
+      local f = sch:fuse(loops[#loops - 1], loops[#loops])
+      local _, y, v = sch:split(f, { ts.auto, 64, 4 })
+      sch:bind(y, "threadIdx.x")
+      sch:vectorize(v)
+    end
+    return { sch:trace() }
+  end
+  local A, B = ts.placeholder("A", { 64, 64 }), ts.placeholder("B", { 64, 64 })
+  local k = ts.reduce_axis("k", 64)
+  local C = ts.compute("C", { 64, 64 }, function(i, j)
+    return ts.sum(A(i, k) * B(k, j), k)
+  end)
+  return schedule, { product = ts.program("product", { A, B }, { C }) }
+end
+function kinds.direct() return fetching(false) end
+function kinds.fetched() return fetching(true) end
+
+local modules, programs = kinds[kind]()
+local names = {}
+for name in pairs(programs) do names[#names + 1] = name end
+table.sort(names)
+local index = assert(io.open(folder .. "/index", "w"))
+for _, name in ipairs(names) do
+  local p = programs[name]
+  p:save(folder .. "/" .. name)
+  local sketches = type(modules) == "function" and modules(p) or
+                   ts.space.sketches(modules, p)
+  for seed = 1, count do
+    local t = sketches[seed % #sketches + 1]
+    local ok, s = pcall(t.replay, t, p, type(modules) == "table" and
+                        { resample = true, seed = seed } or nil)
+    if not ok and s.code ~= "REFUSED" then error(s) end
+    if ok then
+      local file = ("%s.%d"):format(name, seed)
+      s:program():save(folder .. "/" .. file)
+      index:write(name, " ", file, "\n")
+    end
+  end
+end
+index:close()
