@@ -66,8 +66,8 @@ end
 
 -- ---- the program as it stands ----------------------------------------------
 
--- What an input of one dimension may hold by its declaration: offsets of rows of
--- about equal length, sorted values evenly spaced, others spread by a stride.
+-- What an input of one dimension may hold by its declaration: offsets of rows
+-- of about equal length, sorted values evenly spaced, others spread by a stride.
 local function declared(p)
   local n, values = p.shape[1], {}
   local least, below = table.unpack(p.range or { 0, p.offsets_into + 1 })
@@ -103,8 +103,10 @@ function points.time(program)
   local args = arguments(program)
   local t = ts.build(program):time(args, { min_time = 0.1 })
   local flops = program:flops()
+  local rate = flops and flops > 0 and
+               (", %.4g GFLOP/s"):format(flops / t.median * 1e-9) or ""
   return ("%.6g ms, from %.6g ms on%s"):format(t.median * 1e3, t.min * 1e3,
-    flops and flops > 0 and (", %.4g GFLOP/s"):format(flops / t.median * 1e-9) or "")
+                                               rate)
 end
 
 function points.equivalent(program, described)
