@@ -67,7 +67,7 @@ end
 -- ---- the program as it stands ----------------------------------------------
 
 -- What an input of one dimension may hold by its declaration: offsets of rows
--- of about equal length, sorted values evenly spaced, others spread by a stride.
+-- of about equal length, sorted values evenly spaced, others by a stride.
 local function declared(p)
   local n, values = p.shape[1], {}
   local least, below = table.unpack(p.range or { 0, p.offsets_into + 1 })
