@@ -147,7 +147,7 @@ tess_status bayes_open(tess_session *s, const double *value, bayes **out) {
   mem_heap *h = &s->c->heap;
   bayes *b = *out = mem_try_resize(h, NULL, 0, sizeof *b);
   if (!b) return mem_refusal(h);
-  *b = (bayes){.heap = h, .fresh = 1, .last = UINT32_MAX / 4};
+  *b = (bayes){.heap = h, .fresh = 1, .climbed = 1, .last = UINT32_MAX / 4};
   memcpy(b->option, value, sizeof b->option);
   tess_status st = mem_protect(h, begin_bayes, b);
   if (st == TESS_OK)

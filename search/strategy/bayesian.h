@@ -67,8 +67,8 @@ typedef struct bayes {
   VEC(bayes_point) pool;
   map in;                    /* hashes of what is in it */
   double best;               /* of the values */
-  double fresh;              /* share of the neighbours made last that were
-                              * new */
+  double fresh, climbed;     /* share of the neighbours made last that were
+                              * new, and of the steps aside */
   uint32_t last;             /* draws to be made at once, at most */
 } bayes;
 

@@ -181,15 +181,21 @@ static tess_status add_draws(bayes *b, tess_session *s, uint32_t n) {
   return make(b, s, n, order);
 }
 
-/* In a small space most of them are in the pool already, and fewer are made. */
+/* How many of so many to make where that share was new the last time: in a
+ * small space most are in the pool already. */
+static uint32_t as_fresh(uint32_t most, double share) {
+  double n = ceil(most * fmin(1, 2 * share));
+  return n > 1 ? (uint32_t)n : 1;
+}
+
 static tess_status add_neighbours(bayes *b, tess_session *s) {
-  uint32_t best[PARENTS], k = session_best(s, PARENTS, best), n = 0;
-  uint32_t each = (uint32_t)ceil(NEIGHBOURS * fmin(1, 2 * b->fresh));
-  uint32_t before = b->pool.n;
+  uint32_t best[PARENTS], n = 0, before = b->pool.n;
+  uint32_t k = session_best(s, as_fresh(PARENTS, 2 * b->fresh), best);
+  uint32_t each = as_fresh(NEIGHBOURS, b->fresh);
   search_order *order =
       arena_array(&b->spare, search_order, PARENTS * NEIGHBOURS);
   for (uint32_t i = 0; i < k; i++)
-    for (uint32_t j = 0; j < (each ? each : 1); j++)
+    for (uint32_t j = 0; j < each; j++)
       order[n++] = (search_order){.how = SEARCH_MUTATE,
                                   .steps = 1 + j % 2,
                                   .a = &s->history.v[best[i]].c};
@@ -222,17 +228,20 @@ static tess_status climb(bayes *b, tess_session *s) {
     sort_pool(b);
     uint64_t best = b->pool.v[0].c.hash;
     uint32_t before = b->pool.n;
-    uint32_t from = b->pool.n < TOPS ? b->pool.n : TOPS, n = 0;
+    uint32_t from = as_fresh(TOPS, 2 * b->climbed), n = 0;
+    uint32_t each = as_fresh(STEPS_OF_ONE, b->climbed);
+    if (from > b->pool.n) from = b->pool.n;
     search_cand *parent = arena_array(&b->spare, search_cand, TOPS);
     search_order *order =
         arena_array(&b->spare, search_order, TOPS * STEPS_OF_ONE);
     for (uint32_t i = 0; i < from; i++) {
       parent[i] = b->pool.v[i].c;
-      for (uint32_t j = 0; j < STEPS_OF_ONE; j++)
+      for (uint32_t j = 0; j < each; j++)
         order[n++] =
             (search_order){.how = SEARCH_MUTATE, .steps = 1, .a = &parent[i]};
     }
     st = make(b, s, n, order);
+    b->climbed = (double)(b->pool.n - before) / n;
     sort_pool(b);
     if (b->pool.n == before || (b->pool.v[0].c.hash == best && k)) break;
   }
