@@ -1273,7 +1273,6 @@ typedef struct tess_task_state {
                                  * window_size; NaN before there are two */
   double seconds;               /* that it was worked on */
   int32_t live;                 /* it may get further batches */
-  uint32_t reserved;
 } tess_task_state;
 
 /* Told after each trial, while a batch is compiled, and after each batch. */

@@ -48,7 +48,6 @@ GROWS(tess_features, value);
 GROWS(tess_record, reserved);
 GROWS(tess_run, quality);
 GROWS(tess_task, cost_model);
-GROWS(tess_task_state, reserved);
 GROWS(tess_tasks_progress, table);
 GROWS(tess_tasks_options, progress_ud);
 GROWS(tess_tasks_info, message);
