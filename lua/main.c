@@ -34,6 +34,7 @@ static const char usage[] =
     "       tessera db best|verify FILE | diff FILE FILE | merge FILE FILE...\n"
     "       tessera db prune FILE --keep N | export FILE -o FILE.jsonl |\n"
     "               import FILE FILE.jsonl\n"
+    "       tessera db export|import FILE --tvm DIR --program FILE.lua\n"
     "       tessera report DB -o FILE.html [--program FILE.lua] "
     "[--workload NAME]\n"
     "               [--target T]\n"

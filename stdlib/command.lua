@@ -647,9 +647,19 @@ local function filter_of(o)
            program = o.program and run_description(o.program).program }
 end
 
+-- The programs that a file returns, one or several.
+local function programs_of(path)
+  local d, list = run_tasks(path), {}
+  for i, x in ipairs(d.tasks or { d.program }) do
+    list[i] = options.is(x, "program") and x or x.program
+  end
+  return list
+end
+
 function command.db(args, host)
   local done = require("tessera.databases").run(args, parse, {
-    usage = usage, is_database = is_database, ms = ms, plain = plain })
+    usage = usage, is_database = is_database, ms = ms, plain = plain,
+    programs = programs_of })
   if done then return done end
   if args[1] == "list" and #args > 1 then args = { table.unpack(args, 2) } end
   local o, rest = parse(args, { limit = 1 << 31, program = "string",

@@ -96,13 +96,39 @@ function databases.merge(rest)
   end
 end
 
+-- The programs of --program, for TVM's files, which cannot say them to us.
+local function programs_of(word, o)
+  if not o.program then
+    host.usage("db %s --tvm needs --program FILE.lua, which returns the " ..
+               "programs in the order of TVM's workloads", word)
+  end
+  return host.programs(o.program)
+end
+
 function databases.export(rest, o)
   if #rest ~= 1 then host.usage("db export takes one FILE") end
+  if o.tvm then
+    local written, left = require "tessera.tvm_database".export(
+      open(rest[1]), o.tvm, programs_of("export", o))
+    print(("%s/tuning_record.json: %s, %d without a form in TVM"):format(
+            o.tvm, records(written), left))
+    return 0
+  end
   if not o.o then host.usage("db export needs -o FILE.jsonl") end
   open(rest[1]):export(o.o)
 end
 
-databases["import"] = function(rest)
+local function import_tvm(rest, o)
+  if #rest ~= 1 then host.usage("db import --tvm DIR takes one FILE") end
+  local added, left, why = require "tessera.tvm_database".import(
+    open(rest[1], true), o.tvm, programs_of("import", o))
+  print(("%s: %s of %s, %d left out"):format(rest[1], records(added), o.tvm,
+                                            left))
+  if why then io.stderr:write("the first that was left out: ", why, "\n") end
+end
+
+databases["import"] = function(rest, o)
+  if o.tvm then return import_tvm(rest, o) end
   local path, lines = two(rest, "import", "a FILE and the lines to add to it")
   print(("%s: %s of %s"):format(path, records(open(path, true):import(lines)),
                                 lines))
@@ -151,7 +177,8 @@ function databases.run(args, parse, given)
   if not words[word] or #args < 2 then return nil end
   host = given
   local o, rest = parse({ table.unpack(args, 2) },
-                        { keep = 1 << 31, o = "string" })
+                        { keep = 1 << 31, o = "string", tvm = "string",
+                          program = "string" })
   return databases[word](rest, o) or 0
 end
 

@@ -46,6 +46,11 @@ GROWS(tess_tune_options, reserved_frozen);
 GROWS(tess_result_info, quality);
 GROWS(tess_features, value);
 GROWS(tess_record, reserved);
+GROWS(tess_run, quality);
+GROWS(tess_task, cost_model);
+GROWS(tess_tasks_progress, table);
+GROWS(tess_tasks_options, progress_ud);
+GROWS(tess_tasks_info, message);
 GROWS(tess_record_filter, policy);
 
 /* ---- objects to ask ----------------------------------------------------- */
