@@ -63,16 +63,14 @@ tess_status lt_take_error(lt_run *r) {
   return s;
 }
 
-/* Calls a method in protected mode with the run's objects at 2 and 3; its C
- * results are read before they go.  The first error is kept. */
-static tess_status invoke(task *t, tess_session *s) {
-  lt_run *r = t->r;
+tess_status lt_run_call(lt_run *r, lua_CFunction f, void *ud, int slot,
+                        tess_session *s) {
   lua_State *L = r->L;
   int top = lua_gettop(L);
   if (r->failed || !lua_checkstack(L, 32)) return TESS_CALLBACK;
-  lua_pushcfunction(L, protected_call);
-  lua_pushlightuserdata(L, t);
-  lt_push_slot(r, t->slot);
+  lua_pushcfunction(L, f);
+  lua_pushlightuserdata(L, ud);
+  lt_push_slot(r, slot);
   lt_push_slot(r, LT_SLOT_SESSION);
   void **box = lua_touserdata(L, -1), *outer = *box;
   *box = s;
@@ -81,6 +79,10 @@ static tess_status invoke(task *t, tess_session *s) {
   tess_status st = bad ? lt_take_error(r) : TESS_OK;
   lua_settop(L, top);
   return st;
+}
+
+static tess_status invoke(task *t, tess_session *s) {
+  return lt_run_call(t->r, protected_call, t, t->slot, s);
 }
 
 /* Decisions proposed by Lua are in userdata that the session keeps alive until
@@ -321,10 +323,12 @@ static void print_note(const lt_run *r, tess_result *made) {
 /* ---- tune --------------------------------------------------------------- */
 
 static const char *const options[] = {
-    "target",         "trials",   "seed",      "space",    "strategy",
-    "cost_model",     "database", "progress",  "batch",    "threads",
-    "kernel_threads", "min_time", "timeout",   "deadline", "on_error",
-    "check",          "inputs",   "postprocs", NULL};
+    "target",   "trials",     "seed",           "space",
+    "strategy", "cost_model", "database",       "progress",
+    "batch",    "threads",    "kernel_threads", "min_time",
+    "timeout",  "deadline",   "on_error",       "check",
+    "inputs",   "postprocs",  "measure",        "measured",
+    NULL};
 
 /* Which of two words it is. */
 static int one_of(lua_State *L, const char *k, const char *const *words) {
@@ -401,12 +405,13 @@ static void read_inputs(lua_State *L, tess_program *p, tess_tune_options *o) {
   o->inputs = list;
 }
 
-/* tune(program, options, space): stdlib/describe.lua finds the space. */
+/* tune(program, options, space, plugged): stdlib/searching.lua finds the space
+ * and gathers the functions (ltune_host.c). */
 static int ltune_tune(lua_State *L) {
   lt_run r = {.L = L};
   tess_tune_options o;
   tess_result *made = NULL;
-  lua_settop(L, 3);
+  lua_settop(L, 4);
   tess_program *p = lt_program(L, 1);
   lt_options(L, 2, "ts.tune", options);
   tess_space *space = lt_get(L, 3, LT_SPACE);
@@ -414,7 +419,7 @@ static int ltune_tune(lua_State *L) {
     lua_getfield(L, 2, "target");
   else
     lua_pushnil(L);
-  tess_target *target = lt_to_target(L, 4);
+  tess_target *target = lt_to_target(L, 5);
   lt_read_tune_options(L, &o);
   o.progress = progress;
   o.progress_ud = &r;
@@ -429,6 +434,7 @@ static int ltune_tune(lua_State *L) {
     o.custom_cost_model = &model;
   o.model = model_option(L);
   read_inputs(L, p, &o);
+  lt_run_read_functions(&r, &o);
   lt_read_progress(&r);
   void **box = lt_box(L, LT_RESULT, LT_RESULT_KERNEL);
   lt_enter(L);
@@ -448,5 +454,7 @@ void lt_open_tune(lua_State *L) {
   lua_getfield(L, -1, "_core");
   lua_pushcfunction(L, ltune_tune);
   lua_setfield(L, -2, "tune");
+  lua_pushcfunction(L, lt_strategies);
+  lua_setfield(L, -2, "strategies");
   lua_pop(L, 1);
 }

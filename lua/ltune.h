@@ -22,7 +22,9 @@ enum {
   LT_SLOT_MODEL,
   LT_SLOT_SESSION,
   LT_SLOT_PROGRESS,
-  LT_SLOT_ERROR
+  LT_SLOT_FUNCTIONS,         /* measure, measured, mutators */
+  LT_SLOT_CHILD,             /* decisions that a mutator gave last */
+  LT_SLOT_ERROR              /* the last one */
 };
 
 /* Makes the run's table, with a session in it; lt_run_end drops it. */
@@ -31,6 +33,10 @@ void lt_run_end(lt_run *r);
 void lt_push_slot(const lt_run *r, int slot);
 /* Takes the value at the top. */
 void lt_set_slot(const lt_run *r, int slot);
+/* Calls f(ud, the object in the slot, the session) in protected mode; its C
+ * results are read before they go.  The first error is kept. */
+tess_status lt_run_call(lt_run *r, lua_CFunction f, void *ud, int slot,
+                        tess_session *s);
 /* Classifies the error at the top; keeps the first that is not an
  * interrupt. */
 tess_status lt_take_error(lt_run *r);
@@ -50,5 +56,12 @@ void lt_run_strategy(lt_run *r, tess_strategy *out);
 void lt_run_model(lt_run *r, tess_cost_model *out);
 /* Sets the fields of a trial's progress in the table at the top. */
 void lt_set_progress(lua_State *L, const tess_progress *p);
+
+/* Options mutators, measure and measured, from the table at index 4: functions
+ * `measure` and `measured`, and a list of mutators, { name =, probability =,
+ * mutate = } (ltune_host.c). */
+void lt_run_read_functions(lt_run *r, tess_tune_options *o);
+/* _core.strategies(): of each built-in one its name, summary and options. */
+int lt_strategies(lua_State *L);
 
 #endif

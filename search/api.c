@@ -25,6 +25,33 @@ static tess_status check_switch(tess_context *c, const char *name, int32_t x) {
                   (int)x);
 }
 
+static tess_status check_mutators(tess_context *c, const tess_tune_options *o) {
+  if (o->nmutators && !o->mutators)
+    return ctx_fail(c, TESS_INVALID,
+                    "option 'mutators' is NULL, and there are "
+                    "%u of them",
+                    o->nmutators);
+  for (uint32_t i = 0; i < o->nmutators; i++) {
+    const tess_mutator *m = &o->mutators[i];
+    if (m->struct_size != sizeof *m)
+      return ctx_fail(c, TESS_INVALID,
+                      "option 'mutators': struct_size of "
+                      "number %u, counted from 1, is %u, not %zu",
+                      i + 1, m->struct_size, sizeof *m);
+    if (!m->mutate)
+      return ctx_fail(c, TESS_INVALID,
+                      "option 'mutators': 'mutate' of number "
+                      "%u, counted from 1, is NULL",
+                      i + 1);
+    if (!(m->probability >= 0 && isfinite(m->probability)))
+      return ctx_fail(c, TESS_INVALID,
+                      "option 'mutators': the probability of "
+                      "number %u, counted from 1, is %g",
+                      i + 1, m->probability);
+  }
+  return TESS_OK;
+}
+
 /* The functions that plugged-in strategies and models must have. */
 static tess_status check_plugged_in(tess_context *c,
                                     const tess_tune_options *o) {
@@ -52,6 +79,7 @@ static tess_status check_options(tess_context *c, const tess_tune_options *o) {
   if (!s) s = check_time(c, "deadline", o->deadline);
   if (!s) s = check_switch(c, "on_error", o->on_error);
   if (!s) s = check_switch(c, "check", o->check);
+  if (!s) s = check_mutators(c, o);
   return s ? s : check_plugged_in(c, o);
 }
 
@@ -113,7 +141,7 @@ static tess_status find_target(tune_work *w) {
     s = tess_target_new(w->c, "llvm", &w->own_target);
     w->target = w->own_target;
   }
-  return s == TESS_OK
+  return s == TESS_OK && !w->o.measure
              ? measure_runs_here(tess_target_text(w->target), &w->c->err)
              : s;
 }
@@ -146,10 +174,14 @@ static tess_status prepare_tune(tune_work *w) {
     s = measure_take_inputs(w->p, w->o.ninputs, w->o.inputs, &w->inputs,
                             &policy.inputs);
   if (s != TESS_OK) return s;
-  measure_policy_text(&policy, &w->policy);
+  if (w->o.measure)
+    str_puts(&w->policy, "v1 measure=function");
+  else
+    measure_policy_text(&policy, &w->policy);
   if (w->policy.bad) return str_status(&w->policy);
   s = write_sketches(w);
   if (s != TESS_OK) return s;
+  if (w->o.measure) return objective_open(w->c, &w->o, &w->measurer);
   return measurer_open(w->c, w->p, tess_target_text(w->target), &policy,
                        w->o.check != 0, &w->inputs, &w->measurer);
 }

@@ -32,13 +32,19 @@ typedef enum search_how {
   SEARCH_DRAW,               /* sample all decisions of a random sketch */
   SEARCH_MUTATE,             /* `steps` neighbours from parent a */
   SEARCH_CROSS,              /* each decision from parent a or b, repaired */
-  SEARCH_GIVEN               /* the decisions of a, exactly */
+  SEARCH_GIVEN,              /* the decisions of a, exactly */
+  SEARCH_REPAIR              /* those of a, repaired; where a's is open (of
+                              * length 0) it is drawn */
 } search_how;
 typedef struct search_order {
   search_how how;
   uint32_t steps;
   const search_cand *a, *b;
   int32_t sketch;            /* SEARCH_DRAW: this one; -1: any */
+  /* SEARCH_MUTATE: which instructions, by weight (NULL: all alike); and a
+   * property of the program that must change (NULL: none need). */
+  const uint32_t *weight;
+  uint64_t (*trait)(const ir_program *p);
 } search_order;
 
 /* ---- the session -------------------------------------------------------- */
@@ -86,6 +92,9 @@ struct tess_session {
   VEC(float) row;
   VEC(feature_rows) part;
   uint32_t **slot, nslot;    /* columns of "decisions" (decisions.c) */
+  const tess_mutator *mutator; /* the host's */
+  uint32_t nmutator;
+  tess_status broken;        /* one of these failed so: it ends the run */
 };
 
 tess_status session_init(tess_session *s, tess_context *c,
@@ -104,6 +113,10 @@ tess_status session_replay(tess_session *s, const search_cand *c);
  * A rejection is counted in the funnel. */
 tess_status session_check_proposal(tess_session *s, const search_cand *c,
                             bool *fits);
+/* Whether a host's candidate is of a sketch that there is, and its decisions
+ * are entries, as many as the sketch samples; else the error says what is
+ * wrong. */
+tess_status session_check_decisions(tess_session *s, const tess_candidate *c);
 /* Enters a measured candidate (its decisions are copied). */
 tess_status session_learn(tess_session *s, const search_cand *c,
                           double seconds, tess_status status, bool checked);
@@ -134,11 +147,35 @@ extern const uint32_t search_npostprocs;
 
 /* ---- strategies (strategy/) --------------------------------------------- */
 
-/* A built-in strategy: its state is made by `open`. */
+/* An option of a strategy: a number within bounds, or one of several words,
+ * whose number is the value. */
+typedef enum search_kind {
+  SEARCH_COUNT,              /* an integer */
+  SEARCH_REAL,
+  SEARCH_WORD
+} search_kind;
+typedef struct search_option {
+  const char *name, *help;
+  search_kind kind;
+  double initial, least, most;
+  const char *words;         /* SEARCH_WORD: "ei|lcb|ucb" */
+} search_option;
+
+/* A built-in strategy: its state is made by `open` from the values of its
+ * options, in the order in which they are declared. */
 typedef struct search_strategy {
   const char *name, *summary;
-  tess_status (*open)(tess_session *s, tess_strategy *out);
+  tess_status (*open)(tess_session *s, const double *value,
+                      tess_strategy *out);
+  const search_option *option;
+  uint32_t noption;
 } search_strategy;
+enum { SEARCH_MOST_OPTIONS = 32 };
+/* Opens the strategy that a text describes, "annealing" or
+ * "annealing:chains=64,steps=100" (strategy/options.c): NOT_FOUND where there
+ * is none of the name, INVALID with what is wrong with an option. */
+tess_status strategy_open(tess_session *s, const char *text,
+                          tess_strategy *out);
 extern const search_strategy *const search_strategies[];
 extern const uint32_t search_nstrategies;
 

@@ -161,13 +161,16 @@ static tess_status draw_candidate(attempt *t) {
                    &t->w->made);
 }
 
-static tess_status mutate_candidate(attempt *t, rng *r) {
+static tess_status mutate_steps(attempt *t, rng *r) {
   search_worker *w = t->w;
   const search_cand *a = t->o->a;
   vec_clear(&w->spare);
   for (uint32_t i = 0; i < a->n; i++) vec_push(&w->heap, &w->spare, a->d[i]);
   for (uint32_t k = 0; k < t->o->steps; k++) {
-    vm_mutate_opts o = {.given = w->spare.v, .ngiven = w->spare.n, .tries = 8};
+    vm_mutate_opts o = {.given = w->spare.v,
+                        .ngiven = w->spare.n,
+                        .weight = t->o->weight,
+                        .tries = 8};
     vec_clear(&w->made);
     tess_status s =
         vm_mutate(&w->m, t->s->base, t->s->sketch[a->sketch], r, &o, &w->made);
@@ -183,6 +186,22 @@ static tess_status replay_vector(attempt *t, vm_source source, uint32_t n,
       .source = source, .seed = t->seed, .given = d, .ngiven = n};
   return vm_replay(&t->w->m, t->s->base, t->s->sketch[t->sketch], &o,
                    &t->w->made);
+}
+
+/* Where a property of the program must change, that of the parent is found by
+ * a replay. */
+static tess_status mutate_candidate(attempt *t, rng *r) {
+  uint64_t (*trait)(const ir_program *p) = t->o->trait;
+  const search_cand *a = t->o->a;
+  uint64_t before = 0;
+  if (trait) {
+    tess_status s = replay_vector(t, VM_GIVEN, a->n, a->d);
+    if (s != TESS_OK) return s;
+    before = trait(&t->w->m.prog);
+  }
+  tess_status s = mutate_steps(t, r);
+  if (s != TESS_OK || !trait || trait(&t->w->m.prog) != before) return s;
+  return TESS_NOT_FOUND;
 }
 
 /* One try; TESS_OK leaves the decisions in w->made. */
@@ -207,6 +226,9 @@ static tess_status try_once(void *ud) {
   case SEARCH_GIVEN:
     t->sketch = t->o->a->sketch;
     return t->status = replay_vector(t, VM_GIVEN, t->o->a->n, t->o->a->d);
+  case SEARCH_REPAIR:
+    t->sketch = t->o->a->sketch;
+    return t->status = replay_vector(t, VM_REPAIR, t->o->a->n, t->o->a->d);
   }
   return TESS_INTERNAL;
 }

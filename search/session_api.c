@@ -24,7 +24,7 @@ static uint32_t count_sampling(const vm_trace *t) {
 
 /* Validates a decision vector: an entry, preceded by its length, for each
  * sampling instruction of the sketch, and nothing else. */
-static tess_status check_candidate(tess_session *s, const tess_candidate *c) {
+tess_status session_check_decisions(tess_session *s, const tess_candidate *c) {
   vm_cursor at = {c->decisions, c->ndecisions, 0};
   const int64_t *d;
   uint32_t n, entries = 0;
@@ -58,7 +58,7 @@ tess_status tess_session_draw(tess_session *s, tess_candidate *out) {
 
 tess_status tess_session_mutate(tess_session *s, const tess_candidate *parent,
                                 tess_candidate *out) {
-  tess_status st = check_candidate(s, parent);
+  tess_status st = session_check_decisions(s, parent);
   search_cand a = session_from_public(parent);
   return st != TESS_OK
              ? st
@@ -69,8 +69,8 @@ tess_status tess_session_mutate(tess_session *s, const tess_candidate *parent,
 
 tess_status tess_session_cross(tess_session *s, const tess_candidate *a,
                                const tess_candidate *b, tess_candidate *out) {
-  tess_status st = check_candidate(s, a);
-  if (st == TESS_OK) st = check_candidate(s, b);
+  tess_status st = session_check_decisions(s, a);
+  if (st == TESS_OK) st = session_check_decisions(s, b);
   search_cand x = session_from_public(a), y = session_from_public(b);
   if (st != TESS_OK) return st;
   if (a->sketch != b->sketch)
@@ -93,7 +93,7 @@ double tess_session_unit(tess_session *s) { return rng_unit(&s->random); }
 tess_status tess_session_predict(tess_session *s, uint32_t n,
                                  const tess_candidate *c, double *score) {
   for (uint32_t i = 0; i < n; i++) {
-    tess_status wrong = check_candidate(s, &c[i]);
+    tess_status wrong = session_check_decisions(s, &c[i]);
     if (wrong != TESS_OK) return wrong;
   }
   tess_status st = s->model->predict(s->model->ud, s, n, c, score);
@@ -125,7 +125,7 @@ static tess_status make_trace(void *ud) {
 tess_status tess_session_trace(tess_session *s, const tess_candidate *c,
                                tess_trace **out) {
   trace_work w = {s, c, NULL};
-  tess_status st = check_candidate(s, c);
+  tess_status st = session_check_decisions(s, c);
   *out = NULL;
   if (st == TESS_OK) st = ctx_run(s->c, make_trace, &w);
   if (st == TESS_OK)
@@ -178,7 +178,7 @@ tess_status tess_session_features(tess_session *s, uint32_t n,
   search_rows r;
   tess_status st = parse_kind(s, kind, &k);
   for (uint32_t i = 0; st == TESS_OK && i < n; i++)
-    st = check_candidate(s, &c[i]);
+    st = session_check_decisions(s, &c[i]);
   if (st == TESS_OK) st = find_rows(s, k, n, c, &r);
   if (st != TESS_OK) return st;
   for (uint32_t i = 0; i < n; i++)

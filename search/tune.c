@@ -18,29 +18,13 @@ double tune_now(void) {
 
 /* ---- setting up --------------------------------------------------------- */
 
-enum { KNOWN_BYTES = 256 };
-
-/* Appends a name to a comma-separated list of KNOWN_BYTES. */
-static void append_name(char *list, const char *name) {
-  size_t n = strlen(list);
-  snprintf(list + n, KNOWN_BYTES - n, "%s%s", n ? ", " : "", name);
-}
-
 static tess_status open_strategy(tune *t) {
   const tess_tune_options *o = t->set->o;
   if (o->custom_strategy) {
     t->strategy = *o->custom_strategy;
     return TESS_OK;
   }
-  for (uint32_t i = 0; i < search_nstrategies; i++)
-    if (!strcmp(search_strategies[i]->name, o->strategy))
-      return search_strategies[i]->open(&t->s, &t->strategy);
-  char known[KNOWN_BYTES] = "";
-  for (uint32_t i = 0; i < search_nstrategies; i++)
-    append_name(known, search_strategies[i]->name);
-  return ctx_fail(t->c, TESS_NOT_FOUND,
-                  "there is no strategy '%s'; the built-in ones are %s",
-                  o->strategy, known);
+  return strategy_open(&t->s, o->strategy, &t->strategy);
 }
 
 /* The result owns it. */
@@ -93,6 +77,8 @@ static tess_status tune_set_up(tune *t) {
     s = session_init(&t->s, t->c, &set->program->p, set->nsketch, t->sketch,
                      set->o->seed, set->o->threads);
   t->s.program = set->program;
+  t->s.mutator = set->o->mutators;
+  t->s.nmutator = set->o->nmutators;
   if (s == TESS_OK) s = open_model(t);
   t->s.model = &t->model;
   if (s == TESS_OK) s = open_strategy(t);
@@ -293,6 +279,10 @@ static tess_status observe_results(tune *t, uint32_t n) {
                       t->model.update(t->model.ud, &t->s, n, t->proposed),
                       "the cost model's 'update'");
   t->time.model += tune_now() - start;
+  const tess_tune_options *o = t->set->o;
+  if (s == TESS_OK && o->measured)
+    s = session_blame(&t->s, o->measured(o->measured_ud, &t->s, n, t->proposed),
+                      "the function 'measured'");
   return s;
 }
 

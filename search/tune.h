@@ -56,6 +56,9 @@ tess_status measurer_open(tess_context *c, tess_program *p,
                           const char *target, const measure_policy *policy,
                           bool check_all, strbuf *inputs,
                           search_measurer *out);
+/* The measurer over the option `measure` (objective.c). */
+tess_status objective_open(tess_context *c, const tess_tune_options *o,
+                           search_measurer *out);
 void outcome_init(search_outcome *o, mem_heap *heap);
 void outcome_free(search_outcome *o);
 

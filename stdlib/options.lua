@@ -37,8 +37,11 @@ options.list = {
            "--inputs takes .npy files with commas between" },
   { name = "strategy", flag = "strategy", takes = "string",
     type = "string|table", default = '"evolutionary"',
-    help = "who proposes candidates: \"evolutionary\", \"replay\" (random), " ..
-           "or what ts.strategy gives (`tessera doc ts.strategy`)" },
+    help = "who proposes candidates: \"evolutionary\", \"annealing\", " ..
+           "\"genetic\", \"droplet\", \"grid\", \"replay\" (random), with " ..
+           "options as { name = \"annealing\", chains = 64 } or " ..
+           "\"annealing:chains=64\" (`tessera doc strategies`), or what " ..
+           "ts.strategy gives (`tessera doc ts.strategy`)" },
   { name = "cost_model", flag = "cost-model", takes = "string",
     type = "string|table|tessera.Model", default = '"random"',
     help = "who ranks candidates before they are measured: \"random\", " ..
@@ -82,6 +85,15 @@ options.list = {
     help = "which candidates are compared with the unscheduled program: " ..
            "every new best and, before they are timed again at the end, the " ..
            "best few; or all" },
+  { name = "measure", instead = "the field measure of what FILE.lua returns",
+    type = "function", default = "none",
+    help = "instead of compiling and running candidates: a function of " ..
+           "(session, candidate) that gives a time in seconds, or nil and " ..
+           "how it failed, as \"TIMEOUT\"" },
+  { name = "measured", instead = "the field measured of what FILE.lua returns",
+    type = "function", default = "none",
+    help = "a function of (session, candidates) that is told of each batch " ..
+           "when the strategy and the model have observed it" },
   { name = "progress", instead = "progress is on stderr, with --json on stdout",
     type = "boolean|function", default = "false",
     help = "true: a line on stderr; a function: called with a table " ..

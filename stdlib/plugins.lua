@@ -14,6 +14,10 @@ local functions = {
     params = { { "strategy", "tessera.Strategy", "its functions" } },
     returns = { "tessera.Strategy", "the same table, for the option strategy" },
     takes = "tessera.Strategy" },
+  { name = "ts.strategies",
+    summary = "The built-in strategies (`tessera doc strategies`).",
+    returns = { "table[]", "of each its `name`, `summary` and `options`, " ..
+                "of each `name`, `help`, `default`, `least` and `most`" } },
   { name = "ts.cost_model",
     summary = "Check a cost model, or make a built-in one to keep: who " ..
               "ranks candidates before they are measured.",

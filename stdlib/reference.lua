@@ -126,6 +126,52 @@ local function option_entries()
   return list
 end
 
+-- ---- strategies ------------------------------------------------------------
+
+-- "integer, 1 .. 4096" or "ei|lcb".
+local function range_of(o)
+  if o.words then return o.words:gsub("|", " \\| ") end
+  return ("%s, %.10g .. %.10g"):format(o.integer and "integer" or "number",
+                                       o.least, o.most)
+end
+
+local function default_of(o)
+  if not o.words then return ("%.10g"):format(o.default) end
+  local words = {}
+  for w in o.words:gmatch "[^|]+" do words[#words + 1] = w end
+  return words[math.tointeger(o.default) + 1]
+end
+
+local function strategy_page(x)
+  local lines = {
+    "## strategy " .. x.name, "",
+    ("%s."):format(x.summary:gsub("^%l", string.upper)), "" }
+  if #x.options == 0 then lines[#lines + 1] = "It has no options." end
+  if #x.options > 0 then
+    local o = x.options[1]
+    lines[#lines + 1] = ("`strategy = { name = %q, %s = %s }`, " ..
+                         "`--strategy %s:%s=%s`."):format(
+                           x.name, o.name, default_of(o), x.name, o.name,
+                           default_of(o))
+    lines[#lines + 1] = "\n| option | takes | default | |"
+    lines[#lines + 1] = "|---|---|---|---|"
+  end
+  for _, o in ipairs(x.options) do
+    lines[#lines + 1] = ("| `%s` | %s | %s | %s |"):format(
+                          o.name, range_of(o), default_of(o), o.help)
+  end
+  return table.concat(lines, "\n")
+end
+
+local function strategies()
+  local list = {}
+  for i, x in ipairs(ts.strategies()) do
+    list[i] = { name = x.name, also = "strategies", summary = x.summary,
+                page = function() return strategy_page(x) end }
+  end
+  return list
+end
+
 -- ---- all of it -------------------------------------------------------------
 
 -- Lines that name what begins with the prefix, "ts.space." or "trace:".
@@ -170,6 +216,7 @@ local function everything(wanted)
     { "lowering passes, in order (ts.lower, tessera lower --after):",
       passes() },
     { "options of ts.tune and tessera tune:", option_entries() },
+    { "strategies (ts.tune{ strategy = NAME }):", strategies() },
     { "strategies and cost models in Lua:", plugins.entries() },
     { "what functions take and give:", classes(all) },
     { "operators (require \"tessera.ops\"):", functions.operators() },

@@ -274,6 +274,75 @@ local function add_models(ts)
   end })
 end
 
+-- ---- built-in strategies with options --------------------------------------
+
+-- { name = "annealing", chains = 64 }
+local function is_built_in(t)
+  return type(rawget(t, "name")) == "string" and t.propose == nil
+end
+
+local function copied(t)
+  local copy = {}
+  for k, v in next, t do copy[k] = v end
+  return copy
+end
+
+local function option_text(name, v)
+  local fits = math.type(v) or type(v) == "string" and v:find "^[%w_.-]+$"
+  if not fits then
+    core.wrong_type(("option '%s' of a strategy is %s, not a number or a word")
+                    :format(name, require("tessera.options").text_of(v)))
+  end
+  return ("%s=%s"):format(name, math.type(v) == "float" and
+                                ("%.17g"):format(v) or v)
+end
+
+-- As the engine reads it, "annealing:chains=64"; probabilities of its own
+-- mutators are options of the strategy.
+local function built_in_text(t)
+  local words = {}
+  local function add(k, v)
+    if type(k) ~= "string" or not k:find "^[%w_]+$" then
+      core.invalid(("a strategy has no option %s")
+                   :format(require("tessera.options").quoted(k)))
+    end
+    words[#words + 1] = option_text(k, v)
+  end
+  for k, v in next, t do
+    if k ~= "name" and k ~= "mutators" then add(k, v) end
+  end
+  local mutators = t.mutators == nil and {} or t.mutators
+  if type(mutators) ~= "table" then
+    core.wrong_type("'mutators' of a strategy is a table of them by name")
+  end
+  for k, v in next, mutators do
+    if type(v) ~= "table" then add(k, v) end
+  end
+  table.sort(words)
+  return t.name .. (#words > 0 and ":" .. table.concat(words, ",") or "")
+end
+
+-- What a run calls: options measure and measured, and a list of the mutators
+-- that are functions, { probability =, mutate = }, by name.
+local function functions_of(o)
+  local list = { measure = o.measure, measured = o.measured }
+  local strategy = type(o.strategy) == "table" and o.strategy or {}
+  local mutators = type(strategy.mutators) == "table" and strategy.mutators
+  for name, m in next, is_built_in(strategy) and mutators or {} do
+    if type(m) == "table" then
+      check_fields(("mutator '%s'"):format(name),
+                   "{ probability = number, mutate = " ..
+                   "function(session, candidate) }", m,
+                   { { name = "probability", type = "number" },
+                     { name = "mutate", type = "function" } })
+      list[#list + 1] = { name = name, probability = m.probability,
+                          mutate = m.mutate }
+    end
+  end
+  table.sort(list, function(a, b) return a.name < b.name end)
+  return list
+end
+
 local function add_tuning(ts)
   -- ts.strategy{ propose = function(self, session, n), observe = ... }: a
   -- checked table.
@@ -283,21 +352,33 @@ local function add_tuning(ts)
     { { name = "propose", type = "function" },
       { name = "observe", type = "function", optional = true } })
 
+  -- The built-in strategies: of each its name, summary and options.
+  ts.strategies = core.strategies
+
   function ts.tune(program, options)
     local o = type(options) == "table" and options or {}
     check_options(o)
-    for _, name in ipairs { "strategy", "cost_model" } do
-      local given = o[name]
-      if type(given) == "table" and not checked[given] then ts[name](given) end
+    local strategy = o.strategy
+    if type(strategy) == "table" and is_built_in(strategy) then
+      options = copied(o)
+      options.strategy = built_in_text(strategy)
+    elseif type(strategy) == "table" and not checked[strategy] then
+      ts.strategy(strategy)
+    end
+    local model = o.cost_model
+    if type(model) == "table" and not checked[model] then
+      ts.cost_model(model)
     end
     local s = o.space
     if s == nil then s = space.default(o.target) end
     if o.postprocs ~= nil then s = space.with_postprocs(s, o.postprocs) end
-    return core.tune(program, options, to_space(s))
+    return core.tune(program, options, to_space(s), functions_of(o))
   end
 
   require "tessera.tasks"(ts, core, to_space, function(maker, given)
     return checked[given] and given or ts[maker](given)
+  end, function(strategy)
+    return is_built_in(strategy) and built_in_text(strategy) or strategy
   end)
 end
 

@@ -86,6 +86,7 @@ local reasons = {
   { "NOT_ONE", "a decision that is one number has several" },
   { "UNFIT", "a decision does not fit the loops as they are: factors whose " ..
     "product is another, an index among fewer candidates" },
+  { "NO_SUCH_NUMBER", "an enumeration of a space went past a decision's last" },
   { "NO_NEIGHBOUR", "a mutation found no other decision" },
   { "NO_DECISIONS", "there is no decision that could be changed" },
   { "NESTING", "statements would nest deeper than the limit" },
@@ -112,7 +113,8 @@ local lines = [[## funnel: what became of what a run drew
 - `refused by PRIMITIVE: REASON`: a step of the sketch does not apply with these
   decisions; `tessera doc REASON`
 - `rejected by POSTPROCESSOR: ...`: the finished program breaks a limit;
-  `tessera doc static_loops`, `tessera doc vector_lanes`
+  `tessera doc static_loops`, `tessera doc vector_lanes`; of those that end
+  a sketch, as verify_gpu_code, `tessera doc REASON`
 - `have no neighbour`: a mutation found no other decision
 - `valid`: the rest; the lines after it add up to it
 - `valid, but duplicates`: proposed or measured before

@@ -11,7 +11,7 @@ local common = { "target", "trials", "seed", "space", "strategy", "cost_model",
 local fields = { program = true, space = true, weight = true, name = true,
                  strategy = true, cost_model = true, target = true }
 
-return function(ts, core, to_space, check_plugged)
+return function(ts, core, to_space, check_plugged, by_name)
   local function invalid(text, ...) core.invalid(text:format(...)) end
 
   local own = {}
@@ -98,6 +98,7 @@ return function(ts, core, to_space, check_plugged)
     end
     local o, entries, default = {}, {}, nil
     for k, v in next, given or {} do o[k] = v end
+    if type(o.strategy) == "table" then o.strategy = by_name(o.strategy) end
     for i = 1, #list do
       local e = entry_of(list[i], i)
       local space = e.space

@@ -339,6 +339,17 @@ static bool move_on(frame *f, const vm_pick *pick, uint32_t n) {
   return true;
 }
 
+static bool take_numbered(frame *f, const vm_pick *pick, uint32_t n) {
+  vm_machine *m = f->m;
+  const sch_sampler *s = f->prim->sampler;
+  *pick->count = s->count(&m->state, m->args);
+  if (pick->number >= *pick->count)
+    return fail_call(f, VM_W_NO_SUCH_NUMBER, 0, 0);
+  set_decision(m, n, NULL);
+  s->at(&m->state, m->args, pick->number, m->dec.v);
+  return true;
+}
+
 bool vm_decide(vm_machine *m, const vm_inst *in, const vm_pick *pick) {
   frame f = {m, NULL, in->prim, 0};
   uint32_t n = 0;
@@ -350,6 +361,7 @@ bool vm_decide(vm_machine *m, const vm_inst *in, const vm_pick *pick) {
   case VM_EXACT: ok = take_exactly(&f, pick, n); break;
   case VM_MEND: mend(&f, pick, n); break;
   case VM_NEIGHBOUR: ok = move_on(&f, pick, n); break;
+  case VM_NUMBERED: ok = take_numbered(&f, pick, n); break;
   }
   if (ok) store_decision(m, in->prim);
   return ok;

@@ -9,13 +9,17 @@ extern const sch_prim sch_prim_enter_postproc;
 extern const sch_prim sch_prim_guard;
 
 /* How the decision of one instruction is made. */
-typedef enum vm_how { VM_DRAW, VM_EXACT, VM_MEND, VM_NEIGHBOUR } vm_how;
+typedef enum vm_how {
+  VM_DRAW, VM_EXACT, VM_MEND, VM_NEIGHBOUR, VM_NUMBERED
+} vm_how;
 typedef struct vm_pick {
   vm_how how;
   uint64_t seed;           /* VM_DRAW */
   uint32_t n;              /* the others: the decision to start from */
   const int64_t *d;
   rng *random;             /* VM_NEIGHBOUR */
+  uint64_t number;         /* VM_NUMBERED: which, in the space's own order; */
+  uint64_t *count;         /*   gets how many there are */
 } vm_pick;
 
 /* Resolves the operands of `in` into m->args and, if it samples, its

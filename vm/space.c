@@ -155,6 +155,47 @@ tess_status vm_with_decision(vm_trace *dst, vm_machine *m,
   return st == TESS_OK ? mem_protect(dst->heap, copy_changed, &c) : st;
 }
 
+/* ---- by number ---------------------------------------------------------- */
+
+typedef struct numbered {
+  vm_machine *m;
+  const ir_program *base;
+  const vm_trace *t;
+  const uint64_t *index;
+  uint64_t *count;
+  uint32_t *reached;
+  vm_decisions *made;
+} numbered;
+
+static tess_status replay_numbers(void *ud) {
+  numbered *x = ud;
+  vm_machine *m = x->m;
+  const vm_replay_opts o = {.source = VM_SAME};
+  vm_start(m, x->base, x->t);
+  for (uint32_t k = 0; k < x->t->inst.n; k++) {
+    bool samples = vm_samples(&x->t->inst.v[k]);
+    vm_pick pick = {.how = VM_NUMBERED};
+    if (samples) {
+      pick.number = x->index[*x->reached];
+      pick.count = &x->count[*x->reached];
+    }
+    if (!vm_step(m, x->t, k, &pick, &o, x->made))
+      return vm_failure_status(&m->fail);
+    *x->reached += samples;
+  }
+  return TESS_OK;
+}
+
+tess_status vm_replay_numbered(vm_machine *m, const ir_program *base,
+                               const vm_trace *t, const uint64_t *index,
+                               uint64_t *count, uint32_t *reached,
+                               vm_decisions *made) {
+  numbered x = {m, base, t, index, count, reached, made};
+  m->fail = (vm_failure){.why = VM_W_NONE};
+  *reached = 0;
+  return mem_protect(m->heap, replay_numbers, &x);
+}
+
 /* ---- of a whole trace --------------------------------------------------- */
 
 static void add_logp(void *ud, vm_machine *m, const vm_inst *in) {

@@ -26,6 +26,14 @@ tess_status vm_alternatives(vm_machine *m, const ir_program *base,
 /* The same over the machine's current state, just before instruction k. */
 tess_status vm_alternatives_here(vm_machine *m, const vm_trace *t, uint32_t k,
                                  uint32_t max, vm_space *out);
+/* Replays with decision number index[i], in the space's own order, at the i-th
+ * sampling instruction; count[i] becomes how many it has there.  *reached is
+ * how many sampling instructions were performed, on a failure, too, which may
+ * be that there is no decision of that number (TESS_NOT_FOUND). */
+tess_status vm_replay_numbered(vm_machine *m, const ir_program *base,
+                               const vm_trace *t, const uint64_t *index,
+                               uint64_t *count, uint32_t *reached,
+                               vm_decisions *made);
 /* Is d exactly a decision there?  TESS_OK, or as a failing replay. */
 tess_status vm_admits(vm_machine *m, const ir_program *base,
                       const vm_trace *t, const vm_replay_opts *o, uint32_t k,

@@ -1009,6 +1009,36 @@ typedef struct tess_strategy {
   void *ud;
 } tess_strategy;
 
+/* The built-in strategies, from 0: name and one line; NULL past the last. */
+TESS_API const char *tess_strategy_name(uint32_t i);
+TESS_API const char *tess_strategy_summary(uint32_t i);
+/* An option of one, which is written behind its name, as in
+ * "annealing:chains=64,steps=200". */
+typedef struct tess_strategy_option {
+  uint32_t struct_size;         /* sizeof(tess_strategy_option) */
+  int32_t integer;              /* it takes no fractions */
+  const char *name, *help;
+  const char *words;            /* it takes one of these, "ei|lcb"; NULL: a
+                                 * number from least to most */
+  double initial, least, most;  /* initial of words: which, from 0 */
+} tess_strategy_option;
+/* Option k of strategy i, from 0; NOT_FOUND where there is none. */
+TESS_API tess_status tess_strategy_option_get(tess_context *c, uint32_t i,
+    uint32_t k, tess_strategy_option *out);
+
+/* A mutator of the strategy "evolutionary" beside its own: what it gives is
+ * repaired where it does not fit, and may be of another sketch. */
+typedef struct tess_mutator {
+  uint32_t struct_size;         /* sizeof(tess_mutator) */
+  const char *name;
+  double probability;           /* up to a factor, as those of the built-in */
+  /* A child of the parent; its decisions live until the next call.
+   * TESS_NOT_FOUND: it has none. */
+  tess_status (*mutate)(void *ud, tess_session *s,
+                        const tess_candidate *parent, tess_candidate *out);
+  void *ud;
+} tess_mutator;
+
 typedef struct tess_cost_model {
   uint32_t struct_size;         /* sizeof(tess_cost_model) */
   const char *name;
@@ -1083,7 +1113,8 @@ typedef struct tess_tune_options {
   uint64_t seed;
   uint32_t threads;             /* of the engine; 0: as many as cores */
   uint32_t kernel_threads;      /* of the kernels; 0: the target's cores */
-  const char *strategy;         /* "evolutionary" when NULL */
+  const char *strategy;         /* "evolutionary" when NULL; with options:
+                                 * "annealing:chains=64,steps=200" */
   const char *cost_model;       /* "random" when NULL */
   const tess_strategy *custom_strategy;      /* instead of the name */
   const tess_cost_model *custom_cost_model;
@@ -1119,7 +1150,20 @@ typedef struct tess_tune_options {
    * contents it breaks. */
   tess_tensor *const *inputs;
   uint32_t ninputs;
-  uint32_t reserved;            /* 0 */
+  uint32_t nmutators;           /* of the strategy "evolutionary", beside its */
+  const tess_mutator *mutators; /*   own */
+  /* Instead of compiling and running a candidate: its time in *seconds, more
+   * than 0 and finite; or how it failed, BUILD_ERROR, LAUNCH_ERROR, TIMEOUT,
+   * CRASHED or WRONG_RESULT.  Anything else ends the run.  NULL: candidates are
+   * measured on this machine. */
+  tess_status (*measure)(void *ud, tess_session *s, const tess_candidate *c,
+                         double *seconds);
+  void *measure_ud;
+  /* Told of each batch when strategy and model have observed it; anything but
+   * TESS_OK ends the run.  NULL: nobody is. */
+  tess_status (*measured)(void *ud, tess_session *s, uint32_t n,
+                          const tess_candidate *c);
+  void *measured_ud;
 } tess_tune_options;
 
 /* Searches the space for the fastest schedule of p; target NULL: "llvm", space

@@ -24,6 +24,7 @@ struct gsl_gp {
   double *lo, *scale;  /* of dimensions: x is (x - lo) * scale */
   double mean, spread; /* of values */
   double *x, *theta;   /* scaled points; d + 2 logarithms */
+  double *rate;        /* of each dimension: one over its length scale */
   gsl_matrix *factor;  /* of the covariance */
   gsl_vector *alpha;   /* its inverse times the values */
 };
@@ -35,16 +36,20 @@ typedef struct problem {
   gsl_matrix *k, *inverse;
   gsl_vector *alpha;
   double *plain; /* by pair: sum of squared scaled distances */
+  double *rate;  /* room for one over each length scale */
 } problem;
 
 /* ---- the kernel --------------------------------------------------------- */
 
+static void fill_rates(uint32_t d, const double *theta, double *rate) {
+  for (uint32_t k = 0; k < d; k++) rate[k] = exp(-theta[k]);
+}
+
 static double distance2(uint32_t d, const double *a, const double *b,
-                        const double *theta) {
+                        const double *rate) {
   double sum = 0;
   for (uint32_t k = 0; k < d; k++) {
-    if (a[k] == b[k]) continue;
-    double x = (a[k] - b[k]) * exp(-theta[k]);
+    double x = (a[k] - b[k]) * rate[k];
     sum += x * x;
   }
   return sum;
@@ -62,7 +67,7 @@ static void fill_covariance(const problem *p, const double *theta) {
     const double *a = p->x + (size_t)i * p->d;
     gsl_matrix_set(p->k, i, i, variance + noise + 1e-10);
     for (uint32_t j = 0; j < i; j++) {
-      double r2 = distance2(p->d, a, p->x + (size_t)j * p->d, theta);
+      double r2 = distance2(p->d, a, p->x + (size_t)j * p->d, p->rate);
       double v = variance * matern(r2);
       p->plain[(size_t)i * p->n + j] = r2;
       gsl_matrix_set(p->k, i, j, v);
@@ -113,8 +118,7 @@ static void fill_gradient(const problem *p, const double *theta,
       double slope = w * variance * 5 / 3 * (1 + r) * exp(-r);
       gradient[p->d] -= w * variance * matern(r2);
       for (uint32_t k = 0; k < p->d; k++) {
-        if (a[k] == b[k]) continue;
-        double x = (a[k] - b[k]) * exp(-theta[k]);
+        double x = (a[k] - b[k]) * p->rate[k];
         gradient[k] -= slope * x * x;
       }
     }
@@ -130,6 +134,7 @@ static double likelihood(const problem *p, const double *theta,
   if (gradient) memset(gradient, 0, (p->d + 2) * sizeof *gradient);
   for (uint32_t i = 0; i < p->d + 2; i++)
     if (!(fabs(theta[i]) < 20)) return INFINITY;
+  fill_rates(p->d, theta, p->rate);
   fill_covariance(p, theta);
   if (gsl_linalg_cholesky_decomp1(p->k)) return INFINITY;
   gsl_linalg_cholesky_solve(p->k, &y.vector, p->alpha);
@@ -183,6 +188,7 @@ static void free_problem(problem *p) {
   gsl_matrix_free(p->inverse);
   gsl_vector_free(p->alpha);
   free(p->plain);
+  free(p->rate);
 }
 
 static int make_problem(problem *p, uint32_t n, uint32_t d, const double *x,
@@ -192,7 +198,8 @@ static int make_problem(problem *p, uint32_t n, uint32_t d, const double *x,
   p->inverse = gsl_matrix_alloc(n, n);
   p->alpha = gsl_vector_alloc(n);
   p->plain = malloc((size_t)n * n * sizeof *p->plain);
-  return p->k && p->inverse && p->alpha && p->plain;
+  p->rate = malloc((d + 1) * sizeof *p->rate);
+  return p->k && p->inverse && p->alpha && p->plain && p->rate;
 }
 
 static void scale_points(gsl_gp *gp, const double *x) {
@@ -228,8 +235,9 @@ static gsl_gp *gp_new(uint32_t n, uint32_t d) {
   gp->lo = malloc((d + 1) * sizeof *gp->lo);
   gp->scale = malloc((d + 1) * sizeof *gp->scale);
   gp->theta = malloc((d + 2) * sizeof *gp->theta);
+  gp->rate = malloc((d + 1) * sizeof *gp->rate);
   gp->x = malloc(((size_t)n * d + 1) * sizeof *gp->x);
-  if (gp->lo && gp->scale && gp->theta && gp->x) return gp;
+  if (gp->lo && gp->scale && gp->theta && gp->rate && gp->x) return gp;
   gp_free(gp);
   return NULL;
 }
@@ -241,6 +249,7 @@ static int do_gp_fit(gsl_gp *gp, problem *p, uint32_t steps) {
     prior_of(gp->d, i, &gp->theta[i], &spread);
   minimise(p, gp->theta, steps);
   if (!isfinite(likelihood(p, gp->theta, NULL))) return 0;
+  fill_rates(gp->d, gp->theta, gp->rate);
   gp->factor = p->k;
   gp->alpha = p->alpha;
   p->k = NULL;
@@ -276,6 +285,7 @@ void gp_free(gsl_gp *gp) {
   free(gp->lo);
   free(gp->scale);
   free(gp->theta);
+  free(gp->rate);
   free(gp->x);
   free(gp);
 }
@@ -303,7 +313,7 @@ static void predict_one(const gsl_gp *gp, const double *x, double *at,
     gsl_vector_set(
         cov, i,
         variance *
-            matern(distance2(gp->d, at, gp->x + (size_t)i * gp->d, gp->theta)));
+            matern(distance2(gp->d, at, gp->x + (size_t)i * gp->d, gp->rate)));
   gsl_blas_ddot(cov, gp->alpha, &sum);
   gsl_blas_dtrsv(CblasLower, CblasNoTrans, CblasNonUnit, gp->factor, cov);
   gsl_blas_ddot(cov, cov, &square);

@@ -306,6 +306,12 @@ tess_status session_predict_spread(tess_session *s, uint32_t n,
   return tess_session_predict(s, n, c, mean);
 }
 
+bool session_model_knows(tess_session *s) {
+  if (!s->learns) return true;
+  model_settle(s->learns);
+  return count_votes(s->learns) > 0;
+}
+
 static tess_status do_model_predict(void *ud, tess_session *s, uint32_t n,
                                     const tess_candidate *c, double *score) {
   bool knows;

@@ -74,6 +74,9 @@ bool model_is_scaled(const tess_model *m);
 tess_status session_predict_spread(tess_session *s, uint32_t n,
                                    const tess_candidate *c, double *mean,
                                    double *sd, bool *knows);
+/* Whether the session's model has learnt something that says more than noise,
+ * which a host's is taken to have. */
+bool session_model_knows(tess_session *s);
 
 /* ---- training (train.c) ------------------------------------------------- */
 

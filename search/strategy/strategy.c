@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The list of built-in strategies, and batches: deduplication and ranking. */
-#include "search/strategy/strategy.h"
+#include "search/strategy/bayesian.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 const search_strategy *const search_strategies[] = {
-    &search_strategy_evolutionary, &search_strategy_replay};
+    &search_strategy_evolutionary, &search_strategy_annealing,
+    &search_strategy_bayesian,     &search_strategy_hybrid,
+    &search_strategy_genetic,      &search_strategy_droplet,
+    &search_strategy_grid,         &search_strategy_replay};
 const uint32_t search_nstrategies =
     sizeof search_strategies / sizeof *search_strategies;
 
@@ -41,6 +44,7 @@ void strategy_free(void *ud) {
   if (!b) return;
   mem_heap *h = b->heap;
   release_batch(b);
+  sweep_free(b->sweep);
   map_free(&b->taken);
   mem_free(h, b, sizeof *b);
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shared by the built-in strategies: storage for the candidates of a batch,
- * deduplication, ranking by the cost model. */
+ * Shared by the built-in strategies: storage for candidates of a batch,
+ * deduplication, ranking by the cost model, and the best of many. */
 #ifndef SEARCH_STRATEGY_STRATEGY_H
 #define SEARCH_STRATEGY_STRATEGY_H
 
-#include "search/search.h"
+#include "search/model/object.h"
 
+/* ---- a batch (strategy.c) ----------------------------------------------- */
+
+typedef struct strategy_sweep strategy_sweep;
 typedef struct strategy_batch {
   mem_heap *heap;
   search_order *order;
@@ -13,6 +16,7 @@ typedef struct strategy_batch {
   double *score;
   map taken;               /* hashes given out in this batch */
   uint32_t cap;            /* room for that many */
+  strategy_sweep *sweep;   /* NULL: none began yet */
 } strategy_batch;
 
 tess_status strategy_new(tess_session *s, void **out);
@@ -28,7 +32,86 @@ uint32_t strategy_unique(strategy_batch *b, tess_session *s, uint32_t n,
  * left. */
 tess_status strategy_rank(strategy_batch *b, tess_session *s, uint32_t *n);
 
-extern const search_strategy search_strategy_replay;
-extern const search_strategy search_strategy_evolutionary;
+/* ---- candidates over several calls (pool.c) ----------------------------- */
+
+/* Candidates of a strategy's own, with scores: what the session made lives
+ * until it makes the next.  These functions unwind through the heap, in a
+ * mem_protect of the caller's. */
+typedef struct strategy_pool {
+  arena keep;              /* decisions */
+  VEC(search_cand) c;
+  VEC(double) score;
+  VEC(search_order) order; /* of neighbours */
+} strategy_pool;
+
+void pool_init(strategy_pool *p, mem_heap *heap);
+void pool_free(strategy_pool *p);
+/* Empty; the decisions of what was in it are gone. */
+void pool_clear(strategy_pool *p);
+/* Appends a copy. */
+void pool_add(strategy_pool *p, const search_cand *c, double score);
+/* In descending order of scores (ties: as they were). */
+void pool_sort(strategy_pool *p);
+/* Makes what is ordered and appends a copy of each that is valid, with score
+ * 0; at[i] (may be NULL): where that of order i is, UINT32_MAX: there is none.
+ * Scores are asked of the model by pool_score at once after. */
+tess_status pool_make(strategy_pool *p, tess_session *s, uint32_t n,
+                      const search_order *order, uint32_t *at);
+/* Predicts the scores of all from number `from` on; what is no number counts
+ * as -infinity.  *knows: the model has learnt something. */
+tess_status pool_score(strategy_pool *p, tess_session *s, uint32_t from,
+                       bool *knows);
+/* Appends the best measured, at most n, best first, with score 0; how many. */
+uint32_t pool_add_measured(strategy_pool *p, const tess_session *s,
+                           uint32_t n);
+/* The neighbours of a candidate on the lattice of its decisions (neighbours.c),
+ * `step` steps away: one decision differs, those after it are repaired.  The
+ * candidate may not be in this pool. */
+tess_status pool_add_neighbours(strategy_pool *p, tess_session *s,
+                                const search_cand *c, uint32_t step);
+
+/* ---- the best of many (top.c) ------------------------------------------- */
+
+/* The best n by score that were not measured, each once. */
+typedef struct strategy_top {
+  strategy_pool *of;       /* where their decisions are copied to */
+  uint32_t n;
+  map in;                  /* hashes of what is in it */
+  VEC(uint32_t) heap;      /* numbers in `of`, the worst at the top */
+  uint64_t changes;        /* how often something entered */
+} strategy_top;
+
+void top_init(strategy_top *t, strategy_pool *of);
+void top_free(strategy_top *t);
+/* Empty again, for the best n; unwinds, as the next one. */
+void top_begin(strategy_top *t, uint32_t n);
+void top_offer(strategy_top *t, const tess_session *s, const search_cand *c,
+               double score);
+/* The pool becomes what is in it, best first. */
+void top_end(strategy_top *t);
+
+/* ---- batches of draws (draws.c) ----------------------------------------- */
+
+/* A draw of each sketch in turn, so that each is sampled early. */
+search_order strategy_draw(const tess_session *s, uint64_t i);
+/* Fills out[*got .. n) with draws that are new, a bounded number of tries; then
+ * with what an enumeration of the space comes by, so that of a small one
+ * nothing is left out. */
+tess_status strategy_draws(strategy_batch *b, tess_session *s, uint32_t n,
+                           tess_candidate *out, uint32_t *got);
+
+/* ---- the whole space (sweep.c) ------------------------------------------ */
+
+/* Unwinds; what is in *out then is to be freed, too. */
+void sweep_new(mem_heap *h, const tess_session *s, strategy_sweep **out);
+void sweep_free(strategy_sweep *w);
+/* Fills out[*got .. n) with the next candidates that are new, after so many
+ * tries at most.  Their decisions live until the next call.  Unwinds. */
+void sweep_on(strategy_sweep *w, strategy_batch *b, tess_session *s,
+              uint64_t tries, uint32_t n, tess_candidate *out, uint32_t *got);
+
+extern const search_strategy search_strategy_replay,
+    search_strategy_evolutionary, search_strategy_annealing,
+    search_strategy_genetic, search_strategy_droplet, search_strategy_grid;
 
 #endif

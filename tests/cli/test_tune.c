@@ -106,7 +106,7 @@ static void options(void **state) {
       {"--timeout 1e999", "'1e999' is not a time in seconds"},
       {"--batch 5000", "5000 is outside of 1 .. 4096"},
       {"--inputs 1.npy,", "'' is no NAME.npy"},
-      {"--strategy x", "the built-in ones are evolutionary, replay"},
+      {"--strategy x", "the built-in ones are evolutionary, annealing"},
       {"--cost-model x", "the built-in ones are random, xgb"},
       {"--target x", "there is no backend 'x'; there is llvm"},
       {"--target 'llvm -x=1'", "no option '-x'; there are -mtriple, -mcpu"},

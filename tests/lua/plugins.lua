@@ -196,8 +196,8 @@ do
       predict = function(_, _, candidates)
         local list = {}
         for i, c in ipairs(candidates) do
-          list[i] = i % 4 == 0 and -1e305 * i or i % 4 == 1 and -math.huge or
-                    0 / 0
+          list[i] = score[key(c)] or i % 4 == 0 and -1e305 * i or
+                    i % 4 == 1 and -math.huge or 0 / 0
           score[key(c)] = list[i]
         end
         return list

@@ -44,14 +44,19 @@ static void test_same_with_any_threads(void **state) {
   lateness l = {0};
   const tess_allocator memory = {late, &l};
   const tess_options slow = {.struct_size = sizeof slow, .allocator = &memory};
-  static const uint32_t threads[] = {1, 2, 7};
-  static const char *const strategies[] = {"evolutionary", "replay"};
+  static const uint32_t threads[] = {1, 2, 4};
+  static const char *const strategies[][2] = {
+      {"evolutionary", "random"},
+      {"evolutionary:population_size=64", "forest"},
+      {"annealing:chains=16,steps=8", "forest"},
+      {"replay", "random"}};
   recorded_run f;
   recorded_start_with(&f, &slow);
-  for (int k = 0; k < 2; k++) {
+  for (size_t k = 0; k < sizeof strategies / sizeof *strategies; k++) {
     static uint64_t first[4096];
     uint32_t n = 0;
-    f.o.strategy = strategies[k];
+    f.o.strategy = strategies[k][0];
+    f.o.cost_model = strategies[k][1];
     for (int i = 0; i < 3; i++) {
       tess_result *r;
       f.o.threads = threads[i];
@@ -767,7 +772,9 @@ static void test_eta(void **state) {
   for (uint32_t before = 0; before <= 40; before += 40) {
     f.o.progress_ud = &before;
     assert_int_equal(recorded_tune(&f, &r), TESS_OK);
-    assert_int_equal(f.r.n, before ? 60 + 1 : 40); /* the best, again */
+    /* Where the best is of the first run it is measured again. */
+    if (!before) assert_int_equal(f.r.n, 40);
+    if (before) assert_in_range(f.r.n, 60, 60 + 1);
     tess_result_free(r);
   }
   recorded_end(&f);

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Functions in Lua that a run calls beside its strategy and cost model:
+ * mutators, what measures, and who is told of measured batches. */
+#include "lua/ltune.h"
+#include <string.h>
+
+/* ---- what measures, and who is told ------------------------------------- */
+
+/* What a protected callback works on. */
+typedef struct host_task {
+  lt_run *r;
+  lua_Integer mutator; /* its number in the list, from 1 */
+  uint32_t n;
+  const tess_candidate *in;
+  tess_candidate *out;
+  double *seconds;
+  tess_status status;
+} host_task;
+
+/* The status of that name, as "TIMEOUT". */
+static tess_status status_named(lua_State *L, int i) {
+  static const tess_status classes[] = {TESS_BUILD_ERROR, TESS_LAUNCH_ERROR,
+                                        TESS_TIMEOUT, TESS_CRASHED,
+                                        TESS_WRONG_RESULT};
+  const char *name = lua_tostring(L, i);
+  for (size_t k = 0; name && k < sizeof classes / sizeof *classes; k++)
+    if (!strcmp(tess_status_name(classes[k]), name)) return classes[k];
+  lt_error(L, TESS_TYPE,
+           "measure must give seconds, or nil and one of BUILD_ERROR, "
+           "LAUNCH_ERROR, TIMEOUT, CRASHED and WRONG_RESULT");
+  return TESS_TYPE;
+}
+
+/* 1: the task, 2: the functions, 3: the session. */
+static int call_measure(lua_State *L) {
+  host_task *t = lua_touserdata(L, 1);
+  lua_getfield(L, 2, "measure");
+  lua_pushvalue(L, 3);
+  lt_push_candidate(L, t->in);
+  lua_call(L, 2, 2);
+  if (lua_isnil(L, -2))
+    t->status = status_named(L, -1);
+  else
+    *t->seconds = lt_number(L, lua_gettop(L) - 1, "what measure returns");
+  return 0;
+}
+
+static tess_status measure_in_lua(void *ud, tess_session *s,
+                                  const tess_candidate *c, double *seconds) {
+  host_task t = {.r = ud, .in = c, .seconds = seconds};
+  tess_status st = lt_run_call(ud, call_measure, &t, LT_SLOT_FUNCTIONS, s);
+  return st == TESS_OK ? t.status : st;
+}
+
+static int call_measured(lua_State *L) {
+  host_task *t = lua_touserdata(L, 1);
+  lua_getfield(L, 2, "measured");
+  lua_pushvalue(L, 3);
+  lt_push_candidates(L, t->n, t->in);
+  lua_call(L, 2, 0);
+  return 0;
+}
+
+static tess_status tell_measured(void *ud, tess_session *s, uint32_t n,
+                                 const tess_candidate *c) {
+  host_task t = {.r = ud, .n = n, .in = c};
+  return lt_run_call(ud, call_measured, &t, LT_SLOT_FUNCTIONS, s);
+}
+
+/* ---- mutators ----------------------------------------------------------- */
+
+/* Its number, and whose. */
+typedef struct lua_mutator {
+  lt_run *r;
+  lua_Integer number;
+} lua_mutator;
+
+/* The decisions are in userdata that the run keeps until the next call. */
+static int call_mutator(lua_State *L) {
+  host_task *t = lua_touserdata(L, 1);
+  lua_geti(L, 2, t->mutator);
+  lua_getfield(L, -1, "mutate");
+  lua_pushvalue(L, 3);
+  lt_push_candidate(L, t->in);
+  lua_call(L, 2, 1);
+  t->status = lua_isnil(L, -1) ? TESS_NOT_FOUND : TESS_OK;
+  if (t->status != TESS_OK) return 0;
+  lt_to_candidate(L, lua_gettop(L), t->out);
+  lt_set_slot(t->r, LT_SLOT_CHILD);
+  return 0;
+}
+
+static tess_status mutate_in_lua(void *ud, tess_session *s,
+                                 const tess_candidate *parent,
+                                 tess_candidate *out) {
+  const lua_mutator *m = ud;
+  host_task t = {.r = m->r, .mutator = m->number, .in = parent, .out = out};
+  tess_status st = lt_run_call(m->r, call_mutator, &t, LT_SLOT_FUNCTIONS, s);
+  return st == TESS_OK ? t.status : st;
+}
+
+/* The arrays are userdata on the stack, which holds them for the run. */
+static void read_mutators(lt_run *r, tess_tune_options *o) {
+  enum { MOST = 64 };
+  lua_State *L = r->L;
+  lua_Integer n = luaL_len(L, 4);
+  if (n == 0) return;
+  if (n > MOST)
+    lt_error(L, TESS_LIMIT, "option 'mutators': at most %d are possible", MOST);
+  tess_mutator *list = lua_newuserdatauv(L, (size_t)n * sizeof *list, 0);
+  lua_mutator *own = lua_newuserdatauv(L, (size_t)n * sizeof *own, 0);
+  for (lua_Integer i = 0; i < n; i++) {
+    own[i] = (lua_mutator){r, i + 1};
+    lua_geti(L, 4, i + 1);
+    list[i] = (tess_mutator){
+        .struct_size = sizeof *list,
+        .name = lt_field_str(L, lua_gettop(L), "name", "a mutator"),
+        .probability = lt_field_number(L, lua_gettop(L), "probability", 0),
+        .mutate = mutate_in_lua,
+        .ud = &own[i]};
+    lua_pop(L, 1);
+  }
+  o->mutators = list;
+  o->nmutators = (uint32_t)n;
+}
+
+static int has_function(lua_State *L, const char *name) {
+  int has = lua_getfield(L, 4, name) == LUA_TFUNCTION;
+  lua_pop(L, 1);
+  return has;
+}
+
+void lt_run_read_functions(lt_run *r, tess_tune_options *o) {
+  lua_State *L = r->L;
+  if (!lua_istable(L, 4)) return;
+  luaL_checkstack(L, 8, NULL);
+  lua_pushvalue(L, 4);
+  lt_set_slot(r, LT_SLOT_FUNCTIONS);
+  if (has_function(L, "measure")) {
+    o->measure = measure_in_lua;
+    o->measure_ud = r;
+  }
+  if (has_function(L, "measured")) {
+    o->measured = tell_measured;
+    o->measured_ud = r;
+  }
+  read_mutators(r, o);
+}
+
+/* ---- the built-in strategies -------------------------------------------- */
+
+static void push_option(lua_State *L, const tess_strategy_option *o) {
+  lua_createtable(L, 0, 7);
+  lua_pushstring(L, o->name);
+  lua_setfield(L, -2, "name");
+  lua_pushstring(L, o->help);
+  lua_setfield(L, -2, "help");
+  lua_pushboolean(L, o->integer);
+  lua_setfield(L, -2, "integer");
+  lua_pushstring(L, o->words); /* nil where NULL */
+  lua_setfield(L, -2, "words");
+  lua_pushnumber(L, o->initial);
+  lua_setfield(L, -2, "default");
+  lua_pushnumber(L, o->least);
+  lua_setfield(L, -2, "least");
+  lua_pushnumber(L, o->most);
+  lua_setfield(L, -2, "most");
+}
+
+int lt_strategies(lua_State *L) {
+  lua_newtable(L);
+  for (uint32_t i = 0; tess_strategy_name(i); i++) {
+    tess_strategy_option o = TESS_INIT(tess_strategy_option);
+    lua_createtable(L, 0, 3);
+    lua_pushstring(L, tess_strategy_name(i));
+    lua_setfield(L, -2, "name");
+    lua_pushstring(L, tess_strategy_summary(i));
+    lua_setfield(L, -2, "summary");
+    lua_newtable(L);
+    for (uint32_t k = 0;
+         tess_strategy_option_get(lt_context(L), i, k, &o) == TESS_OK; k++) {
+      push_option(L, &o);
+      lua_seti(L, -2, k + 1);
+    }
+    lua_setfield(L, -2, "options");
+    lua_seti(L, -2, i + 1);
+  }
+  return 1;
+}

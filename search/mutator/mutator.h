@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Mutators: which instructions of a sketch a mutation may change, after
+ * MetaSchedule's, each by name and with a probability.  What they change is a
+ * decision, which becomes a neighbour in its space (vm/space.h); the decisions
+ * that follow are repaired. */
+#ifndef SEARCH_MUTATOR_MUTATOR_H
+#define SEARCH_MUTATOR_MUTATOR_H
+
+#include "search/search.h"
+
+typedef struct search_mutator {
+  const char *name, *summary;
+  double probability;        /* up to a factor, as MetaSchedule has it */
+  /* Whether it may change the decision of sampling instruction k. */
+  bool (*changes)(const vm_trace *t, uint32_t k);
+  /* A property of the program that it must change; NULL: none. */
+  uint64_t (*trait)(const ir_program *p);
+} search_mutator;
+extern const search_mutator *const search_mutators[];
+extern const uint32_t search_nmutators;
+extern const search_mutator mutate_tile_size, mutate_compute_location,
+    mutate_unroll, mutate_parallel, mutate_thread_binding, mutate_choice;
+
+/* Weights of a sketch's instructions, in the arena; NULL: it changes none of
+ * them.  Unwinds. */
+const uint32_t *mutator_weights(const search_mutator *m, const vm_trace *t,
+                                arena *to);
+
+/* ---- questions about a trace (mutator.c) -------------------------------- */
+
+bool mutator_is(const vm_trace *t, uint32_t k, const char *prim);
+/* Whether that value has the (only) output of instruction k in it. */
+bool mutator_uses(const vm_trace *t, vm_value v, uint32_t k);
+/* Whether the output of instruction k is the value of an annotation whose key
+ * begins with `key`. */
+bool mutator_annotates(const vm_trace *t, uint32_t k, const char *key);
+/* Whether a loop that a split makes of the output of instruction k is bound to
+ * a thread whose name begins with `thread`. */
+bool mutator_binds(const vm_trace *t, uint32_t k, const char *thread);
+
+#endif

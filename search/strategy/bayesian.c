@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The strategy "bayesian": Bayesian optimisation over decision vectors, with a
+ * Gaussian process and expected improvement, or as ytopt with a random forest
+ * and a confidence bound (Wu et al., 2023).  Batches are made by local
+ * penalisation (Gonzalez et al., AISTATS 2016); the sketches are the arms of a
+ * bandit. */
+#include "search/strategy/bayesian.h"
+
+#include <math.h>
+
+/* ---- batches ------------------------------------------------------------ */
+
+static double distance(uint32_t n, const float *a, const float *b) {
+  double sum = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    double d = (double)a[k] - b[k];
+    sum += d * d;
+  }
+  return sqrt(sum);
+}
+
+/* The steepest slope of the mean between good candidates. */
+static double find_slope(const bayes *b) {
+  enum { FEW = 64 };
+  double most = 0;
+  uint32_t n = b->pool.n < FEW ? b->pool.n : FEW;
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t j = 0; j < i; j++) {
+      const bayes_point *x = &b->pool.v[i], *y = &b->pool.v[j];
+      double d = distance(b->width, x->row, y->row);
+      if (d > 0) most = fmax(most, fabs(x->b.mean - y->b.mean) / d);
+    }
+  return most;
+}
+
+/* What is left of the gain at x where `taken` will be measured: the probability
+ * that x is not in the ball around it in which the best cannot be. */
+static double penalty(const bayes *b, double slope, const bayes_point *taken,
+                      const bayes_point *x) {
+  double sd = fmax(taken->b.sd, 1e-9);
+  double z = (slope * distance(b->width, taken->row, x->row) -
+              fmax(0, b->best - taken->b.mean)) /
+             (M_SQRT2 * sd);
+  return 0.5 * erfc(-z);
+}
+
+/* Gains that may be negative become positive, in the same order. */
+static double positive(const bayes *b, double gain) {
+  if (b->option[BAYES_ACQUISITION] == BAYES_EI) return gain;
+  double x = gain - b->best;
+  return x > 30 ? x : log1p(exp(x));
+}
+
+/* The pool is sorted: the best of it first, the others by penalised gains. */
+static void choose(bayes *b, uint32_t n, tess_candidate *out, uint32_t *got) {
+  enum { MANY = 1024 };
+  uint32_t m = b->pool.n < MANY ? b->pool.n : MANY;
+  double *left = arena_array(&b->spare, double, m + 1);
+  double slope = find_slope(b);
+  for (uint32_t i = 0; i < m; i++) left[i] = positive(b, b->pool.v[i].gain);
+  while (*got < n) {
+    uint32_t best = UINT32_MAX;
+    for (uint32_t i = 0; i < m; i++)
+      if (left[i] >= 0 && (best == UINT32_MAX || left[i] > left[best]))
+        best = i;
+    if (best == UINT32_MAX) return;
+    const bayes_point *p = &b->pool.v[best];
+    left[best] = -1;
+    for (uint32_t i = 0; i < m; i++)
+      if (left[i] >= 0) left[i] *= penalty(b, slope, p, &b->pool.v[i]);
+    map_put(&b->batch->taken, p->c.hash, 1);
+    session_to_public(&p->c, &out[(*got)++]);
+  }
+}
+
+/* ---- proposals ---------------------------------------------------------- */
+
+typedef struct proposing {
+  bayes *b;
+  tess_session *s;
+  uint32_t n, *got;
+  tess_candidate *out;
+} proposing;
+
+static tess_status propose(void *ud) {
+  proposing *w = ud;
+  bayes *b = w->b;
+  tess_session *s = w->s;
+  arena_reset(&b->spare);
+  tess_status st = bayes_look(b, s);
+  uint32_t initial = (uint32_t)b->option[BAYES_INITIAL], drawn = 0;
+  if (st != TESS_OK) return st;
+  if (s->history.n < initial) {
+    uint32_t n = initial - s->history.n;
+    return strategy_draws(b->batch, s, n < w->n ? n : w->n, w->out, w->got);
+  }
+  for (uint32_t i = 0; i < w->n; i++)
+    drawn += rng_unit(&s->random) < b->option[BAYES_EPS];
+  if (surrogate_fit(&b->g, b->seen.n, b->width, b->seen.v, b->value.v,
+                    s->seed)) {
+    st = bayes_fill(b, s);
+    if (st == TESS_OK) choose(b, w->n - drawn, w->out, w->got);
+  }
+  session_begin_batch(s);
+  return st == TESS_OK && *w->got < w->n
+             ? strategy_draws(b->batch, s, w->n, w->out, w->got)
+             : st;
+}
+
+tess_status bayes_propose(void *ud, tess_session *s, uint32_t n,
+                          tess_candidate *out, uint32_t *got) {
+  bayes *b = ud;
+  uint32_t most = (uint32_t)b->option[BAYES_BATCH];
+  proposing w = {b, s, n < most ? n : most, got, out};
+  *got = 0;
+  tess_status st = strategy_begin(b->batch, s, n);
+  return st == TESS_OK ? mem_protect(b->heap, propose, &w) : st;
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+void bayes_free(void *ud) {
+  bayes *b = ud;
+  if (!b) return;
+  strategy_free(b->batch);
+  surrogate_free(&b->g);
+  vec_free(b->heap, &b->seen);
+  vec_free(b->heap, &b->value);
+  vec_free(b->heap, &b->pool);
+  map_free(&b->in);
+  arena_free(&b->rows);
+  arena_free(&b->keep);
+  arena_free(&b->spare);
+  mem_free(b->heap, b, sizeof *b);
+}
+
+static tess_status begin_bayes(void *ud) {
+  bayes *b = ud;
+  arena_init(&b->rows, b->heap);
+  arena_init(&b->keep, b->heap);
+  arena_init(&b->spare, b->heap);
+  map_init(&b->in, b->heap);
+  return TESS_OK;
+}
+
+tess_status bayes_open(tess_session *s, const double *value, bayes **out) {
+  mem_heap *h = &s->c->heap;
+  bayes *b = *out = mem_try_resize(h, NULL, 0, sizeof *b);
+  if (!b) return mem_refusal(h);
+  *b = (bayes){.heap = h, .fresh = 1, .last = UINT32_MAX / 4};
+  memcpy(b->option, value, sizeof b->option);
+  tess_status st = mem_protect(h, begin_bayes, b);
+  if (st == TESS_OK)
+    st =
+        surrogate_init(&b->g, s->c, (surrogate_kind)b->option[BAYES_SURROGATE]);
+  return st == TESS_OK ? strategy_new(s, (void **)&b->batch) : st;
+}
+
+static tess_status bayesian_open(tess_session *s, const double *value,
+                                 tess_strategy *out) {
+  bayes *b;
+  tess_status st = bayes_open(s, value, &b);
+  *out = (tess_strategy){.name = "bayesian",
+                         .propose = bayes_propose,
+                         .free = bayes_free,
+                         .ud = b};
+  return st;
+}
+
+const search_option bayes_options[BAYES_OPTIONS] = {
+    {"batch", "candidates of a batch, at most", SEARCH_COUNT, 4, 1, 4096, NULL},
+    {"initial", "draws before there is a surrogate", SEARCH_COUNT, 10, 1, 65536,
+     NULL},
+    {"surrogate", "a Gaussian process, or a random forest", SEARCH_WORD,
+     SURROGATE_GP, 0, 0, "gp|forest"},
+    {"acquisition", "expected improvement, or a confidence bound", SEARCH_WORD,
+     BAYES_EI, 0, 0, "ei|lcb"},
+    {"kappa", "standard deviations of the confidence bound", SEARCH_REAL, 1, 0,
+     1e6, NULL},
+    {"pool", "candidates that are looked at for a batch", SEARCH_COUNT, 1024,
+     16, 1u << 20, NULL},
+    {"climbs", "rounds of steps aside from the best of them", SEARCH_COUNT, 4,
+     0, 1000, NULL},
+    {"eps_greedy", "share of a batch that is drawn", SEARCH_REAL, 0, 0, 1,
+     NULL}};
+
+const search_strategy search_strategy_bayesian = {
+    .name = "bayesian",
+    .summary = "Bayesian optimisation on decisions",
+    .open = bayesian_open,
+    .option = bayes_options,
+    .noption = BAYES_OPTIONS};

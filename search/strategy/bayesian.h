@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The parts of Bayesian optimisation: surrogates (surrogate.c), the pool of
+ * candidates that the acquisition function chooses from (bayesian_pool.c), and
+ * batches (bayesian.c).  The strategy "hybrid" begins with it (hybrid.c). */
+#ifndef SEARCH_STRATEGY_BAYESIAN_H
+#define SEARCH_STRATEGY_BAYESIAN_H
+
+#include "search/model/forest.h"
+#include "search/model/gsl_library.h"
+#include "search/strategy/strategy.h"
+
+/* ---- surrogates (surrogate.c) ------------------------------------------- */
+
+typedef enum surrogate_kind { SURROGATE_GP, SURROGATE_FOREST } surrogate_kind;
+
+/* What is thought of the logarithm of throughput over rows of numbers, and of
+ * whether a candidate runs at all. */
+typedef struct surrogate {
+  surrogate_kind kind;
+  const gsl_plugin *gsl;     /* SURROGATE_GP only */
+  arena a;                   /* all below, until the next fit */
+  gsl_gp *gp;
+  forest *f;
+  forest *runs;              /* NULL: nothing failed yet, or little else */
+  uint32_t n;                /* columns that are not all the same */
+  const uint32_t *column;
+} surrogate;
+
+/* UNSUPPORTED where the plug-in of GSL is missing. */
+tess_status surrogate_init(surrogate *g, tess_context *c, surrogate_kind kind);
+void surrogate_free(surrogate *g);
+/* From n rows of `width` numbers and their values, NAN where one failed;
+ * false: too little to learn from.  Unwinds. */
+bool surrogate_fit(surrogate *g, uint32_t n, uint32_t width,
+                   const float *const *row, const double *value,
+                   uint64_t seed);
+typedef struct belief {
+  double mean, sd;
+  double runs;               /* probability that it runs */
+} belief;
+belief surrogate_ask(const surrogate *g, const float *row);
+
+/* ---- the pool (bayesian_pool.c) ----------------------------------------- */
+
+/* A candidate with its row of decisions. */
+typedef struct bayes_point {
+  search_cand c;
+  const float *row;
+  belief b;
+  double gain;               /* of the acquisition function */
+} bayes_point;
+
+enum { BAYES_BATCH, BAYES_INITIAL, BAYES_SURROGATE, BAYES_ACQUISITION,
+       BAYES_KAPPA, BAYES_POOL, BAYES_CLIMBS, BAYES_EPS, BAYES_OPTIONS };
+enum { BAYES_EI, BAYES_LCB };
+
+typedef struct bayes {
+  mem_heap *heap;
+  double option[BAYES_OPTIONS];
+  strategy_batch *batch;
+  surrogate g;
+  uint32_t width;            /* of a row */
+  arena rows;                /* of what was measured */
+  VEC(const float *) seen;   /* by number in the session's history */
+  VEC(double) value;         /* the same: log2 of throughput; NAN: it failed */
+  arena keep, spare;         /* decisions and rows of the pool */
+  VEC(bayes_point) pool;
+  map in;                    /* hashes of what is in it */
+  double best;               /* of the values */
+  double fresh;              /* share of the neighbours made last that were
+                              * new */
+  uint32_t last;             /* draws to be made at once, at most */
+} bayes;
+
+/* Brings rows and values up to the session's history. */
+tess_status bayes_look(bayes *b, tess_session *s);
+/* Adds draws, of which a bandit chooses the sketches, and neighbours of the
+ * best measured; then climbs from the best in it. */
+tess_status bayes_fill(bayes *b, tess_session *s);
+
+/* ---- the strategy, for those that are made of it ------------------------ */
+
+tess_status bayes_open(tess_session *s, const double *value, bayes **out);
+void bayes_free(void *ud);
+tess_status bayes_propose(void *ud, tess_session *s, uint32_t n,
+                          tess_candidate *out, uint32_t *got);
+
+extern const search_option bayes_options[BAYES_OPTIONS];
+extern const search_strategy search_strategy_bayesian, search_strategy_hybrid;
+
+#endif

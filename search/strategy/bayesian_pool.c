@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The pool that Bayesian optimisation chooses from: draws, neighbours of the
+ * best measured, and what climbing on the acquisition function comes by.  The
+ * good ones stay from batch to batch, so that few are made anew. */
+#include "search/strategy/bayesian.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+  PARENTS = 16,     /* best measured whose neighbours are looked at, */
+  NEIGHBOURS = 16,  /* so many of each */
+  TOPS = 32,        /* from which climbing starts, */
+  STEPS_OF_ONE = 4, /* so many steps aside of each */
+  ROUNDS = 8        /* of draws for the pool, at most */
+};
+
+/* ---- rows --------------------------------------------------------------- */
+
+static const float *keep_row(arena *a, uint32_t width, const float *v) {
+  float *row = arena_array(a, float, width + 1);
+  memcpy(row, v, width * sizeof *row);
+  return row;
+}
+
+static const float *find_in_pool(const bayes *b, uint64_t hash) {
+  uint32_t i = map_get(&b->in, hash);
+  return i == MAP_NONE ? NULL : b->pool.v[i].row;
+}
+
+static double value_of(const search_seen *h) {
+  if (h->status != TESS_OK || !(h->seconds > 0)) return NAN;
+  return -log2(h->seconds);
+}
+
+/* A record whose decisions no longer replay has a row of zeros. */
+static tess_status look_at_one(bayes *b, tess_session *s, uint32_t i) {
+  const search_cand *c = &s->history.v[i].c;
+  const float *row = find_in_pool(b, c->hash);
+  search_rows r;
+  if (!row) {
+    tess_status st = session_rows(s, FEATURE_DECISIONS, 1, c, &r);
+    if (st != TESS_OK) return st;
+    b->width = r.width;
+    row =
+        r.first[1] ? r.v : arena_zalloc(&b->rows, (r.width + 1) * sizeof *row);
+  }
+  row = keep_row(&b->rows, b->width, row);
+  vec_push(b->heap, &b->seen, row);
+  vec_push(b->heap, &b->value, NAN);
+  return TESS_OK;
+}
+
+/* The finals and later records may change what became of a candidate, so
+ * values are read anew. */
+tess_status bayes_look(bayes *b, tess_session *s) {
+  tess_status st = TESS_OK;
+  while (st == TESS_OK && b->seen.n < s->history.n)
+    st = look_at_one(b, s, b->seen.n);
+  b->best = -INFINITY;
+  for (uint32_t i = 0; i < b->seen.n; i++) {
+    double v = b->value.v[i] = value_of(&s->history.v[i]);
+    if (v > b->best) b->best = v;
+  }
+  return st;
+}
+
+/* ---- making ------------------------------------------------------------- */
+
+static double expected_improvement(double mean, double sd, double best) {
+  double more = mean - best;
+  if (!(sd > 0)) return fmax(0, more);
+  double z = more / sd;
+  return more * 0.5 * erfc(-z * M_SQRT1_2) +
+         sd * exp(-0.5 * z * z) / sqrt(2 * M_PI);
+}
+
+/* Of what is maximised; LCB is the name of the same for what is minimised. */
+static double gain_of(const bayes *b, const belief *x) {
+  if (b->option[BAYES_ACQUISITION] == BAYES_EI)
+    return x->runs * expected_improvement(x->mean, x->sd, b->best);
+  return x->mean + b->option[BAYES_KAPPA] * x->sd + log2(fmax(1e-6, x->runs));
+}
+
+static void ask(bayes *b, bayes_point *p) {
+  p->b = surrogate_ask(&b->g, p->row);
+  p->gain = gain_of(b, &p->b);
+}
+
+static tess_status add_made(bayes *b, tess_session *s, uint32_t n,
+                            const search_cand *made) {
+  search_cand *fresh = arena_array(&b->spare, search_cand, n + 1);
+  uint32_t k = 0;
+  search_rows r;
+  for (uint32_t i = 0; i < n; i++)
+    if (made[i].d && !session_knows(s, &made[i]) &&
+        map_get(&b->in, made[i].hash) == MAP_NONE) {
+      map_put(&b->in, made[i].hash, b->pool.n + k);
+      fresh[k++] = made[i];
+    }
+  if (!k) return TESS_OK;
+  tess_status st = session_rows(s, FEATURE_DECISIONS, k, fresh, &r);
+  if (st != TESS_OK) return st;
+  b->width = r.width;
+  for (uint32_t i = 0; i < k; i++) {
+    bayes_point p = {.c = fresh[i]};
+    int64_t *d = arena_array(&b->keep, int64_t, p.c.n + 1);
+    if (p.c.n) memcpy(d, p.c.d, p.c.n * sizeof *d);
+    p.c.d = d;
+    p.row = keep_row(&b->keep, r.width, r.v + (size_t)r.first[i] * r.width);
+    ask(b, &p);
+    vec_push(b->heap, &b->pool, p);
+  }
+  return TESS_OK;
+}
+
+/* Parents lie in the history or in the pool, not in what the session made. */
+static tess_status make(bayes *b, tess_session *s, uint32_t n,
+                        const search_order *order) {
+  search_cand *made = arena_array(&b->spare, search_cand, n + 1);
+  session_begin_batch(s);
+  tess_status st = session_make(s, n, order, made);
+  return st == TESS_OK ? add_made(b, s, n, made) : st;
+}
+
+/* ---- sketches as arms --------------------------------------------------- */
+
+/* What was measured of a sketch. */
+typedef struct arm {
+  uint32_t n;
+  double sum, square, best;
+} arm;
+
+static double normal(rng *r) {
+  double u = 1 - rng_unit(r), v = rng_unit(r);
+  return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
+}
+
+static arm *count_arms(bayes *b, const tess_session *s) {
+  arm *a = arena_array(&b->spare, arm, s->nsketch + 1);
+  for (uint32_t i = 0; i < s->nsketch; i++) a[i] = (arm){.best = -INFINITY};
+  for (uint32_t i = 0; i < b->seen.n; i++) {
+    arm *x = &a[s->history.v[i].c.sketch];
+    double v = b->value.v[i];
+    if (isnan(v)) continue;
+    x->n++;
+    x->sum += v;
+    x->square += v * v;
+    x->best = fmax(x->best, v);
+  }
+  return a;
+}
+
+/* Thompson sampling: what the best of a sketch may be is its best, less than
+ * its spread unsure the more often it was measured. */
+static uint32_t pick_arm(const arm *a, tess_session *s) {
+  uint32_t best = 0;
+  double most = -INFINITY;
+  for (uint32_t i = 0; i < s->nsketch; i++) {
+    double mean = a[i].n ? a[i].sum / a[i].n : 0;
+    double spread =
+        a[i].n ? sqrt(fmax(0, a[i].square / a[i].n - mean * mean)) : 0;
+    double x = a[i].n < 2 ? INFINITY
+                          : a[i].best + fmax(spread, 0.05) / sqrt(a[i].n) *
+                                            normal(&s->random);
+    if (x == INFINITY) x = 1e300 * rng_unit(&s->random);
+    if (x > most) {
+      most = x;
+      best = i;
+    }
+  }
+  return best;
+}
+
+static tess_status add_draws(bayes *b, tess_session *s, uint32_t n) {
+  const arm *a = count_arms(b, s);
+  search_order *order = arena_array(&b->spare, search_order, n + 1);
+  for (uint32_t i = 0; i < n; i++)
+    order[i] =
+        (search_order){.how = SEARCH_DRAW, .sketch = (int32_t)pick_arm(a, s)};
+  return make(b, s, n, order);
+}
+
+/* In a small space most of them are in the pool already, and fewer are made. */
+static tess_status add_neighbours(bayes *b, tess_session *s) {
+  uint32_t best[PARENTS], k = session_best(s, PARENTS, best), n = 0;
+  uint32_t each = (uint32_t)ceil(NEIGHBOURS * fmin(1, 2 * b->fresh));
+  uint32_t before = b->pool.n;
+  search_order *order =
+      arena_array(&b->spare, search_order, PARENTS * NEIGHBOURS);
+  for (uint32_t i = 0; i < k; i++)
+    for (uint32_t j = 0; j < (each ? each : 1); j++)
+      order[n++] = (search_order){.how = SEARCH_MUTATE,
+                                  .steps = 1 + j % 2,
+                                  .a = &s->history.v[best[i]].c};
+  if (!n) return TESS_OK;
+  tess_status st = make(b, s, n, order);
+  b->fresh = (double)(b->pool.n - before) / n;
+  return st;
+}
+
+/* ---- the best of the pool ----------------------------------------------- */
+
+static int by_gain(const void *x, const void *y) {
+  const bayes_point *a = x, *b = y;
+  if (a->gain != b->gain) return a->gain > b->gain ? -1 : 1;
+  return a->c.hash < b->c.hash ? -1 : a->c.hash > b->c.hash;
+}
+
+static void sort_pool(bayes *b) {
+  if (b->pool.n) qsort(b->pool.v, b->pool.n, sizeof *b->pool.v, by_gain);
+  map_clear(&b->in);
+  for (uint32_t i = 0; i < b->pool.n; i++)
+    map_put(&b->in, b->pool.v[i].c.hash, i);
+}
+
+/* Steps aside from the best, as long as that finds better ones. */
+static tess_status climb(bayes *b, tess_session *s) {
+  tess_status st = TESS_OK;
+  for (int k = 0; st == TESS_OK && k < (int)b->option[BAYES_CLIMBS]; k++) {
+    if (!b->pool.n || thread_flag_is_raised(&s->c->stop)) break;
+    sort_pool(b);
+    uint64_t best = b->pool.v[0].c.hash;
+    uint32_t before = b->pool.n;
+    uint32_t from = b->pool.n < TOPS ? b->pool.n : TOPS, n = 0;
+    search_cand *parent = arena_array(&b->spare, search_cand, TOPS);
+    search_order *order =
+        arena_array(&b->spare, search_order, TOPS * STEPS_OF_ONE);
+    for (uint32_t i = 0; i < from; i++) {
+      parent[i] = b->pool.v[i].c;
+      for (uint32_t j = 0; j < STEPS_OF_ONE; j++)
+        order[n++] =
+            (search_order){.how = SEARCH_MUTATE, .steps = 1, .a = &parent[i]};
+    }
+    st = make(b, s, n, order);
+    sort_pool(b);
+    if (b->pool.n == before || (b->pool.v[0].c.hash == best && k)) break;
+  }
+  return st;
+}
+
+/* What was measured meanwhile goes, and so does the worse half of a pool that
+ * is full; then all are asked about anew. */
+static void renew(bayes *b, const tess_session *s) {
+  uint32_t most = (uint32_t)b->option[BAYES_POOL], n = 0;
+  arena other = b->spare;
+  sort_pool(b);
+  arena_reset(&other);
+  for (uint32_t i = 0; i < b->pool.n && n < most / 2; i++) {
+    bayes_point p = b->pool.v[i];
+    if (session_knows(s, &p.c)) continue;
+    int64_t *d = arena_array(&other, int64_t, p.c.n + 1);
+    if (p.c.n) memcpy(d, p.c.d, p.c.n * sizeof *d);
+    p.c.d = d;
+    p.row = keep_row(&other, b->width, p.row);
+    ask(b, &p);
+    b->pool.v[n++] = p;
+  }
+  b->pool.n = n;
+  b->spare = b->keep;
+  b->keep = other;
+  arena_reset(&b->spare);
+  sort_pool(b);
+}
+
+tess_status bayes_fill(bayes *b, tess_session *s) {
+  uint32_t most = (uint32_t)b->option[BAYES_POOL];
+  renew(b, s);
+  tess_status st = add_neighbours(b, s);
+  for (int k = 0; st == TESS_OK && k < ROUNDS; k++) {
+    uint32_t before = b->pool.n, n = (most - before + 1) / 2;
+    if (before >= most || thread_flag_is_raised(&s->c->stop)) break;
+    if (b->last < n) n = b->last;
+    st = add_draws(b, s, n);
+    /* Next time as many again as were new: a small space is soon exhausted. */
+    b->last = 2 * (b->pool.n - before) + ROUNDS;
+    if (b->pool.n - before < n / 4) break;
+  }
+  if (st == TESS_OK) st = climb(b, s);
+  sort_pool(b);
+  return st;
+}

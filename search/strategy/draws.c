@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Batches that are drawn at random: where nothing is known yet, for the share
+ * of epsilon-greedy, and where nothing better is new. */
+#include "search/strategy/strategy.h"
+
+/* In a small space most draws are duplicates, so several are made for each
+ * proposal. */
+enum { MOST_ROUNDS = 16 };
+
+search_order strategy_draw(const tess_session *s, uint64_t i) {
+  return (search_order){.how = SEARCH_DRAW,
+                        .sketch = (int32_t)(i % s->nsketch)};
+}
+
+typedef struct leftover {
+  strategy_batch *b;
+  tess_session *s;
+  uint32_t n, *got;
+  tess_candidate *out;
+} leftover;
+
+static tess_status sweep_rest(void *ud) {
+  enum { TRIES = 64 };
+  const leftover *x = ud;
+  strategy_batch *b = x->b;
+  if (!b->sweep) sweep_new(b->heap, x->s, &b->sweep);
+  sweep_on(b->sweep, b, x->s, (uint64_t)TRIES * x->n, x->n, x->out, x->got);
+  return TESS_OK;
+}
+
+tess_status strategy_draws(strategy_batch *b, tess_session *s, uint32_t n,
+                           tess_candidate *out, uint32_t *got) {
+  tess_status st = TESS_OK;
+  for (int k = 0; st == TESS_OK && k < MOST_ROUNDS && *got < n; k++) {
+    for (uint32_t i = 0; i < n; i++)
+      b->order[i] = strategy_draw(s, s->next + i);
+    st = session_make(s, n, b->order, b->made);
+    if (st == TESS_OK) *got = strategy_unique(b, s, n, n, out, *got);
+  }
+  leftover x = {b, s, n, got, out};
+  return st == TESS_OK && *got < n ? mem_protect(b->heap, sweep_rest, &x) : st;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The strategy "droplet": coordinate descent on measured times, after AutoTVM's
+ * tuner of that name (Canesche et al., "The Droplet Search Algorithm for Kernel
+ * Scheduling", 2024).  All neighbours of the best are measured, and where a
+ * batch has room those some steps further on; one that is faster is the next
+ * centre.  Where none is the descent begins anew at the best of some draws. The
+ * model is not asked. */
+#include "search/strategy/strategy.h"
+
+#include <math.h>
+
+enum { GAIN, SPECULATION, DROPLET_DRAWS, DROPLET_OPTIONS };
+
+typedef struct droplet {
+  mem_heap *heap;
+  double option[DROPLET_OPTIONS];
+  strategy_batch *batch;
+  strategy_pool centre;  /* one candidate, or none: at the next start */
+  strategy_pool waiting; /* its neighbours, those from `used` on are to come */
+  uint32_t used, step;   /* of them; how far the last ones are */
+  double seconds;        /* of the centre */
+  bool first;            /* it starts at the best measured */
+} droplet;
+
+typedef struct drop {
+  droplet *d;
+  tess_session *s;
+  uint32_t n, *got;
+  tess_candidate *out;
+  const tess_candidate *seen;
+} drop;
+
+static void begin_at(droplet *d, const search_cand *c, double seconds) {
+  search_cand copy = *c;
+  pool_clear(&d->centre);
+  pool_add(&d->centre, &copy, 0);
+  pool_clear(&d->waiting);
+  d->used = d->step = 0;
+  d->seconds = seconds;
+}
+
+/* ---- results ------------------------------------------------------------ */
+
+static tess_status see_results(void *ud) {
+  drop *w = ud;
+  droplet *d = w->d;
+  double limit = d->centre.c.n ? d->seconds * (1 - d->option[GAIN]) : INFINITY;
+  const tess_candidate *best = NULL;
+  for (uint32_t i = 0; i < w->n; i++) {
+    const tess_candidate *c = &w->seen[i];
+    if (c->status != TESS_OK || !(c->seconds < limit)) continue;
+    limit = c->seconds;
+    best = c;
+  }
+  if (!best) return TESS_OK;
+  search_cand c = session_from_public(best);
+  begin_at(d, &c, best->seconds);
+  return TESS_OK;
+}
+
+static tess_status droplet_observe(void *ud, tess_session *s, uint32_t n,
+                                   const tess_candidate *c) {
+  droplet *d = ud;
+  drop w = {.d = d, .s = s, .n = n, .seen = c};
+  return mem_protect(d->heap, see_results, &w);
+}
+
+/* ---- proposals ---------------------------------------------------------- */
+
+static bool is_new(const drop *w, const search_cand *c) {
+  return !session_knows(w->s, c) &&
+         map_get(&w->d->batch->taken, c->hash) == MAP_NONE;
+}
+
+static void take_waiting(drop *w) {
+  droplet *d = w->d;
+  while (d->used < d->waiting.c.n && *w->got < w->n) {
+    const search_cand *c = &d->waiting.c.v[d->used++];
+    if (!is_new(w, c)) continue;
+    map_put(&d->batch->taken, c->hash, 1);
+    session_to_public(c, &w->out[(*w->got)++]);
+  }
+}
+
+/* The neighbours, and while there is room those further on. */
+static tess_status descend(drop *w) {
+  droplet *d = w->d;
+  uint32_t most = (uint32_t)d->option[SPECULATION];
+  tess_status st = TESS_OK;
+  take_waiting(w);
+  while (st == TESS_OK && *w->got < w->n && d->step < most) {
+    st = pool_add_neighbours(&d->waiting, w->s, &d->centre.c.v[0], ++d->step);
+    if (st == TESS_OK) take_waiting(w);
+  }
+  return st;
+}
+
+/* A start: at the best measured, then at the best of some draws. */
+static tess_status start(drop *w) {
+  droplet *d = w->d;
+  uint32_t best, n = (uint32_t)d->option[DROPLET_DRAWS];
+  bool resumes = d->first && session_best(w->s, 1, &best);
+  if (n > w->n) n = w->n;
+  d->first = false;
+  if (resumes) {
+    const search_seen *x = &w->s->history.v[best];
+    begin_at(d, &x->c, x->seconds);
+    return descend(w);
+  }
+  session_begin_batch(w->s);
+  return strategy_draws(d->batch, w->s, n, w->out, w->got);
+}
+
+static tess_status drop_on(void *ud) {
+  drop *w = ud;
+  droplet *d = w->d;
+  tess_status st = d->centre.c.n ? descend(w) : TESS_OK;
+  if (st != TESS_OK || *w->got) return st;
+  pool_clear(&d->centre);
+  pool_clear(&d->waiting);
+  d->used = d->step = 0;
+  return start(w);
+}
+
+static tess_status droplet_propose(void *ud, tess_session *s, uint32_t n,
+                                   tess_candidate *out, uint32_t *got) {
+  droplet *d = ud;
+  drop w = {.d = d, .s = s, .n = n, .got = got, .out = out};
+  *got = 0;
+  tess_status st = strategy_begin(d->batch, s, n);
+  return st == TESS_OK ? mem_protect(d->heap, drop_on, &w) : st;
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static void droplet_free(void *ud) {
+  droplet *d = ud;
+  if (!d) return;
+  strategy_free(d->batch);
+  pool_free(&d->centre);
+  pool_free(&d->waiting);
+  mem_free(d->heap, d, sizeof *d);
+}
+
+static tess_status begin_droplet(void *ud) {
+  droplet *d = ud;
+  pool_init(&d->centre, d->heap);
+  pool_init(&d->waiting, d->heap);
+  return TESS_OK;
+}
+
+static tess_status droplet_open(tess_session *s, const double *value,
+                                tess_strategy *out) {
+  mem_heap *h = &s->c->heap;
+  droplet *d = mem_try_resize(h, NULL, 0, sizeof *d);
+  if (!d) return mem_refusal(h);
+  *d = (droplet){.heap = h, .first = true};
+  *out = (tess_strategy){.name = "droplet",
+                         .propose = droplet_propose,
+                         .observe = droplet_observe,
+                         .free = droplet_free,
+                         .ud = d};
+  memcpy(d->option, value, sizeof d->option);
+  tess_status st = mem_protect(h, begin_droplet, d);
+  return st == TESS_OK ? strategy_new(s, (void **)&d->batch) : st;
+}
+
+static const search_option droplet_options[] = {
+    {"gain", "share by which a neighbour must be faster to be the next centre",
+     SEARCH_REAL, 0.01, 0, 1, NULL},
+    {"speculation", "how many steps away neighbours may be", SEARCH_COUNT, 3, 1,
+     30, NULL},
+    {"draws", "of which the best is where a descent begins, a batch at most",
+     SEARCH_COUNT, 16, 1, 4096, NULL}};
+
+const search_strategy search_strategy_droplet = {
+    .name = "droplet",
+    .summary = "coordinate descent on measured times",
+    .open = droplet_open,
+    .option = droplet_options,
+    .noption = DROPLET_OPTIONS};

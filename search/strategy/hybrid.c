@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The strategy "hybrid": Bayesian optimisation for the first trials, where few
+ * are known and each counts, then evolutionary search on the scores of the
+ * session's cost model, which by then has learnt. */
+#include "search/strategy/bayesian.h"
+
+enum { FIRST, HYBRID_SURROGATE, HYBRID_BATCH, HYBRID_OPTIONS };
+enum { AUTO, GP, FOREST };
+
+typedef struct hybrid {
+  mem_heap *heap;
+  uint32_t first;
+  bayes *begin;
+  tess_strategy then;
+} hybrid;
+
+static tess_status hybrid_propose(void *ud, tess_session *s, uint32_t n,
+                                  tess_candidate *out, uint32_t *got) {
+  hybrid *h = ud;
+  uint32_t known = s->history.n;
+  if (known >= h->first || !h->begin)
+    return h->then.propose(h->then.ud, s, n, out, got);
+  if (n > h->first - known) n = h->first - known;
+  return bayes_propose(h->begin, s, n, out, got);
+}
+
+static tess_status hybrid_observe(void *ud, tess_session *s, uint32_t n,
+                                  const tess_candidate *c) {
+  hybrid *h = ud;
+  return h->then.observe ? h->then.observe(h->then.ud, s, n, c) : TESS_OK;
+}
+
+static void hybrid_free(void *ud) {
+  hybrid *h = ud;
+  if (!h) return;
+  bayes_free(h->begin);
+  if (h->then.free) h->then.free(h->then.ud);
+  mem_free(h->heap, h, sizeof *h);
+}
+
+/* Without the plug-in of GSL a forest does; who asks for "gp" is refused. */
+static surrogate_kind pick_surrogate(double word) {
+  char why[256];
+  if (word == AUTO) return gsl_load(why) ? SURROGATE_GP : SURROGATE_FOREST;
+  return word == GP ? SURROGATE_GP : SURROGATE_FOREST;
+}
+
+static tess_status hybrid_open(tess_session *s, const double *value,
+                               tess_strategy *out) {
+  mem_heap *heap = &s->c->heap;
+  hybrid *h = mem_try_resize(heap, NULL, 0, sizeof *h);
+  double option[BAYES_OPTIONS];
+  if (!h) return mem_refusal(heap);
+  *h = (hybrid){.heap = heap, .first = (uint32_t)value[FIRST]};
+  *out = (tess_strategy){.name = "hybrid",
+                         .propose = hybrid_propose,
+                         .observe = hybrid_observe,
+                         .free = hybrid_free,
+                         .ud = h};
+  for (int i = 0; i < BAYES_OPTIONS; i++) option[i] = bayes_options[i].initial;
+  option[BAYES_SURROGATE] = pick_surrogate(value[HYBRID_SURROGATE]);
+  option[BAYES_BATCH] = value[HYBRID_BATCH];
+  tess_status st = bayes_open(s, option, &h->begin);
+  return st == TESS_OK ? strategy_open(s, "evolutionary", &h->then) : st;
+}
+
+static const search_option hybrid_options[HYBRID_OPTIONS] = {
+    {"first", "trials of Bayesian optimisation", SEARCH_COUNT, 100, 0, 1u << 20,
+     NULL},
+    {"surrogate",
+     "a Gaussian process, where the plug-in for it is, or a forest",
+     SEARCH_WORD, AUTO, 0, 0, "auto|gp|forest"},
+    {"batch", "candidates of a batch while it lasts, at most", SEARCH_COUNT, 4,
+     1, 4096, NULL}};
+
+const search_strategy search_strategy_hybrid = {
+    .name = "hybrid",
+    .summary = "Bayesian optimisation first, then evolution on the model",
+    .open = hybrid_open,
+    .option = hybrid_options,
+    .noption = HYBRID_OPTIONS};

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Surrogates of Bayesian optimisation over decision vectors: a Gaussian process
+ * by the plug-in search/gsl/, or a random forest with the variance of its
+ * leaves, as in scikit-optimize and ytopt.  What failed teaches a classifier of
+ * its own, after BaCO (Hellsten et al., ASPLOS 2023), and not the regressor. */
+#include "search/strategy/bayesian.h"
+
+#include <math.h>
+
+enum { LEAST = 4, TREES = 100, LEAF = 2, STEPS = 30, MOST = 400, BEST = 200 };
+
+tess_status surrogate_init(surrogate *g, tess_context *c, surrogate_kind kind) {
+  *g = (surrogate){.kind = kind};
+  arena_init(&g->a, &c->heap);
+  if (kind != SURROGATE_GP) return TESS_OK;
+  return gsl_need(c, "the surrogate \"gp\" of strategy 'bayesian'", &g->gsl);
+}
+
+static void drop_process(surrogate *g) {
+  if (g->gp) g->gsl->gp_free(g->gp);
+  g->gp = NULL;
+}
+
+void surrogate_free(surrogate *g) {
+  drop_process(g);
+  if (g->a.heap) arena_free(&g->a);
+}
+
+/* ---- what is learnt from ------------------------------------------------ */
+
+typedef struct lessons {
+  uint32_t n, width;
+  const float *const *row;
+  const double *value;
+} lessons;
+
+static void find_columns(surrogate *g, const lessons *l) {
+  uint32_t *column = arena_array(&g->a, uint32_t, l->width + 1);
+  g->n = 0;
+  for (uint32_t k = 0; k < l->width; k++)
+    for (uint32_t i = 1; i < l->n; i++)
+      if (l->row[i][k] != l->row[0][k]) {
+        column[g->n++] = k;
+        break;
+      }
+  g->column = column;
+}
+
+/* The cost of a process grows with the cube of its points: of many the best and
+ * the newest are taken. */
+static double least_value(surrogate *g, const lessons *l, uint32_t n) {
+  if (n <= MOST) return -INFINITY;
+  double *top = arena_array(&g->a, double, BEST);
+  uint32_t have = 0;
+  for (uint32_t i = 0; i < l->n; i++) {
+    double v = l->value[i];
+    uint32_t at = have;
+    if (isnan(v)) continue;
+    while (at > 0 && top[at - 1] < v) at--;
+    if (at == BEST) continue;
+    if (have < BEST) have++;
+    for (uint32_t k = have - 1; k > at; k--) top[k] = top[k - 1];
+    top[at] = v;
+  }
+  return top[have - 1];
+}
+
+static void pick_columns(const surrogate *g, const float *row, double *out) {
+  for (uint32_t k = 0; k < g->n; k++) out[k] = row[g->column[k]];
+}
+
+static bool fit_process(surrogate *g, const lessons *l, uint32_t n) {
+  double *x = arena_array(&g->a, double, (size_t)l->n *(g->n + 1));
+  double *y = arena_array(&g->a, double, l->n + 1);
+  double least = least_value(g, l, n);
+  uint32_t at = 0, newest = n - (MOST - BEST), number = 0;
+  for (uint32_t i = 0; i < l->n; i++) {
+    if (isnan(l->value[i])) continue;
+    bool used = n <= MOST || number >= newest || l->value[i] >= least;
+    number++;
+    if (!used || at == MOST) continue;
+    pick_columns(g, l->row[i], x + (size_t)at * g->n);
+    y[at++] = l->value[i];
+  }
+  g->gp = g->n ? g->gsl->gp_fit(at, g->n, x, y, STEPS) : NULL;
+  return g->gp != NULL;
+}
+
+static void fit_forest(surrogate *g, const lessons *l, uint64_t seed) {
+  float *x = arena_array(&g->a, float, (size_t)l->n *(l->width + 1));
+  double *y = arena_array(&g->a, double, l->n + 1);
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < l->n; i++) {
+    if (isnan(l->value[i])) continue;
+    memcpy(x + (size_t)at * l->width, l->row[i], l->width * sizeof *x);
+    y[at++] = l->value[i];
+  }
+  forest_options o = {.trees = TREES, .leaf = LEAF, .share = 1, .seed = seed};
+  g->f = forest_fit(&g->a, &o, at, l->width, x, y);
+}
+
+/* From three failures on. */
+static void fit_feasible(surrogate *g, const lessons *l, uint32_t failed,
+                         uint64_t seed) {
+  g->runs = NULL;
+  if (failed < 3) return;
+  float *x = arena_array(&g->a, float, (size_t)l->n *(l->width + 1));
+  double *y = arena_array(&g->a, double, l->n + 1);
+  for (uint32_t i = 0; i < l->n; i++) {
+    memcpy(x + (size_t)i * l->width, l->row[i], l->width * sizeof *x);
+    y[i] = !isnan(l->value[i]);
+  }
+  forest_options o = {
+      .trees = TREES, .leaf = 1, .share = 0.5, .seed = seed + 1};
+  g->runs = forest_fit(&g->a, &o, l->n, l->width, x, y);
+}
+
+bool surrogate_fit(surrogate *g, uint32_t n, uint32_t width,
+                   const float *const *row, const double *value,
+                   uint64_t seed) {
+  lessons l = {n, width, row, value};
+  uint32_t failed = 0;
+  drop_process(g);
+  arena_reset(&g->a);
+  for (uint32_t i = 0; i < n; i++) failed += isnan(value[i]);
+  if (n - failed < LEAST) return false;
+  find_columns(g, &l);
+  fit_feasible(g, &l, failed, seed);
+  if (g->kind == SURROGATE_GP) return fit_process(g, &l, n - failed);
+  fit_forest(g, &l, seed);
+  return true;
+}
+
+/* ---- asking ------------------------------------------------------------- */
+
+enum { WIDEST = 1024 };
+
+belief surrogate_ask(const surrogate *g, const float *row) {
+  belief b = {.runs = 1};
+  double x[WIDEST], variance;
+  if (g->kind == SURROGATE_FOREST) {
+    forest_predict(g->f, row, &b.mean, &variance);
+    b.sd = sqrt(fmax(0, variance));
+  } else if (g->n <= WIDEST) {
+    pick_columns(g, row, x);
+    g->gsl->gp_predict(g->gp, 1, x, &b.mean, &b.sd);
+  }
+  if (g->runs) forest_predict(g->runs, row, &b.runs, &variance);
+  return b;
+}

@@ -1,0 +1,168 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Built-in strategies from Lua: options by name, mutators, what measures, and
+-- who is told of measured batches.
+local ts = require "tessera"
+local reference = require "tessera.reference"
+
+local A = ts.placeholder("A", { 64, 48 })
+local B = ts.compute("B", { 64, 48 }, function(i, j) return A(i, j) * 2 end)
+local p = ts.program("twice", { A }, { B })
+
+-- 4 * 4 * 3 * ... candidates: two tiles and a choice.
+local function by_hand(sch)
+  local b = sch:get_block "B"
+  local i, j = sch:get_loops(b)
+  local _, i1 = sch:split(i, { sch:sample_perfect_tile(i, 2, 64) })
+  sch:split(j, { sch:sample_perfect_tile(j, 2, 64) })
+  sch:annotate(i1, "pragma_auto_unroll_max_step",
+               sch:sample_categorical({ 0, 16, 64 }))
+  return sch
+end
+
+local function with(o)
+  o.space, o.seed, o.kernel_threads = by_hand, o.seed or 1, 1
+  o.cost_model = o.cost_model or "forest"
+  o.trials, o.batch = o.trials or 60, o.batch or 10
+  return o
+end
+
+local function fails(pattern, f, ...)
+  local ok, e = pcall(f, ...)
+  local text = ok and "no error" or type(e) == "table" and e.message or e
+  assert(not ok and text:find(pattern, 1, true), text)
+end
+
+-- Least at the tiles 8 x 8 and 12 x 4, and the last choice.
+local function time_of(_, c)
+  local d = c.decisions
+  local off = math.abs(math.log(d[2] / 8, 2)) +
+              math.abs(math.log(d[5] / 12, 2)) + 2 - d[8]
+  return 1e-3 * (1 + off)
+end
+
+-- ---- a function that measures ----------------------------------------------
+
+do
+  for _, s in ipairs(ts.strategies()) do
+    local seen, told = {}, 0
+    local r = ts.tune(p, with {
+      strategy = s.name, trials = 1000, seed = 3,
+      measure = function(session, c)
+        local key = table.concat(c.decisions, " ")
+        assert(not seen[key] and session:program(c), s.name)
+        seen[key] = true
+        return time_of(session, c)
+      end,
+      measured = function(session, list)
+        assert(session:seen(list[1]))
+        for _, c in ipairs(list) do assert(c.seconds == time_of(nil, c)) end
+        told = told + #list
+      end })
+    -- 7 tiles of 64, 10 of 48, 3 choices: all of them, and the best is named.
+    assert(r.trials == 210 and told == 210 and r.exhausted, s.name)
+    assert(math.abs(r.latency - 1e-3) < 1e-9, s.name)
+    assert(#s.summary > 0 and reference.page(s.name):find(s.summary:sub(2), 1,
+                                                          true))
+    for _, o in ipairs(s.options) do
+      assert(reference.page(s.name):find("`" .. o.name .. "`", 1, true))
+    end
+  end
+end
+
+-- What fails is recorded, and an error ends the run.
+do
+  local n = 0
+  local r = ts.tune(p, with { trials = 20, measure = function(_, c)
+    n = n + 1
+    if n % 2 == 0 then return nil, "TIMEOUT" end
+    return time_of(nil, c)
+  end })
+  assert(r.trials == 20 and r.failed == 10)
+  fails("no idea", ts.tune, p, with { measure = function()
+    error "no idea"
+  end })
+  fails("measure must give seconds", ts.tune, p, with {
+    measure = function() return nil, "LATE" end })
+  fails("gave -1, not a time in seconds", ts.tune, p, with {
+    measure = function() return -1 end })
+  fails("no more", ts.tune, p, with {
+    measure = time_of, measured = function() error "no more" end })
+  fails("'measure' is the number 7", ts.tune, p, with { measure = 7 })
+end
+
+-- A database keeps such times apart from those of this machine, and a run goes
+-- on from them.
+do
+  local path = os.tmpname()
+  os.remove(path)
+  local function go(trials, strategy)
+    local n = 0
+    local r = ts.tune(p, with { trials = trials, database = path,
+                                strategy = strategy, measure = function(_, c)
+      n = n + 1
+      return time_of(nil, c)
+    end })
+    return r, n
+  end
+  go(30, "replay")
+  for k, s in ipairs(ts.strategies()) do
+    local r, n = go(30 + 10 * k, s.name)
+    assert(r.trials == 30 + 10 * k and n >= 10 and n <= 11, s.name)
+  end
+  for _, end_ in ipairs { "", "-wal", "-shm" } do os.remove(path .. end_) end
+end
+
+-- ---- options ---------------------------------------------------------------
+
+do
+  local function try(strategy)
+    return ts.tune(p, with { trials = 12, strategy = strategy,
+                             measure = time_of })
+  end
+  assert(try { name = "annealing", chains = 8, steps = 5 }.trials == 12)
+  assert(try { name = "annealing", temperature = 0.5 }.trials == 12)
+  assert(try "annealing:chains=8,steps=5".trials == 12)
+  assert(try { name = "evolutionary", population_size = 16,
+               mutators = { mutate_unroll = 1, mutate_tile_size = 0 } })
+  fails("there is no strategy 'luck'", try, { name = "luck" })
+  fails("has no option 'chaims'", try, { name = "annealing", chaims = 8 })
+  fails("is '8.5', not an integer", try, { name = "annealing", chains = 8.5 })
+  fails("is a function, not a number or a word", try,
+        { name = "annealing", chains = print })
+  fails("a strategy has no option '1'", try, { name = "annealing", 8 })
+  fails("has no option 'mutate_all'", try,
+        { name = "evolutionary", mutators = { mutate_all = 1 } })
+  fails("'mutators' of a strategy is a table", try,
+        { name = "evolutionary", mutators = 7 })
+  fails("mutator 'mine' takes", try,
+        { name = "evolutionary", mutators = { mine = { probability = 1 } } })
+end
+
+-- ---- mutators --------------------------------------------------------------
+
+-- A mutator alone is asked, and what it makes is proposed; one that is wrong
+-- ends the run.
+do
+  local asked = 0
+  local function run(mutate, most)
+    return ts.tune(p, with {
+      seed = 5, trials = most or 30, measure = time_of,
+      strategy = { name = "evolutionary", population_size = 32, eps_greedy = 0,
+                   genetic_cross_prob = 0, genetic_mutate_prob = 1, mutators = {
+        mutate_tile_size = 0, mutate_unroll = 0, mutate_parallel = 0,
+        mine = { probability = 1, mutate = mutate } } } })
+  end
+  run(function(session, c)
+    asked = asked + 1
+    assert(session:unit() < 1 and #c.decisions == 8)
+    c.decisions[8] = 2
+    c.decisions[2] = 3 -- no divisor: it is repaired
+    return c
+  end)
+  assert(asked > 50)
+  run(function() return nil end, 20)
+  fails("out of ideas", run, function() error "out of ideas" end)
+  local r = run(function() return { sketch = 1, decisions = { 1, 0 } } end)
+  assert(r.status == "INVALID" and r.trials > 0 and
+         r.message:find("has 3 decisions, not 1", 1, true), r.message)
+end

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Bayesian optimisation and the hybrid of it: the optimum of a synthetic table
+ * is found, failures are learnt, and proposals depend neither on the number of
+ * threads nor on anything but the seed.
+ * Labels: threads */
+#include "search/strategy/bayesian.h"
+#include "search/tune.h"
+#include "support/test.h"
+#include "support/tiled.h"
+
+#include <math.h>
+
+enum { MOST = 512 };
+
+/* A table with one optimum: the candidate `best` takes a millisecond, others
+ * longer the further their tiles are from its. */
+typedef struct synthetic {
+  tiled t;
+  search_cand best;
+  int64_t d[64];
+  uint64_t order[MOST];
+  uint32_t n, failed;
+  bool fails; /* candidates with an innermost tile of 1 */
+  search_measurer m;
+  tess_tune_options o;
+} synthetic;
+
+static double synthetic_time(const synthetic *f, const search_cand *c) {
+  double sum = c->sketch == f->best.sketch ? 0 : 4;
+  for (uint32_t i = 0; i < c->n && i < f->best.n; i++) {
+    double x = log2((double)c->d[i] + 1) - log2((double)f->best.d[i] + 1);
+    sum += x * x;
+  }
+  return 1e-3 * (1 + sum);
+}
+
+static tess_status synthetic_measure(void *ud, tess_session *s, uint32_t n,
+                                     const search_cand *c, double best,
+                                     search_outcome *out,
+                                     int (*done)(void *, uint32_t),
+                                     void *done_ud) {
+  synthetic *f = ud;
+  (void)s, (void)best;
+  for (uint32_t i = 0; i < n; i++) {
+    assert_true(f->n < MOST);
+    f->order[f->n++] = c[i].hash;
+    bool bad = f->fails && c[i].d[c[i].n - 1] == 1;
+    out[i].status = bad ? TESS_BUILD_ERROR : TESS_OK;
+    out[i].seconds = synthetic_time(f, &c[i]);
+    out[i].checked = !bad;
+    f->failed += bad;
+    if (done(done_ud, i)) return TESS_OK;
+  }
+  return TESS_OK;
+}
+
+static tess_status synthetic_compare(void *ud, const strbuf *code,
+                                     search_outcome *out) {
+  (void)ud, (void)code;
+  out->status = TESS_OK;
+  out->checked = true;
+  return TESS_OK;
+}
+
+static tess_status synthetic_rematch(void *ud, uint32_t n,
+                                     const strbuf *const *code,
+                                     double *seconds) {
+  (void)ud, (void)n, (void)code, (void)seconds;
+  return TESS_OK;
+}
+
+/* Some candidate of the second sketch that runs. */
+static void choose_best(synthetic *f) {
+  const vm_trace *sketch[2];
+  tess_session s;
+  search_order o = {.how = SEARCH_DRAW, .sketch = (int32_t)f->t.nsketch - 1};
+  search_cand c;
+  for (uint32_t i = 0; i < f->t.nsketch; i++) sketch[i] = &f->t.sketch[i]->t;
+  assert_int_equal(
+      session_init(&s, f->t.c, &f->t.p->p, f->t.nsketch, sketch, 99, 1),
+      TESS_OK);
+  do {
+    assert_int_equal(session_make(&s, 1, &o, &c), TESS_OK);
+  } while (!c.d || c.d[c.n - 1] == 1);
+  assert_in_range(c.n, 1, 64);
+  memcpy(f->d, c.d, c.n * sizeof *c.d);
+  f->best = c;
+  f->best.d = f->d;
+  session_free(&s);
+}
+
+static void synthetic_start(synthetic *f, const char *strategy) {
+  *f = (synthetic){0};
+  tiled_start(&f->t);
+  choose_best(f);
+  f->m = (search_measurer){.measure = synthetic_measure,
+                           .compare = synthetic_compare,
+                           .rematch = synthetic_rematch,
+                           .ud = f};
+  f->o = (tess_tune_options){.struct_size = sizeof f->o,
+                             .trials = 160,
+                             .batch = 16,
+                             .seed = 3,
+                             .threads = 1,
+                             .kernel_threads = 1,
+                             .strategy = strategy,
+                             .cost_model = "random"};
+}
+
+static tess_status synthetic_tune(synthetic *f, double *best) {
+  tess_result *r = NULL;
+  tune_setup set = {.c = f->t.c,
+                    .program = f->t.p,
+                    .target = "test",
+                    .nsketch = f->t.nsketch,
+                    .sketch = f->t.sketch,
+                    .o = &f->o,
+                    .policy = "v1 test",
+                    .measurer = &f->m};
+  f->n = f->failed = 0;
+  tess_status st = tune_run(&set, &r);
+  if (st == TESS_OK) *best = r->curve.v[r->curve.n - 1];
+  tess_result_free(r);
+  return st;
+}
+
+static double found_by(const char *strategy, const char *model) {
+  synthetic f;
+  double best = INFINITY;
+  synthetic_start(&f, strategy);
+  f.o.cost_model = model;
+  assert_int_equal(synthetic_tune(&f, &best), TESS_OK);
+  tiled_end(&f.t);
+  return best;
+}
+
+static bool has_gsl(void) {
+  char why[256];
+  return gsl_load(why) != NULL;
+}
+
+/* ---- the optimum -------------------------------------------------------- */
+
+static void test_finds_the_optimum(void **state) {
+  (void)state;
+  assert_float_equal(found_by("bayesian:surrogate=forest", "random"), 1e-3,
+                     1e-9);
+  assert_float_equal(found_by("hybrid", "random"), 1e-3, 1e-9);
+  if (!has_gsl()) skip();
+  assert_float_equal(found_by("bayesian:surrogate=gp", "random"), 1e-3, 1e-9);
+  assert_float_equal(found_by("bayesian:acquisition=ei,batch=3", "random"),
+                     1e-3, 1e-9);
+}
+
+/* What fails is soon left alone: of draws a share fails, of proposals less. */
+static void test_learns_failures(void **state) {
+  (void)state;
+  synthetic f;
+  double best;
+  synthetic_start(&f, "replay");
+  f.fails = true;
+  assert_int_equal(synthetic_tune(&f, &best), TESS_OK);
+  uint32_t drawn = f.failed;
+  assert_true(drawn > 20);
+  f.o.strategy = "bayesian:surrogate=forest";
+  assert_int_equal(synthetic_tune(&f, &best), TESS_OK);
+  assert_true(f.failed < drawn / 2);
+  assert_float_equal(best, 1e-3, 1e-9);
+  tiled_end(&f.t);
+}
+
+/* ---- repeatable --------------------------------------------------------- */
+
+static void same_with_threads(const char *strategy, const char *model) {
+  static const uint32_t threads[] = {1, 2, 4};
+  synthetic f;
+  uint64_t first[MOST] = {0};
+  double best;
+  synthetic_start(&f, strategy);
+  f.o.cost_model = model;
+  f.o.trials = 40;
+  for (int i = 0; i < 3; i++) {
+    f.o.threads = threads[i];
+    assert_int_equal(synthetic_tune(&f, &best), TESS_OK);
+    assert_int_equal(f.n, 40);
+    if (!i) memcpy(first, f.order, sizeof first);
+    assert_memory_equal(first, f.order, 40 * sizeof *first);
+  }
+  f.o.seed++;
+  assert_int_equal(synthetic_tune(&f, &best), TESS_OK);
+  assert_memory_not_equal(first, f.order, 40 * sizeof *first);
+  tiled_end(&f.t);
+}
+
+static void test_repeatable(void **state) {
+  (void)state;
+  same_with_threads("bayesian:surrogate=forest", "random");
+  same_with_threads("hybrid:first=30,surrogate=forest", "forest");
+  if (has_gsl()) same_with_threads("bayesian", "random");
+}
+
+/* ---- what is refused ---------------------------------------------------- */
+
+static void test_refuses(void **state) {
+  (void)state;
+  static const char *const wrong[][2] = {
+      {"bayesian:surrogate=tree",
+       "option 'surrogate' of strategy 'bayesian' is 'tree'"},
+      {"bayesian:kapa=1", "strategy 'bayesian' has no option 'kapa'"},
+      {"hybrid:first=-1", "option 'first' of strategy 'hybrid' is '-1'"},
+  };
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    synthetic f;
+    double best;
+    synthetic_start(&f, wrong[i][0]);
+    assert_int_equal(synthetic_tune(&f, &best), TESS_INVALID);
+    assert_non_null(strstr(tess_error(f.t.c)->message, wrong[i][1]));
+    tiled_end(&f.t);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_finds_the_optimum),
+                                     cmocka_unit_test(test_learns_failures),
+                                     cmocka_unit_test(test_repeatable),
+                                     cmocka_unit_test(test_refuses)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
