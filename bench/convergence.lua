@@ -12,7 +12,7 @@ local ops = require "tessera.ops"
 local here = arg[0]:match "^(.*)/[^/]*$"
 local factor = dofile(here .. "/../examples/lu_cholesky.lua")
 
--- ---- the spaces ------------------------------------------------------------
+-- ---- the spaces ----------------------------------------------------------
 
 local function pick(sch, list)
   local even = {}
@@ -99,7 +99,7 @@ local workloads = {
                function() return ops.polybench("cholesky", "LARGE") end },
 }
 
--- ---- all points of a sketch ------------------------------------------------
+-- ---- all points of a sketch ----------------------------------------------
 
 -- Pairs of factors, by divisors; whatever does not fit is refused later.
 local function tiles(extent, most)
@@ -156,7 +156,7 @@ local function draw(sketch, program)
   error "no point of the sketch replays"
 end
 
--- ---- measuring -------------------------------------------------------------
+-- ---- measuring -----------------------------------------------------------
 
 -- What is factored has a dominant diagonal, and is another matrix once it was,
 -- which in the end has numbers that are slow to compute with.
@@ -189,7 +189,7 @@ local function measure(sch, program, args, best)
   return least
 end
 
--- ---- the file --------------------------------------------------------------
+-- ---- the file ------------------------------------------------------------
 
 local function hexadecimal(program)
   local path = os.tmpname()

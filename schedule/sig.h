@@ -146,7 +146,8 @@ typedef struct sch_refusal {
   ir_stmt s[2];
   ir_buf buf;
   int64_t n[4];
-  const char *t;         /* static text or text that lives with the args */
+  const char *t;         /* static text, or one that lives with the args or
+                          * the state */
   sch_conflict conflict;
 } sch_refusal;
 
@@ -159,6 +160,7 @@ typedef struct sch_state {
                           * would take an exact look (polyhedra.h) is no */
   struct isl_ctx *isl;   /* for exact looks, made by the first of a primitive */
   sch_refusal refusal;
+  char text[240];        /* of a refusal that makes one */
   bool grows;            /* the primitive made more expressions than that,
                           * and gave up */
 } sch_state;

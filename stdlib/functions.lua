@@ -114,6 +114,17 @@ local rows = {
     "describing" },
   { "builder:program()", "tessera.Program", "What was described.",
     "describing" },
+  -- Templates: cfg is what template.space gives its function
+  { "cfg:define_split(name, loop [, options])", "table",
+    "A knob: a loop is cut into parts of sampled lengths.", "searching" },
+  { "cfg:define_knob(name, list)", "table", "A knob: one value of a list.",
+    "searching" },
+  { "cfg:define_reorder(name, count [, options])", "table",
+    "A knob: an order of loops.", "searching" },
+  { "cfg:define_annotate(name, policy)", "table",
+    "A knob: what becomes of a loop.", "searching" },
+  { "knob:apply(loops)", "tessera.RV...",
+    "Does to the loops what the knob of a template says.", "searching" },
   -- Programs
   { "program:name()", "string", "Its name.", "tutorial" },
   { "program:params()", "table[]",

@@ -86,6 +86,7 @@ local reasons = {
   { "NOT_ONE", "a decision that is one number has several" },
   { "UNFIT", "a decision does not fit the loops as they are: factors whose " ..
     "product is another, an index among fewer candidates" },
+  { "NO_SUCH_NUMBER", "an enumeration of a space went past a decision's last" },
   { "NO_NEIGHBOUR", "a mutation found no other decision" },
   { "NO_DECISIONS", "there is no decision that could be changed" },
   { "NESTING", "statements would nest deeper than the limit" },

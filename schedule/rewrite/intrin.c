@@ -7,6 +7,7 @@
  * block, and the results must be identical.  The first access of each
  * parameter determines its buffer and offset. */
 #include "schedule/rewrite/intrin.h"
+#include "schedule/rewrite/intrin_difference.h"
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
 #include "ir/pool.h"
@@ -27,20 +28,22 @@ typedef struct match {
   ir_stmt block, at; /* at: the statement looked at */
   ir_span params;    /* of the description */
   binding b[MOST_PARAMS];
-  uint8_t *inner;  /* by variable: bound inside of the block */
-  ir_subst terms;  /* variables of the description to those of it */
-  uint32_t steps;  /* left: orders of operands are tried, each in each */
-  const char *why; /* the first thing that does not fit */
-  ir_stmt where;
-  ir_buf which;
+  uint8_t *inner; /* by variable: bound inside of the block */
+  ir_subst terms; /* variables of the description to those of it */
+  uint32_t steps; /* left: orders of operands are tried, each in each */
+  intrin_difference first; /* what does not fit */
 } match;
 
-static bool differs(match *m, const char *why) {
-  if (!m->why) {
-    m->why = why;
-    m->where = m->at;
-  }
+/* Of these values. */
+static bool differ(match *m, const char *what, intrin_values values,
+                   uint32_t described, uint32_t found) {
+  if (!m->first.what)
+    m->first = (intrin_difference){what, m->at, values, described, found};
   return false;
+}
+
+static bool differs(match *m, const char *why) {
+  return differ(m, why, INTRIN_NO_VALUES, 0, 0);
 }
 
 /* ---- finding it --------------------------------------------------------- */
@@ -94,11 +97,14 @@ static bool intrin_bind(match *m, ir_buf param, uint32_t n, const ir_expr *idx,
   if (k == m->params.n) return differs(m, "the description allocates a buffer");
   binding now = {.buf = buf, .ndim = nw}, *b = &m->b[k];
   if (!ir_dtype_eq(p->buf.v[param].dtype, p->buf.v[buf].dtype))
-    return differs(m, "a buffer's element type differs");
+    return differ(m, "the element type of a parameter", INTRIN_BUFFER_TYPES,
+                  param, buf);
   if (nw < n || nw > MOST_DIMS)
-    return differs(m, "a buffer has too few dimensions");
+    return differ(m, "the number of dimensions of a parameter",
+                  INTRIN_BUFFER_DIMS, param, buf);
   if (!scope_fits(p, param, buf))
-    return differs(m, "a buffer's storage scope differs");
+    return differ(m, "the storage scope of a parameter", INTRIN_BUFFER_SCOPES,
+                  param, buf);
   for (uint32_t d = 0; d < nw; d++) {
     now.base[d] =
         d < nw - n ? at[d] : ir_sub(p, at[d], intrin_see(m, idx[d - (nw - n)]));
@@ -109,7 +115,9 @@ static bool intrin_bind(match *m, ir_buf param, uint32_t n, const ir_expr *idx,
     *b = now;
     return true;
   }
-  if (b->buf != buf) return differs(m, "two buffers would be one parameter");
+  if (b->buf != buf)
+    return differ(m, "a parameter that would be two buffers", INTRIN_BUFFERS,
+                  param, buf);
   for (uint32_t d = 0; d < nw; d++)
     if (b->base[d] != now.base[d])
       return differs(m, "a buffer is accessed at other indices");
@@ -141,7 +149,7 @@ static bool same_operands(match *m, ir_expr d, ir_expr w) {
   ir_expr *x = arena_array(m->s->scratch, ir_expr, 2 * n);
   memcpy(x, arg, n * sizeof *x);
   if (ir_operands(p, w, &arg, fixed) != n)
-    return differs(m, "a function has more operands");
+    return differ(m, "an expression", INTRIN_OPERATORS, d, w);
   memcpy(x + n, arg, n * sizeof *x);
   binding was[MOST_PARAMS];
   memcpy(was, m->b, sizeof was);
@@ -149,14 +157,14 @@ static bool same_operands(match *m, ir_expr d, ir_expr w) {
   while (i < n && intrin_same(m, x[i], x[n + i])) i++;
   if (i == n) return true;
   if (n != 2 || !commutes(ir_at(p, d)->op)) return false;
-  const char *why = m->why;
+  const intrin_difference kept = m->first;
   binding first[MOST_PARAMS];
   memcpy(first, m->b, sizeof first);
   memcpy(m->b, was, sizeof was);
-  m->why = NULL;
+  m->first.what = NULL;
   bool ok = intrin_same(m, x[0], x[3]) && intrin_same(m, x[1], x[2]);
   if (!ok) {
-    m->why = why;
+    m->first = kept;
     memcpy(m->b, first, sizeof first);
   }
   return ok;
@@ -169,18 +177,21 @@ static bool intrin_same(match *m, ir_expr d, ir_expr w) {
     return differs(m, "the comparison exceeds the limit of effort");
   m->steps--;
   if (!ir_dtype_eq(x.dtype, y.dtype))
-    return differs(m, "the type of an expression differs");
+    return differ(m, "the type of an expression", INTRIN_EXPR_TYPES, d, w);
   if (x.is_index && !x.has_load)
-    return intrin_see(m, d) == w || differs(m, "an index differs");
-  if (x.op != y.op) return differs(m, "an operator differs");
+    return intrin_see(m, d) == w ||
+           differ(m, "an index", INTRIN_EXPRS, intrin_see(m, d), w);
+  if (x.op != y.op) return differ(m, "an expression", INTRIN_OPERATORS, d, w);
   switch ((ir_op)x.op) {
   case IR_INT:
-  case IR_REAL: return d == w || differs(m, "a constant differs");
-  case IR_VAR: return intrin_see(m, d) == w || differs(m, "an index differs");
+  case IR_REAL: return d == w || differ(m, "a constant", INTRIN_EXPRS, d, w);
+  case IR_VAR:
+    return intrin_see(m, d) == w ||
+           differ(m, "an index", INTRIN_EXPRS, intrin_see(m, d), w);
   case IR_LOAD: return same_load(m, &x, &y);
   case IR_CALL:
     if (x.a != y.a || x.c != y.c)
-      return differs(m, "another function is called");
+      return differ(m, "an expression", INTRIN_OPERATORS, d, w);
     break;
   default: break;
   }
@@ -196,25 +207,36 @@ static void intrin_enter(match *m, ir_var d, ir_var w) {
   ir_subst_restart(&m->terms);
 }
 
-static bool same_loop(match *m, const ir_stmt_rec *d, const ir_stmt_rec *w) {
-  if (intrin_see(m, d->lo) != w->lo || intrin_see(m, d->extent) != w->extent)
-    return differs(m, "the bounds of a loop differ");
+static bool same_loop(match *m, ir_stmt at, const ir_stmt_rec *d,
+                      const ir_stmt_rec *w) {
+  ir_expr lo = intrin_see(m, d->lo), extent = intrin_see(m, d->extent);
+  if (lo != w->lo)
+    return differ(m, "the start of a loop", INTRIN_EXPRS, lo, w->lo);
+  if (extent != w->extent)
+    return differ(m, "the extent of a loop", INTRIN_EXPRS, extent, w->extent);
   if (d->loop_kind != w->loop_kind || d->thread != w->thread)
-    return differs(m, "the kind of a loop differs");
+    return differ(m, "the kind of a loop", INTRIN_LOOP_KINDS, at, m->at);
   intrin_enter(m, d->var, w->var);
   return same_list(m, d->body, w->body);
 }
 
 static bool same_iters(match *m, ir_span d, ir_span w) {
   const ir_program *p = m->p;
-  if (d.n != w.n) return differs(m, "the number of iters of a block differs");
+  if (d.n != w.n)
+    return differ(m, "the number of iters", INTRIN_COUNTS, d.n, w.n);
   for (uint32_t i = 0; i < d.n; i++) {
     const ir_iter x = p->iter.v[d.at + i], y = p->iter.v[w.at + i];
-    if (x.kind != y.kind) return differs(m, "the kind of an iter differs");
-    if (intrin_see(m, x.lo) != y.lo || intrin_see(m, x.extent) != y.extent)
-      return differs(m, "the domain of an iter differs");
-    if (intrin_see(m, x.bind) != y.bind)
-      return differs(m, "the binding of an iter differs");
+    if (x.kind != y.kind)
+      return differ(m, "the kind of an iter", INTRIN_ITER_KINDS, x.kind,
+                    y.kind);
+    ir_expr lo = intrin_see(m, x.lo), extent = intrin_see(m, x.extent);
+    ir_expr bind = intrin_see(m, x.bind);
+    if (lo != y.lo)
+      return differ(m, "the start of an iter", INTRIN_EXPRS, lo, y.lo);
+    if (extent != y.extent)
+      return differ(m, "the extent of an iter", INTRIN_EXPRS, extent, y.extent);
+    if (bind != y.bind)
+      return differ(m, "the binding of an iter", INTRIN_EXPRS, bind, y.bind);
   }
   for (uint32_t i = 0; i < d.n; i++)
     intrin_enter(m, p->iter.v[d.at + i].var, p->iter.v[w.at + i].var);
@@ -228,8 +250,9 @@ static bool same_block(match *m, ir_stmt d, ir_stmt w) {
     return differs(m, "the predicate of a block differs");
   if (x.allocs.n || y.allocs.n || x.matches.n || y.matches.n)
     return differs(m, "a block allocates buffers");
-  if (!ir_st(p, d)->alt != !ir_st(p, w)->alt)
-    return differs(m, "only one of them has an init");
+  ir_stmt init = ir_st(p, d)->alt, found = ir_st(p, w)->alt;
+  if (!init != !found)
+    return differ(m, "the init", INTRIN_STATEMENTS, init, found);
   return same_iters(m, x.iters, y.iters) &&
          same_list(m, ir_st(p, d)->alt, ir_st(p, w)->alt) &&
          same_list(m, ir_st(p, d)->body, ir_st(p, w)->body);
@@ -249,9 +272,10 @@ static bool same_store(match *m, const ir_stmt_rec *d, const ir_stmt_rec *w) {
 static bool same_stmt(match *m, ir_stmt d, ir_stmt w) {
   const ir_stmt_rec x = *ir_st(m->p, d), y = *ir_st(m->p, w);
   m->at = w;
-  if (x.kind != y.kind) return differs(m, "the kind of a statement differs");
+  if (x.kind != y.kind)
+    return differ(m, "a statement", INTRIN_STATEMENTS, d, w);
   switch ((ir_kind)x.kind) {
-  case IR_LOOP: return same_loop(m, &x, &y);
+  case IR_LOOP: return same_loop(m, d, &x, &y);
   case IR_BLOCK: return same_block(m, d, w);
   case IR_STORE: return same_store(m, &x, &y);
   case IR_IF:
@@ -267,7 +291,7 @@ static bool same_list(match *m, ir_stmt d, ir_stmt w) {
   for (; d && w; d = ir_st(p, d)->next, w = ir_st(p, w)->next)
     if (!same_stmt(m, d, w)) return false;
   m->at = at;
-  return (!d && !w) || differs(m, "the number of statements differs");
+  return (!d && !w) || differ(m, "a statement", INTRIN_STATEMENTS, d, w);
 }
 
 /* ---- parameters --------------------------------------------------------- */
@@ -406,5 +430,7 @@ bool sch_use_intrin(sch_state *s, ir_stmt block, uint32_t desc, uint32_t impl) {
     return true;
   }
   if (s->refusal.reason != SCH_R_NONE) return false;
-  return sch_refuse(s, SCH_R_INTRIN_MISMATCH, .s = {m->where}, .t = m->why);
+  intrin_print_difference(p, desc, &m->first, s->text, sizeof s->text);
+  return sch_refuse(s, SCH_R_INTRIN_MISMATCH, .s = {m->first.where},
+                    .t = s->text);
 }

@@ -168,13 +168,13 @@ static tess_status bayesian_open(tess_session *s, const double *value,
 }
 
 const search_option bayes_options[BAYES_OPTIONS] = {
-    {"batch", "candidates of a batch, at most", SEARCH_COUNT, 8, 1, 4096, NULL},
+    {"batch", "candidates of a batch, at most", SEARCH_COUNT, 4, 1, 4096, NULL},
     {"initial", "draws before there is a surrogate", SEARCH_COUNT, 10, 1, 65536,
      NULL},
     {"surrogate", "a Gaussian process, or a random forest", SEARCH_WORD,
      SURROGATE_GP, 0, 0, "gp|forest"},
     {"acquisition", "expected improvement, or a confidence bound", SEARCH_WORD,
-     BAYES_LCB, 0, 0, "ei|lcb"},
+     BAYES_EI, 0, 0, "ei|lcb"},
     {"kappa", "standard deviations of the confidence bound", SEARCH_REAL, 1, 0,
      1e6, NULL},
     {"pool", "candidates that are looked at for a batch", SEARCH_COUNT, 1024,

@@ -70,7 +70,7 @@ static const search_option hybrid_options[HYBRID_OPTIONS] = {
     {"surrogate",
      "a Gaussian process, where the plug-in for it is, or a forest",
      SEARCH_WORD, AUTO, 0, 0, "auto|gp|forest"},
-    {"batch", "candidates of a batch while it lasts, at most", SEARCH_COUNT, 8,
+    {"batch", "candidates of a batch while it lasts, at most", SEARCH_COUNT, 4,
      1, 4096, NULL}};
 
 const search_strategy search_strategy_hybrid = {

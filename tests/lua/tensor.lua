@@ -116,5 +116,7 @@ do
   local sch = ts.schedule(matmul(16))
   local l = sch:get_loops(sch:get_block("C"))
   checks.refused(sch, "INTRIN_UNKNOWN", "tensorize", l, "wrong")
-  checks.refused(sch, "INTRIN_MISMATCH", "tensorize", l, "twice")
+  local e = checks.refused(sch, "INTRIN_MISMATCH", "tensorize", l, "twice")
+  assert(e.message:find('"twice": ', 1, true) and
+         e.message:find(" in the description and ", 1, true), e.message)
 end

@@ -119,8 +119,10 @@ static void test_mismatch(void **state) {
     bool init;
     const char *why;
   } bad[] = {
-      {4, 2, 4, false, "the bounds of a loop differ"},
-      {4, 4, 4, true, "only one of them has an init"},
+      {4, 2, 4, false,
+       "intrinsic \"mma\": the extent of a loop is 2 in the description and 4 "
+       "in the block"},
+      {4, 4, 4, true, " in the description and nothing in the block"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     scheduled t;
@@ -163,7 +165,7 @@ static void form(scheduled *t, int what) {
 static void test_forms(void **state) {
   (void)state;
   static const char *const why[] = {NULL, "accessed at other indices", NULL,
-                                    "an operator differs"};
+                                    "an expression is "};
   for (int what = 0; what < 4; what++) {
     scheduled t;
     form(&t, what);
