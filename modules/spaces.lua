@@ -10,7 +10,7 @@ spaces.modules = {
   "cross_thread_reduction", "fuse_epilogue", "inline_constant_scalars",
   "multi_level_tiling", "multi_level_tiling_wide_vector",
   "multi_level_tiling_with_intrin", "pack", "parallel_vectorize_unroll",
-  "random_compute_location", "register_tile", "use_tensor_core",
+  "random_compute_location", "register_tile", "use_tensor_core", "winograd",
 }
 
 -- The module of this name, and its file: of those here, else one in a folder
@@ -30,8 +30,8 @@ end
 -- Processors with vectors: tiles that fill the vector registers, inside one
 -- level of tiles for the caches, with what they walk packed; and MetaSchedule's
 -- tiles of any size.
-local function cpu()
-  return {
+local function cpu(target)
+  local list = {
     use "apply_custom_rule", use "inline_constant_scalars",
     use("auto_inline", { keep = true }), use "add_rfactor",
     use("register_tile", {
@@ -42,6 +42,12 @@ local function cpu()
     use("random_compute_location", { open = false, fuse = true }),
     use "parallel_vectorize_unroll",
   }
+  -- Sums of four products of bytes by one instruction come first.
+  if target:has "avx512vnni" then
+    table.insert(list, 5, use("multi_level_tiling_with_intrin", {
+      pad_extents = true }))
+  end
+  return list
 end
 
 -- GPUs: results in registers, operands in shared memory.
@@ -80,7 +86,9 @@ end
 function spaces.modules_for(target)
   local text = tostring(target)
   local kind = text:match "^%S+"
-  if kind == "llvm" then return cpu() end
+  if kind == "llvm" then
+    return cpu(type(target) == "string" and ts.target(target) or target)
+  end
   if kind == "cuda" then
     return capability(text) >= 75 and tensor_cores() or gpu()
   end

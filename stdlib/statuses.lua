@@ -113,7 +113,8 @@ local lines = [[## funnel: what became of what a run drew
 - `refused by PRIMITIVE: REASON`: a step of the sketch does not apply with these
   decisions; `tessera doc REASON`
 - `rejected by POSTPROCESSOR: ...`: the finished program breaks a limit;
-  `tessera doc static_loops`, `tessera doc vector_lanes`
+  `tessera doc static_loops`, `tessera doc vector_lanes`; of those that end
+  a sketch, as verify_gpu_code, `tessera doc REASON`
 - `have no neighbour`: a mutation found no other decision
 - `valid`: the rest; the lines after it add up to it
 - `valid, but duplicates`: proposed or measured before
