@@ -23,6 +23,7 @@ typedef struct fuzz_options {
   /* The text of a device's target: results that bind threads are compiled for
    * it instead, and run.  NULL: none. */
   const char *device;
+  const struct backend *device_by; /* runs it; NULL: the target's own */
   /* A scheduler with a fault: how often it mattered.  Only cases in which it
    * did are looked at, and then at once.  NULL: there is none. */
   const uint64_t *hits;

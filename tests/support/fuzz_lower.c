@@ -259,7 +259,8 @@ static bool compare_args(fuzz *f, const fuzz_arg *a, uint32_t n, alike *same) {
 
 static tess_status run_compiled(fuzz *f, const target *t, const fuzz_arg *a,
                                 uint32_t n) {
-  const backend *by = backend_find(t->kind);
+  bool other = f->o->device && f->o->device_by;
+  const backend *by = other ? f->o->device_by : backend_find(t->kind);
   backend_code *code = NULL;
   err_state err = {.code = TESS_OK};
   strbuf text;
