@@ -23,6 +23,10 @@ typedef struct backend {
   /* Loading brings libraries into the process that a host must not share (a
    * driver with an LLVM of its own): only workers load and launch. */
   bool own_process;
+  /* The target that computes the outputs which those of kernels are compared
+   * with, from the unscheduled program.  NULL: the kernels' own; a device's
+   * would run it in one thread. */
+  const char *reference;
   /* Completes the facts that the text of a target left open (processor,
    * features, limits), and checks their values: INVALID, UNSUPPORTED. */
   tess_status (*complete)(target *t, err_state *e);

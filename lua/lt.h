@@ -62,8 +62,8 @@ void lt_push_text(lua_State *L, char *text);
 void lt_set_verbose(lua_State *L, int on);
 /* Pushes the text and below it the user's own frames of Lua, if there are. */
 void lt_push_frames(lua_State *L, const char *text);
-/* A message handler that shows an error that is not an interrupt, if they are to
- * be shown, and leaves it as it is. */
+/* A message handler that shows an error that is not an interrupt, if they are
+ * to be shown, and leaves it as it is. */
 int lt_show_failure(lua_State *L);
 /* lua_pcall of a callback, whose error is shown at once if they are. */
 int lt_call_back(lua_State *L, int nargs, int nresults);

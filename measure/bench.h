@@ -47,7 +47,8 @@ typedef struct bench {
 tess_status bench_fits(const ir_program *base, err_state *e);
 /* inputs: the contents of the parameters that are no outputs, one after the
  * other; NULL: they are drawn.  The program must outlive the bench.
- * UNSUPPORTED for a symbolic extent, NOMEM.  May unwind; bench_close it then, too. */
+ * UNSUPPORTED for a symbolic extent, NOMEM.  May unwind; bench_close it then,
+ * too. */
 tess_status bench_open(bench *b, mem_heap *heap, arena *scratch,
                        const ir_program *base, uint64_t seed, uint32_t threads,
                        const strbuf *inputs, err_state *e);

@@ -10,7 +10,7 @@ spaces.modules = {
   "cross_thread_reduction", "fuse_epilogue", "inline_constant_scalars",
   "multi_level_tiling", "multi_level_tiling_wide_vector",
   "multi_level_tiling_with_intrin", "pack", "parallel_vectorize_unroll",
-  "random_compute_location", "register_tile", "use_tensor_core",
+  "random_compute_location", "register_tile", "use_tensor_core", "winograd",
 }
 
 -- The module of this name, and its file: of those here, else one in a folder
@@ -30,8 +30,8 @@ end
 -- Processors with vectors: tiles that fill the vector registers, inside one
 -- level of tiles for the caches, with what they walk packed; and MetaSchedule's
 -- tiles of any size.
-local function cpu()
-  return {
+local function cpu(target)
+  local list = {
     use "apply_custom_rule", use "inline_constant_scalars",
     use("auto_inline", { keep = true }), use "add_rfactor",
     use("register_tile", {
@@ -42,10 +42,26 @@ local function cpu()
     use("random_compute_location", { open = false, fuse = true }),
     use "parallel_vectorize_unroll",
   }
+  -- Sums of four products of bytes by one instruction come first.
+  if target:has "avx512vnni" then
+    table.insert(list, 5, use("multi_level_tiling_with_intrin", {
+      pad_extents = true }))
+  end
+  return list
 end
 
--- GPUs: results in registers, operands in shared memory.
-local function gpu()
+-- Those numbers of threads that a block may have, or the most.
+local function at_most(most, numbers)
+  local list = {}
+  for _, n in ipairs(numbers) do
+    if n <= most then list[#list + 1] = n end
+  end
+  return list[1] and list or { most }
+end
+
+-- GPUs: results in registers, operands in shared memory.  `most`: threads that
+-- a block may have.
+local function gpu(most)
   return {
     use "apply_custom_rule", use "inline_constant_scalars", use "auto_inline",
     use("multi_level_tiling", {
@@ -54,16 +70,21 @@ local function gpu()
       write_levels = { 3 }, write_scope = "local", write_must = true,
       read_levels = { 4 }, read_scope = "shared",
       vector_load_lens = { 1, 2, 4, 8, 16 },
-      threads_per_block = { 32, 512 },
+      threads_per_block = { math.min(32, most), math.min(512, most) },
     }),
     use("auto_inline", { into_producer = true }),
-    use "cross_thread_reduction", use "auto_bind",
+    use("cross_thread_reduction", {
+      max_threads = most,
+      thread_extents = at_most(most, { 4, 8, 16, 32, 64, 128, 256, 512 }) }),
+    use("auto_bind", {
+      max_threads = most,
+      thread_extents = at_most(most, { 32, 64, 128, 256, 512, 1024 }) }),
   }
 end
 
 -- GPUs with tensor cores, which do what they can; the rest is as on others.
 local function tensor_cores()
-  local list = gpu()
+  local list = gpu(1024)
   table.insert(list, 1, use("use_tensor_core", {
     tensorize = true, threads_per_block = { 2, 8 } }))
   return list
@@ -80,9 +101,14 @@ end
 function spaces.modules_for(target)
   local text = tostring(target)
   local kind = text:match "^%S+"
-  if kind == "llvm" then return cpu() end
+  if kind == "llvm" then
+    return cpu(type(target) == "string" and ts.target(target) or target)
+  end
+  if kind == "opencl" then
+    return gpu(ts.target(text):get "max-threads-per-block")
+  end
   if kind == "cuda" then
-    return capability(text) >= 75 and tensor_cores() or gpu()
+    return capability(text) >= 75 and tensor_cores() or gpu(1024)
   end
 end
 

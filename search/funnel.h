@@ -25,8 +25,8 @@ typedef struct funnel_row {
 } funnel_row;
 
 /* What was tried is refused, rejected, without neighbour or valid; what is
- * valid, or, where a host's strategy proposes, what it proposed, is a duplicate,
- * unfit, measured or not. */
+ * valid, or, where a host's strategy proposes, what it proposed, is a
+ * duplicate, unfit, measured or not. */
 typedef struct funnel {
   uint64_t sampled, valid;
   uint64_t proposed;   /* by a host's strategy */

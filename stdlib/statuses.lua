@@ -18,8 +18,8 @@ local codes = {
   { "PARSE", "A text or file is malformed",
     "The message says where" },
   { "TYPE", "An argument is of another type, or a tensor of another shape" },
-  { "UNSUPPORTED", "It is meaningful, but not implemented, or not possible on " ..
-    "this machine or for this target" },
+  { "UNSUPPORTED", "It is meaningful, but not implemented, or not possible " ..
+    "on this machine or for this target" },
   { "NOMEM", "Memory ran out" },
   { "LIMIT", "A documented limit, or a memory cap, was reached",
     "The limits are in docs/describing.md" },
@@ -28,8 +28,8 @@ local codes = {
     "The message names that step; ask for the block or loops again" },
   { "MISMATCH", "Two programs give different results",
     "The message says where they differ first" },
-  { "RACE", "Iterations that run concurrently access one element, and one of " ..
-    "them writes it" },
+  { "RACE", "Iterations that run concurrently access one element, and one " ..
+    "of them writes it" },
   { "BOUNDS", "An index leaves its buffer, or a binding its domain" },
   { "BUILD_ERROR", "The candidate could not be compiled",
     "`tessera db FILE --verbose` has the compiler's message" },
@@ -44,8 +44,8 @@ local codes = {
     "unscheduled program",
     "It is a fault of Tessera's, or of an external function: please report " ..
     "it with the trace" },
-  { "INFRA", "Measuring failed for a reason that is not the candidate's: the " ..
-    "worker, the reference, the machine" },
+  { "INFRA", "Measuring failed for a reason that is not the candidate's: " ..
+    "the worker, the reference, the machine" },
   { "CANCELLED", "It was interrupted: Ctrl-C, a signal, tess_stop, or a " ..
     "deadline" },
   { "CALLBACK", "A function of yours that the engine called failed; the " ..
@@ -73,8 +73,8 @@ local reasons = {
   { "DEAD", "an operand is a block or loop that an earlier step removed" },
   { "OVERFLOW", "arithmetic on sampled values leaves 64 bits" },
   { "ZERO_DIVISION", "arithmetic on sampled values divides by zero" },
-  { "MARK", "a loop is the mark that stands for no place: a sampled location " ..
-    "said to leave a block at the root, or to inline it" },
+  { "MARK", "a loop is the mark that stands for no place: a sampled " ..
+    "location said to leave a block at the root, or to inline it" },
   { "MANY_OUTPUTS", "more results were asked for than a step gives" },
   { "OTHER_OUTPUTS", "a step gives another number of results than when the " ..
     "trace was recorded" },
@@ -93,16 +93,16 @@ local reasons = {
   { "DEPTH", "expressions would nest deeper than the limit" },
   { "GROWTH", "one step would make too many expressions" },
   { "BROKEN", "a step left a malformed program: a fault of Tessera's" },
-  { "GUARD_DIFFERS", "a sampled value that a module read, and made its sketch " ..
-    "by, is another one in this replay" },
+  { "GUARD_DIFFERS", "a sampled value that a module read, and made its " ..
+    "sketch by, is another one in this replay" },
   { "MEMORY_CAP", "the candidate's program outgrew the memory of a worker " ..
     "of the search" },
 }
 
 -- In the funnel "rejected by NAME".
 local postprocessors = {
-  { "static_loops", "a loop's extent is not a constant, while all extents of " ..
-    "the described program are" },
+  { "static_loops", "a loop's extent is not a constant, while all extents " ..
+    "of the described program are" },
   { "vector_lanes", "a vectorised loop has more than 1024 lanes: split it" },
 }
 
@@ -113,7 +113,8 @@ local lines = [[## funnel: what became of what a run drew
 - `refused by PRIMITIVE: REASON`: a step of the sketch does not apply with these
   decisions; `tessera doc REASON`
 - `rejected by POSTPROCESSOR: ...`: the finished program breaks a limit;
-  `tessera doc static_loops`, `tessera doc vector_lanes`
+  `tessera doc static_loops`, `tessera doc vector_lanes`; of those that end
+  a sketch, as verify_gpu_code, `tessera doc REASON`
 - `have no neighbour`: a mutation found no other decision
 - `valid`: the rest; the lines after it add up to it
 - `valid, but duplicates`: proposed or measured before

@@ -66,6 +66,23 @@ end
 
 -- ---- the program as it stands ----------------------------------------------
 
+-- What an input of one dimension may hold by its declaration: offsets of rows
+-- of about equal length, sorted values evenly spaced, others by a stride.
+local function declared(p)
+  local n, values = p.shape[1], {}
+  local least, below = table.unpack(p.range or { 0, p.offsets_into + 1 })
+  for i = 0, n - 1 do
+    local at = i * 7 % (below - least)
+    if p.offsets_into then
+      at = i * p.offsets_into // math.max(n - 1, 1)
+    elseif p.sorted or p.unique then
+      at = i * (below - least) // n
+    end
+    values[i + 1] = least + at
+  end
+  return values
+end
+
 -- A tensor for each parameter.
 local function arguments(program)
   local list = {}
@@ -75,7 +92,9 @@ local function arguments(program)
         refuse("the sizes of '%s' are not known", p.name)
       end
     end
-    list[i] = ts.tensor(p.dtype, p.shape, "random", i)
+    local is_declared = #p.shape == 1 and (p.range or p.offsets_into)
+    list[i] = ts.tensor(p.dtype, p.shape,
+                        is_declared and declared(p) or "random", i)
   end
   return list
 end
@@ -84,8 +103,10 @@ function points.time(program)
   local args = arguments(program)
   local t = ts.build(program):time(args, { min_time = 0.1 })
   local flops = program:flops()
+  local rate = flops and flops > 0 and
+               (", %.4g GFLOP/s"):format(flops / t.median * 1e-9) or ""
   return ("%.6g ms, from %.6g ms on%s"):format(t.median * 1e3, t.min * 1e3,
-    flops and (", %.4g GFLOP/s"):format(flops / t.median * 1e-9) or "")
+                                               rate)
 end
 
 function points.equivalent(program, described)

@@ -109,8 +109,11 @@ static bool plan_tile(emit *m, const cuda_tile *x, bool trans, bool has_trans) {
   l->operand = scope == IR_SCOPE_WMMA_A   ? CUDA_A
                : scope == IR_SCOPE_WMMA_B ? CUDA_B
                                           : CUDA_C;
-  return choose_registers(m, l) ||
-         refuse_operation(m, "there is no instruction for its type", x->buf);
+  if (choose_registers(m, l)) return true;
+  emit_refuse(m, TESS_UNSUPPORTED,
+              "fragment %s: '%s' has no instruction on tiles of %s",
+              name_of(m, x->buf), m->target->cpu, cuda_type_name(l->dtype));
+  return false;
 }
 
 /* The order in which an instruction sees the operand's elements: the rows of B

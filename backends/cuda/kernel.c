@@ -246,17 +246,19 @@ static bool is_shared(const ir_program *p, ir_buf b) {
 /* The block of shared memory: an array of this kernel's, or the one whose size
  * the launch gives. */
 static LLVMValueRef shared_memory(emit *m, const cuda_kernel *k) {
+  static const char dynamic[] = "tess_dynamic_shared";
   uint64_t n = k->static_shared;
-  LLVMValueRef g =
-      n ? NULL : LLVMGetNamedGlobal(m->module, "tess_dynamic_shared");
-  if (g) return g;
-  LLVMTypeRef type = LLVMArrayType2(m->i8, n);
-  g = LLVMAddGlobalInAddressSpace(m->module, type,
-                                  n ? "shared" : "tess_dynamic_shared", SHARED);
-  LLVMSetAlignment(g, SHARED_ALIGN);
-  LLVMSetLinkage(g, n ? LLVMInternalLinkage : LLVMExternalLinkage);
-  if (n) LLVMSetInitializer(g, LLVMGetUndef(type));
-  return g;
+  LLVMValueRef g = state_of(m)->shared;
+  if (!g && !n) g = LLVMGetNamedGlobal(m->module, dynamic);
+  if (!g) {
+    LLVMTypeRef type = LLVMArrayType2(m->i8, n);
+    g = LLVMAddGlobalInAddressSpace(m->module, type, n ? "shared" : dynamic,
+                                    SHARED);
+    LLVMSetAlignment(g, SHARED_ALIGN);
+    LLVMSetLinkage(g, n ? LLVMInternalLinkage : LLVMExternalLinkage);
+    if (n) LLVMSetInitializer(g, LLVMGetUndef(type));
+  }
+  return state_of(m)->shared = g;
 }
 
 static void place_private(emit *m, ir_buf b, uint64_t bytes) {
@@ -348,6 +350,7 @@ static void open_kernel(emit *m, const cuda_kernel *k) {
 static void emit_one(emit *m, const cuda_kernel *k) {
   state_of(m)->k = k;
   state_of(m)->async = false;
+  state_of(m)->shared = NULL;
   open_kernel(m, k);
   LLVMBasicBlockRef start = emit_new_block(m, "start");
   LLVMPositionBuilderAtEnd(m->b, start);

@@ -35,6 +35,7 @@ typedef struct cuda_emit {
   int capability;                     /* 80 of sm_80 */
   bool has_mma;                       /* fragments by mma.sync, not wmma */
   bool async;                         /* between async_begin and _commit */
+  LLVMValueRef shared;                /* the kernel's block of it */
   ir_buf in_warp;                     /* a fragment of what a warp runs */
   struct cuda_layout *layout;         /* by ir_buf: of fragments */
 } cuda_emit;

@@ -66,6 +66,7 @@ const backend opencl_backend = {
     .name = "opencl",
     .forms = 1u << BACKEND_CODE | 1u << BACKEND_OPENCL,
     .own_process = true,
+    .reference = "llvm",
     .complete = opencl_complete_target,
     .runs_here = opencl_runs_here,
     .compile = opencl_compile,

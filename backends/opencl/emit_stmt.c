@@ -113,28 +113,36 @@ static bool is_argument(const ocl *m, ir_buf b) {
   return false;
 }
 
-static void ocl_allocate(ocl *m, const ir_stmt_rec *r) {
-  const ir_buf_rec *b = &m->p->buf.v[r->alloc];
+static bool is_ocl_shared(const ir_buf_rec *b) {
+  return b->scope == IR_SCOPE_SHARED || b->scope == IR_SCOPE_SHARED_DYN;
+}
+
+static void declare_buffer(ocl *m, ir_buf buf) {
+  const ir_buf_rec *b = &m->p->buf.v[buf];
   int64_t n = 1, extent = 0;
-  if (is_argument(m, r->alloc)) { /* workspace, of a single thread */
-    ocl_list(m, r->body);
-    return;
-  }
   if (ir_scope_is_fragment(b->scope))
     ocl_refuse(m, TESS_UNSUPPORTED,
                "'%s' is a fragment in %s, and OpenCL has no matrix units",
                ir_text(m->p, b->name), ir_scope_text((ir_scope)b->scope));
   for (uint32_t i = 0; i < b->shape.n; i++) {
-    if (!ir_const_int(m->p, ir_dim(m->p, r->alloc, i), &extent))
+    if (!ir_const_int(m->p, ir_dim(m->p, buf, i), &extent))
       ocl_refuse(m, TESS_UNSUPPORTED,
                  "'%s' is allocated in a kernel, and its size is no constant",
                  ir_text(m->p, b->name));
     if (__builtin_mul_overflow(n, extent, &n)) n = INT64_MAX;
   }
-  bool shared = b->scope == IR_SCOPE_SHARED || b->scope == IR_SCOPE_SHARED_DYN;
+  bool shared = is_ocl_shared(b) && !m->kernel->is_single;
   ocl_line(m, "%s%s %s[%lld];", shared ? "__local " : "",
-           ocl_memory_type(b->dtype), ocl_buf(m, r->alloc),
+           ocl_memory_type(b->dtype), ocl_buf(m, buf),
            (long long)(n > 0 ? n : 1));
+}
+
+/* Shared memory was declared at the kernel's start, as OpenCL demands;
+ * workspace, of a single thread, is an argument. */
+static void ocl_allocate(ocl *m, const ir_stmt_rec *r) {
+  bool is_declared =
+      is_ocl_shared(&m->p->buf.v[r->alloc]) && !m->kernel->is_single;
+  if (!is_declared && !is_argument(m, r->alloc)) declare_buffer(m, r->alloc);
   ocl_list(m, r->body);
 }
 
@@ -171,7 +179,16 @@ static void ocl_list(ocl *m, ir_stmt s) {
   for (; s && !m->refused; s = ir_st(m->p, s)->next) ocl_stmt(m, s);
 }
 
+static void declare_shared(ocl *m, const device_kernel *k) {
+  for (ir_stmt s = k->first; s; s = ir_next(m->p, s, k->first)) {
+    const ir_stmt_rec *r = ir_st(m->p, s);
+    if (r->kind == IR_ALLOCATE && is_ocl_shared(&m->p->buf.v[r->alloc]))
+      declare_buffer(m, r->alloc);
+  }
+}
+
 void ocl_kernel_body(ocl *m, const device_kernel *k) {
+  if (!k->is_single) declare_shared(m, k);
   for (ir_stmt s = k->first; s && !m->refused; s = ir_st(m->p, s)->next) {
     ocl_stmt(m, s);
     if (s == k->last) break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Computes the reference: the outputs of the unscheduled program, compiled, on
- * the tensors of a bench; compared with the interpreter's for small
- * programs. */
+ * Computes the reference: the outputs of the unscheduled program, compiled (for
+ * a device's kernels on the host), on the tensors of a bench; compared with the
+ * interpreter's for small programs. */
 #include "ir/query.h"
 #include "measure/clock.h"
 #include "measure/worker/job_state.h"
@@ -135,6 +135,10 @@ static tess_status make_reference(void *ud) {
   job_enter(j, JOB_PREPARING);
   tess_status s = job_set_target(j, w->r->target);
   if (!s) s = job_set_bench(j, w->r);
+  if (!s && j->backend->reference) {
+    j->no_threads = true;
+    s = job_set_target(j, j->backend->reference);
+  }
   if (!s) s = compile_base(w);
   if (!s) s = launch_reference(w);
   if (!s)
@@ -155,6 +159,7 @@ void job_do_reference(job_state *j, const job_bench *r, job_reference *out) {
   err_clear(&j->err);
   tess_status s = mem_protect(&j->heap, make_reference, &w);
   if (w.code) j->backend->unload(w.code);
+  j->no_threads = false;
   str_free(&w.object);
   interp_free(&w.interp);
   if (s) {

@@ -24,6 +24,7 @@ struct job_state {
   char target_text[4096]; /* what `target` was parsed from */
   target target;
   const backend *backend;
+  bool no_threads; /* thread loops are lowered to serial ones */
   bench bench;
   bool has_bench;
   cpu_set_t cpus;  /* that this process may use */

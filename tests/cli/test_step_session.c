@@ -121,9 +121,30 @@ static void asked_at_a_point(void **state) {
          "-- on this decision depend: 4 split, 5 parallel\n");
 }
 
+/* Timed on indices as they are declared. */
+static void indices_from_data(void **state) {
+  (void)state;
+  console_write(&c, "save.lua",
+                "local ts = require 'tessera'\n"
+                "local of = dofile(arg[1])\n"
+                "local p = of.program(64, 48, 300)\n"
+                "p:save 'csr.program'\n"
+                "local s = ts.schedule(p)\n"
+                "of.schedule(s)\n"
+                "local f <close> = io.open('csr.json', 'w')\n"
+                "f:write(s:trace():json())\n");
+  console_write(&c, "csr.lua",
+                "return require 'tessera'.load_program 'csr.program'\n");
+  expect("save.lua " TESS_SOURCE_DIR "/examples/csr_spmv.lua", 0, "");
+  console_write(&c, "commands", "time\ne\n");
+  expect("step csr.json --program csr.lua < commands", 0, " ms, from ");
+  assert_non_null(strstr(c.out, "-- equivalent to what was described"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_layer_for_tensor_cores),
                                      cmocka_unit_test(left_invalid),
+                                     cmocka_unit_test(indices_from_data),
                                      cmocka_unit_test(asked_at_a_point)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -4,10 +4,10 @@ __kernel __attribute__((reqd_work_group_size(4, 16, 1)))
 void product_kernel(__global const float *restrict A,
     __global const float *restrict B,
     __global float *restrict C) {
-  const long by = get_group_id(1);
-  const long bx = get_group_id(0);
   __local float A_shared[128];
   __local float B_shared[128];
+  const long by = get_group_id(1);
+  const long bx = get_group_id(0);
   const long ty = get_local_id(1);
   const long tx = get_local_id(0);
   float C_local[4];

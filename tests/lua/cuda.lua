@@ -66,6 +66,8 @@ for _, arch in ipairs(archs) do
   has(ptx, "bar.sync")
   has(ptx, "st.global.v2.f32")
   has(ptx, "fma.rn.f32")
+  has(ptx, ".shared .align 128 .b8 shared[2048];")
+  lacks(ptx, "shared1")          -- both operands are in one block
   lacks(ptx, ".local")           -- all of it is in registers
 end
 

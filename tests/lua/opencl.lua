@@ -216,6 +216,19 @@ do
   fails("INVALID",
         "there is no OpenCL device '-model=abacus'; there are generic",
         ts.target, "opencl -model=abacus")
+  -- What OpenCL 1.2 has not: what a warp does, and copies on their way.
+  local sch = tiled(program)
+  local _, _, _, _, k0 = sch:get_loops(sch:get_block "C")
+  sch:annotate(k0, "software_pipeline_stage", { 0, 0, 1 })
+  sch:annotate(k0, "software_pipeline_order", { 0, 1, 2 })
+  agree(sch, program)
+  sch:annotate(k0, "software_pipeline_async_stages", { 0 })
+  fails("BUILD_ERROR", "no asynchronous copies", ts.build, sch, "opencl")
+  sch = ts.schedule(program)
+  local i, j = sch:get_loops(sch:get_block "C")
+  sch:bind(i, "blockIdx.x")
+  sch:annotate(sch:blockize(j), "warp_execution", 1)
+  fails("BUILD_ERROR", "has no warps", ts.build, sch, "opencl")
   local t = ts.target "opencl -model=nvidia"
   assert(t:get "max-threads-per-block" == 1024 and
          t:get "thread-warp-size" == 32)

@@ -268,7 +268,17 @@ static bool one_step(fuzz *f) {
   return (skip && !f->o->every_step) || same_result(f, &f->s.m.prog);
 }
 
+static bool binds_threads(const ir_program *p) {
+  ir_stmt root = ir_entry(p)->root;
+  for (ir_stmt s = root; s; s = ir_next(p, s, root))
+    if (ir_st(p, s)->kind == IR_LOOP && ir_st(p, s)->loop_kind == IR_THREAD)
+      return true;
+  return false;
+}
+
 static bool same_compiled(fuzz *f) {
+  if (f->o->device && fuzz_is_compiled(f) && binds_threads(&f->s.m.prog))
+    return fuzz_check_compiled(f);
   if (!fuzz_is_compiled(f) || !f->o->through_llvm)
     return f->counts.skipped[FUZZ_NO_COMPILER]++, true;
   return fuzz_check_compiled(f);

@@ -20,6 +20,10 @@ typedef struct fuzz_options {
   uint32_t fault;        /* damage that is done on purpose; 0: none */
   bool every_step;       /* compare after every legal primitive */
   bool through_llvm;     /* also compile the result */
+  /* The text of a device's target: results that bind threads are compiled for
+   * it instead, and run.  NULL: none. */
+  const char *device;
+  const struct backend *device_by; /* runs it; NULL: the target's own */
   /* A scheduler with a fault: how often it mattered.  Only cases in which it
    * did are looked at, and then at once.  NULL: there is none. */
   const uint64_t *hits;
@@ -68,6 +72,7 @@ typedef struct fuzz_counts {
    * cannot; their parts before are written and read back. */
   uint64_t through_tvm, not_tvm[FUZZ_TVM_REASONS];
   uint64_t skipped[FUZZ_SKIPS];
+  uint64_t through_device;
   uint64_t any_integers; /* compiled, with inputs over their types' ranges */
   uint64_t to_the_bit;   /* compiled, with arithmetic that rounds */
   uint64_t lowered, halves; /* compared lowered; those with 16-bit floats */

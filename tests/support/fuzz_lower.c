@@ -23,6 +23,7 @@ typedef struct fuzz_arg {
 
 struct fuzz_native {
   target t, rounds; /* rounds: products and sums are not fused */
+  target device;
   runtime rt;
 };
 
@@ -143,6 +144,8 @@ static tess_status start_native(fuzz *f) {
   runtime_init(&f->native->rt, mem_default_allocator, 2);
   tess_status st = target_parse(&f->native->t, "llvm", &err);
   if (!st) st = target_parse(&f->native->rounds, "llvm -fp-contract=off", &err);
+  if (!st && f->o->device)
+    st = target_parse(&f->native->device, f->o->device, &err);
   if (st) fuzz_wrong(f, "no target: %s", err.message);
   return st;
 }
@@ -256,14 +259,15 @@ static bool compare_args(fuzz *f, const fuzz_arg *a, uint32_t n, alike *same) {
 
 static tess_status run_compiled(fuzz *f, const target *t, const fuzz_arg *a,
                                 uint32_t n) {
-  const backend *llvm = backend_find("llvm");
+  bool other = f->o->device && f->o->device_by;
+  const backend *by = other ? f->o->device_by : backend_find(t->kind);
   backend_code *code = NULL;
   err_state err = {.code = TESS_OK};
   strbuf text;
   str_init(&text, &f->heap);
   tess_status st =
-      llvm->compile(&f->damaged, &f->scratch, t, BACKEND_CODE, &text, &err);
-  if (!st) st = llvm->load(&f->heap, text.v, text.n, &code, &err);
+      by->compile(&f->damaged, &f->scratch, t, BACKEND_CODE, &text, &err);
+  if (!st) st = by->load(&f->heap, text.v, text.n, &code, &err);
   str_free(&text);
   arena_reset(&f->scratch);
   if (st) {
@@ -274,8 +278,8 @@ static tess_status run_compiled(fuzz *f, const target *t, const fuzz_arg *a,
   void *args[GEN_MAX_TENSORS];
   for (uint32_t i = 0; i < n; i++) args[i] = a[i].got;
   fuzz_watch_compiled();
-  int32_t rc = llvm->launch(code, args, f->size, &f->native->rt.rt);
-  llvm->unload(code);
+  int32_t rc = by->launch(code, args, f->size, &f->native->rt.rt);
+  by->unload(code);
   if (rc) fuzz_wrong(f, "the kernel returns %d", (int)rc);
   return rc ? TESS_INTERNAL : TESS_OK;
 }
@@ -300,7 +304,7 @@ static bool interpret(fuzz *f, const ir_program *p, uint32_t n,
 bool fuzz_check_compiled(fuzz *f) {
   ir_span params = ir_entry(&f->base)->params;
   fuzz_arg a[GEN_MAX_TENSORS];
-  bool exact = fuzz_is_exact(f);
+  bool exact = fuzz_is_exact(f), device = f->o->device != NULL;
   if (start_native(f)) return !f->report.n;
   arena_reset(&f->args);
   values which = !exact                                      ? FRACTIONS
@@ -308,9 +312,11 @@ bool fuzz_check_compiled(fuzz *f) {
                                                              : EXACT;
   for (uint32_t i = 0; i < params.n; i++)
     make_arg(f, f->base.arg.v[params.at + i], which, &a[i]);
-  const target *t = exact ? &f->native->t : &f->native->rounds;
+  const target *t = device  ? &f->native->device
+                    : exact ? &f->native->t
+                            : &f->native->rounds;
   lower_options o = {.vector_bytes = (uint32_t)t->vector_bytes,
-                     .no_threads = true};
+                     .no_threads = !device};
   tess_status st = lower(f, &o);
   if (st) return skip(f, st, FUZZ_NATIVE_UNSUPPORTED, FUZZ_NATIVE_LIMIT);
   if (!interpret(f, exact ? &f->s.m.prog : &f->damaged, params.n, a))
@@ -319,7 +325,8 @@ bool fuzz_check_compiled(fuzz *f) {
   if (st)
     return st == TESS_UNSUPPORTED &&
            skip(f, st, FUZZ_NOT_COMPILED, FUZZ_NOT_COMPILED);
-  f->counts.through_llvm++;
+  f->counts.through_llvm += !device;
+  f->counts.through_device += device;
   f->counts.any_integers += which == ANY_INTEGERS;
   f->counts.to_the_bit += !exact;
   return compare_args(f, a, params.n, exact ? near : same_bits);

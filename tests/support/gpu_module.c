@@ -155,7 +155,7 @@ static void name_shared(rewrite *r) {
        g = LLVMGetNextGlobal(g)) {
     LLVMTypeRef type = LLVMGlobalGetValueType(g);
     if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) != 3 ||
-        LLVMIsDeclaration(g) || r->m->nshared == 16)
+        LLVMIsDeclaration(g) || r->m->nshared == GPU_SHARED_BLOCKS)
       continue;
     char name[24];
     snprintf(name, sizeof name, "gpu_shared%u", r->m->nshared);

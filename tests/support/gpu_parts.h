@@ -23,7 +23,7 @@ typedef struct gpu_copy {
   uint32_t bytes, group;
 } gpu_copy;
 
-enum { GPU_COPIES = 512 };
+enum { GPU_COPIES = 512, GPU_SHARED_BLOCKS = 256 };
 
 typedef struct gpu_thread {
   ucontext_t context;
@@ -46,7 +46,7 @@ struct gpu_module {
   gpu_op *ops;
   char *dynamic;                /* shared memory of the launch's size */
   uint32_t nshared, nsites;
-  gpu_span shared[16];          /* static ones */
+  gpu_span shared[GPU_SHARED_BLOCKS]; /* static ones, of all kernels */
   /* Of a run: */
   const gpu_launch *l;
   gpu_counts *counts;

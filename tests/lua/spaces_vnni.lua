@@ -1,0 +1,44 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The default space of processors with instructions that add up four products
+-- of bytes: such sums are tiled around them, whatever the extents, and nothing
+-- else is tiled in their place; floats are not concerned.
+local ts = require "tessera"
+local ops = require "tessera.ops"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+
+local function bytes(m, n, k)
+  local A = ts.placeholder("A", { m, k }, "uint8")
+  local B = ts.placeholder("B", { n, k }, "int8")
+  local kk = ts.reduce_axis("k", k)
+  local C = ts.compute("C", { m, n }, function(i, j)
+    return ts.sum(ts.cast(A(i, kk), "int32") * ts.cast(B(j, kk), "int32"), kk)
+  end)
+  return ts.program("bytes", { A, B }, { C })
+end
+
+local target = "llvm -mattr=+avx512f,+avx512vl,+avx512vnni"
+local plain = "llvm -mattr=-avx512vnni"
+
+for _, p in ipairs { bytes(8, 32, 16), bytes(5, 19, 7) } do
+  local list = ts.space.sketches(ts.space.default(target), p, target,
+                                 { postprocs = true })
+  assert(#list > 0 and tostring(list[1]):find("dot_16x4_vnni", 1, true))
+  for _, t in ipairs(list) do
+    local valid = 0
+    for seed = 1, 2 do
+      local ok, s = pcall(t.replay, t, p, { resample = true, seed = seed })
+      if ok then checks.same(s, p) else assert(s.code == "REFUSED", s) end
+      valid = valid + (ok and 1 or 0)
+    end
+    assert(valid > 0, t)
+  end
+  local text = ts.space.explain(ts.space.default(target), p, target)
+  assert(not text:find "\nmulti_level_tiling at [%w_]+: applied", text)
+  for _, t in ipairs(ts.space.sketches(ts.space.default(plain), p, plain)) do
+    assert(not tostring(t):find("dot_16x4", 1, true), t)
+  end
+end
+
+local p = ops.matmul { m = 16, n = 16, k = 16 }
+assert(#ts.space.sketches(ts.space.default(target), p, target) ==
+       #ts.space.sketches(ts.space.default(plain), p, plain))
