@@ -36,7 +36,7 @@ local function cpu(target)
     use("auto_inline", { keep = true }), use "add_rfactor",
     use("register_tile", {
       structure = "SRSRS", vectors = { 2, 4 }, write_levels = { 1 },
-      pack = true, must = false, few_from = 2,
+      max_innermost_factor = 1024, pack = true, must = false, few_from = 2,
     }),
     use("pack", { copies = false, must = true }), use "multi_level_tiling",
     use("random_compute_location", { open = false, fuse = true }),

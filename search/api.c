@@ -99,12 +99,12 @@ static tess_status read_tune_options(tess_context *c,
 static tess_status complete_options(tess_context *c, tess_target *target,
                                     tess_tune_options *o) {
   if (!o->trials) o->trials = 256;
-  if (!o->batch) o->batch = 32;
+  if (!o->batch) o->batch = 16;
   if (!o->threads) o->threads = threads_of(thread_cpus());
   if (!o->kernel_threads)
     o->kernel_threads = threads_of(tess_target_int(target, "num-cores"));
   if (!o->strategy) o->strategy = "evolutionary";
-  if (!o->cost_model) o->cost_model = "random";
+  if (!o->cost_model) o->cost_model = "forest";
   return check_options(c, o);
 }
 

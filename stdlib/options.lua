@@ -43,7 +43,7 @@ options.list = {
            "\"annealing:chains=64\" (`tessera doc strategies`), or what " ..
            "ts.strategy gives (`tessera doc ts.strategy`)" },
   { name = "cost_model", flag = "cost-model", takes = "string",
-    type = "string|table|tessera.Model", default = '"random"',
+    type = "string|table|tessera.Model", default = '"forest"',
     help = "who ranks candidates before they are measured: \"random\", " ..
            "\"xgb\", \"xgb_rank\", \"forest\", \"gp\", \"treegru\", " ..
            "several as \"xgb+forest\", or what ts.cost_model gives " ..
@@ -60,7 +60,7 @@ options.list = {
     type = "integer", default = "the target's cores", most = 1024,
     help = "threads a measured kernel runs on" },
   { name = "batch", flag = "batch", takes = "count", type = "integer",
-    default = "32", most = 4096,
+    default = "16", most = 4096,
     help = "candidates proposed and measured at a time" },
   { name = "min_time", flag = "min-time", takes = "seconds",
     type = "number", default = "0.1",

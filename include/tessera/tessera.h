@@ -1109,13 +1109,13 @@ enum {
 typedef struct tess_tune_options {
   uint32_t struct_size;         /* sizeof(tess_tune_options) */
   uint32_t trials;              /* 256 when 0 */
-  uint32_t batch;               /* 32 when 0 */
+  uint32_t batch;               /* 16 when 0 */
   uint64_t seed;
   uint32_t threads;             /* of the engine; 0: as many as cores */
   uint32_t kernel_threads;      /* of the kernels; 0: the target's cores */
   const char *strategy;         /* "evolutionary" when NULL; with options:
                                  * "annealing:chains=64,steps=200" */
-  const char *cost_model;       /* "random" when NULL */
+  const char *cost_model;       /* "forest" when NULL */
   const tess_strategy *custom_strategy;      /* instead of the name */
   const tess_cost_model *custom_cost_model;
   /* Path; NULL: none.  Each result is stored as soon as it is there.  Several

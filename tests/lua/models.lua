@@ -25,7 +25,8 @@ do
   assert(#r.quality == 1 and r.quality[1].trials == 8 and r.quality[1].n == 8)
   assert(r.quality[1].rmse >= 0 and r.quality[1].rank_accuracy <= 1)
   assert(tostring(r.cost_model) == 'cost model "forest", taught 16 candidates')
-  local plain = ts.tune(p, with {})
+  assert(ts.tune(p, with { cost_model = nil }).cost_model:name() == "forest")
+  local plain = ts.tune(p, with { cost_model = "random" })
   assert(plain.cost_model:name() == "random" and #plain.quality == 0)
   assert(#plain.cost_model:importance() == 0)
   local own = ts.tune(p, with { cost_model = ts.cost_model {

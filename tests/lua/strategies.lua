@@ -166,3 +166,36 @@ do
   assert(r.status == "INVALID" and r.trials > 0 and
          r.message:find("has 3 decisions, not 1", 1, true), r.message)
 end
+
+-- A mutator of the built-in ones alone changes what its name says: children
+-- have the tiles, or the choice, of a member of the generation before.
+do
+  local function alone(mutator, key)
+    local calls, before, children = 0, nil, 0
+    local only = { mutate_tile_size = 0, mutate_unroll = 0,
+                   mutate_parallel = 0, mutate_choice = 0 }
+    only[mutator] = 1
+    ts.tune(p, with {
+      seed = 7, trials = 30, measure = time_of,
+      strategy = { name = "evolutionary", population_size = 16, eps_greedy = 0,
+                   genetic_mutate_prob = 1, genetic_cross_prob = 0,
+                   genetic_num_iters = 1, init_min_unmeasured = 8,
+                   mutators = only },
+      cost_model = ts.cost_model { predict = function(_, _, list)
+        local score, now = {}, {}
+        calls = calls + 1
+        for i, c in ipairs(list) do
+          score[i], now[key(c.decisions)] = -time_of(nil, c), true
+          if calls % 2 == 0 then
+            assert(before[key(c.decisions)], mutator)
+            children = children + 1
+          end
+        end
+        before = now
+        return score
+      end } })
+    assert(children > 20, mutator)
+  end
+  alone("mutate_unroll", function(d) return table.concat(d, " ", 1, 6) end)
+  alone("mutate_tile_size", function(d) return d[8] end)
+end
