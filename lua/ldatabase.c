@@ -36,16 +36,44 @@ static void set_samples(lua_State *L, const tess_record *r) {
 }
 
 /* As program:hash() gives it. */
-static void set_hash(lua_State *L, uint64_t h) {
+static void set_hash(lua_State *L, const char *k, uint64_t h) {
   char text[17];
   for (int i = 15; i >= 0; i--, h >>= 4) text[i] = "0123456789abcdef"[h & 15];
   lua_pushlstring(L, text, 16);
-  lua_setfield(L, -2, "hash");
+  lua_setfield(L, -2, k);
+}
+
+/* Of which run it is, and what was decided; nil what is not known. */
+static void set_origin(lua_State *L, const tess_record *r) {
+  if (r->run) {
+    lua_pushinteger(L, r->run);
+    lua_setfield(L, -2, "run");
+    lua_pushinteger(L, (lua_Integer)r->round + 1);
+    lua_setfield(L, -2, "round");
+    lua_pushinteger(L, (lua_Integer)r->slot + 1);
+    lua_setfield(L, -2, "slot");
+  }
+  if (r->elapsed == r->elapsed) {
+    lua_pushnumber(L, r->elapsed);
+    lua_setfield(L, -2, "elapsed");
+  }
+  if (r->predicted == r->predicted) {
+    lua_pushnumber(L, r->predicted);
+    lua_setfield(L, -2, "predicted");
+  }
+  set_hash(L, "sketch", r->sketch);
+  lua_createtable(L, (int)r->ndecisions, 0);
+  for (uint32_t i = 0; i < r->ndecisions; i++) {
+    lua_pushinteger(L, r->decisions[i]);
+    lua_seti(L, -2, (lua_Integer)i + 1);
+  }
+  lua_setfield(L, -2, "decisions");
 }
 
 static void push_record(lua_State *L, const tess_record *r) {
-  lua_createtable(L, 0, 13);
-  set_hash(L, r->workload);
+  lua_createtable(L, 0, 20);
+  set_hash(L, "hash", r->workload);
+  set_origin(L, r);
   ldatabase_set_fields(L, "shapes", r->shapes);
   lua_pushinteger(L, r->id);
   lua_setfield(L, -2, "id");
@@ -161,11 +189,110 @@ static int trace(lua_State *L) {
   return 1;
 }
 
+static tess_database *own_database(lua_State *L) {
+  return lt_get(L, 1, LT_DATABASE);
+}
+
+/* db:add(trace, target, policy, samples) */
+static int add_record(lua_State *L) {
+  tess_database *d = own_database(L);
+  tess_trace *t = lt_trace(L, 2);
+  const char *target = lt_string(L, 3, "a target's text");
+  const char *policy = lt_string(L, 4, "how it was measured");
+  lt_table(L, 5, "the samples");
+  lua_Integer n = luaL_len(L, 5);
+  if (n < 1 || n > 1 << 20)
+    return lt_error(L, TESS_INVALID, "a record needs samples");
+  double *v = lua_newuserdatauv(L, (size_t)n * sizeof *v, 0);
+  for (lua_Integer i = 0; i < n; i++) {
+    lua_geti(L, 5, i + 1);
+    v[i] = lt_number(L, -1, "a sample");
+    lua_pop(L, 1);
+  }
+  lt_check(L, tess_database_add(d, t, target, policy, (uint32_t)n, v));
+  return 0;
+}
+
+static void push_run(lua_State *L, const tess_run *r) {
+  lua_createtable(L, 0, 14);
+  lua_pushinteger(L, r->id);
+  lua_setfield(L, -2, "id");
+  set_hash(L, "hash", r->workload);
+  lua_pushinteger(L, (lua_Integer)r->seed);
+  lua_setfield(L, -2, "seed");
+  lua_pushinteger(L, r->batch);
+  lua_setfield(L, -2, "batch");
+  lua_pushnumber(L, r->seconds);
+  lua_setfield(L, -2, "seconds");
+  ldatabase_set_fields(L, "target", r->target);
+  ldatabase_set_fields(L, "policy", r->policy);
+  ldatabase_set_fields(L, "strategy", r->strategy);
+  ldatabase_set_fields(L, "model", r->model);
+  ldatabase_set_fields(L, "engine", r->engine);
+  ldatabase_set_fields(L, "started_at", r->started_at);
+  ldatabase_set_fields(L, "ended", r->ended);
+  ldatabase_set_fields(L, "funnel", r->funnel);
+  ldatabase_set_fields(L, "ledger", r->ledger);
+  ldatabase_set_fields(L, "quality", r->quality);
+}
+
+/* db:runs(): a list, oldest first */
+static int runs(lua_State *L) {
+  tess_database *d = own_database(L);
+  lua_newtable(L);
+  for (lua_Integer k = 0;; k++) {
+    tess_run r = TESS_INIT(tess_run);
+    tess_status s = tess_database_run(d, (uint64_t)k, &r);
+    if (s == TESS_NOT_FOUND) return 1;
+    lt_check(L, s);
+    push_run(L, &r);
+    lua_seti(L, -2, k + 1);
+  }
+}
+
+/* db:merge(path), db:import(path): how many records were added; db:prune(keep):
+ * how many were removed; db:export(path) */
+static int merge(lua_State *L) {
+  uint64_t n;
+  const char *path = lt_string(L, 2, "the path of a database");
+  lt_check(L, tess_database_merge(own_database(L), path, &n));
+  lua_pushinteger(L, (lua_Integer)n);
+  return 1;
+}
+
+static int import_lines(lua_State *L) {
+  uint64_t n;
+  const char *path = lt_string(L, 2, "the path of a file");
+  lt_check(L, tess_database_import(own_database(L), path, &n));
+  lua_pushinteger(L, (lua_Integer)n);
+  return 1;
+}
+
+static int export_lines(lua_State *L) {
+  const char *path = lt_string(L, 2, "the path of a file");
+  lt_check(L, tess_database_export(own_database(L), path));
+  return 0;
+}
+
+static int prune(lua_State *L) {
+  uint64_t n;
+  lua_Integer keep = lt_integer(L, 2, "how many records to keep");
+  if (keep < 1 || keep > UINT32_MAX)
+    return lt_error(L, TESS_INVALID, "to keep %lld records is outside of 1 on",
+                    (long long)keep);
+  lt_check(L, tess_database_prune(own_database(L), (uint32_t)keep, &n));
+  lua_pushinteger(L, (lua_Integer)n);
+  return 1;
+}
+
 void lt_open_database(lua_State *L) {
   static const luaL_Reg meta[] = {{"__tostring", database_tostring},
                                   {NULL, NULL}};
   static const luaL_Reg methods[] = {
-      {"records", records}, {"best", best}, {"trace", trace}, {NULL, NULL}};
+      {"records", records}, {"best", best},           {"trace", trace},
+      {"merge", merge},     {"runs", runs},           {"add", add_record},
+      {"prune", prune},     {"export", export_lines}, {"import", import_lines},
+      {NULL, NULL}};
   static const luaL_Reg functions[] = {{"database", open_database},
                                        {NULL, NULL}};
   lt_class(L, LT_DATABASE, meta, methods, database_gc);

@@ -123,6 +123,8 @@ static int result_tostring(lua_State *L) {
              "%.4g ms, %.1f GFLOP/s after %u trials (%u "
              "failed)",
              r.latency * 1e3, r.gflops, (unsigned)r.trials, (unsigned)r.failed);
+  else if (r.status == TESS_OK)
+    snprintf(text, sizeof text, "not measured");
   else
     snprintf(text, sizeof text, "nothing valid found in %u trials",
              (unsigned)r.trials);

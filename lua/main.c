@@ -31,6 +31,13 @@ static const char usage[] =
     "       tessera show FILE [--program FILE.lua]\n"
     "       tessera db FILE [--program FILE.lua] [--workload NAME]\n"
     "               [--target T] [--limit N]\n"
+    "       tessera db best|verify FILE | diff FILE FILE | merge FILE FILE...\n"
+    "       tessera db prune FILE --keep N | export FILE -o FILE.jsonl |\n"
+    "               import FILE FILE.jsonl\n"
+    "       tessera db export|import FILE --tvm DIR --program FILE.lua\n"
+    "       tessera report DB -o FILE.html [--program FILE.lua] "
+    "[--workload NAME]\n"
+    "               [--target T]\n"
     "       tessera lower FILE [--after PASS] [--print-after-all] "
     "[--target T]\n"
     "               [--program FILE.lua]\n"
@@ -162,7 +169,7 @@ static lua_State *new_state(tess_context *c) {
 /* ---- the sub-commands --------------------------------------------------- */
 
 static const char *const commands[] = {"tune",  "step",  "show", "db",
-                                       "lower", "build", "doc"};
+                                       "lower", "build", "doc",  "report"};
 enum { NCOMMANDS = sizeof commands / sizeof *commands };
 
 static int is_command(const char *word) {

@@ -79,6 +79,7 @@ static tess_status check_options(tess_context *c, const tess_tune_options *o) {
   if (!s) s = check_time(c, "deadline", o->deadline);
   if (!s) s = check_switch(c, "on_error", o->on_error);
   if (!s) s = check_switch(c, "check", o->check);
+  if (!s) s = check_switch(c, "frozen", o->frozen);
   if (!s) s = check_mutators(c, o);
   return s ? s : check_plugged_in(c, o);
 }
@@ -146,8 +147,13 @@ static tess_status find_target(tune_work *w) {
              : s;
 }
 
-static tess_status write_sketches(tune_work *w) {
+tess_status work_sketches(tune_work *w) {
   double start = tune_now();
+  if (!w->space) {
+    tess_status made = tess_space_default(w->c, w->target, &w->own_space);
+    if (made != TESS_OK) return made;
+    w->space = w->own_space;
+  }
   w->k.stop = &w->c->stop;
   w->k.strict = w->o.on_error != 0;
   w->k.postprocess = true;
@@ -160,14 +166,14 @@ static tess_status write_sketches(tune_work *w) {
   return s;
 }
 
-static tess_status prepare_tune(tune_work *w) {
+tess_status work_complete(tune_work *w) {
   tess_status s = check_tune_sizes(w->c, &w->p->p);
   if (s == TESS_OK) s = find_target(w);
-  if (s == TESS_OK) s = complete_options(w->c, w->target, &w->o);
-  if (s == TESS_OK && !w->space) {
-    s = tess_space_default(w->c, w->target, &w->own_space);
-    w->space = w->own_space;
-  }
+  return s == TESS_OK ? complete_options(w->c, w->target, &w->o) : s;
+}
+
+static tess_status prepare_tune(tune_work *w) {
+  tess_status s = work_complete(w);
   if (s != TESS_OK) return s;
   measure_policy policy = policy_of(&w->o);
   if (w->o.inputs)
@@ -179,7 +185,7 @@ static tess_status prepare_tune(tune_work *w) {
   else
     measure_policy_text(&policy, &w->policy);
   if (w->policy.bad) return str_status(&w->policy);
-  s = write_sketches(w);
+  s = work_sketches(w);
   if (s != TESS_OK) return s;
   if (w->o.measure) return objective_open(w->c, &w->o, &w->measurer);
   return measurer_open(w->c, w->p, tess_target_text(w->target), &policy,
@@ -267,7 +273,7 @@ tess_status tess_tune(tess_program *p, tess_target *target, tess_space *space,
   ctx_clear(p->c);
   ctx_begin_work(p->c);
   tess_status s = work_begin(&w, o);
-  if (s == TESS_OK) s = run_tune(&w, out);
+  if (s == TESS_OK) s = w.o.frozen ? work_frozen(&w, out) : run_tune(&w, out);
   ctx_end_work(w.c);
   work_end(&w);
   if (s != TESS_OK && w.c->err.code != s) ctx_ran_out(w.c, s, "tuning");

@@ -10,54 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char schema[] =
-    "PRAGMA journal_mode = WAL;"
-    "BEGIN IMMEDIATE;"
-    "CREATE TABLE IF NOT EXISTS meta ("
-    "  key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
-    "INSERT OR IGNORE INTO meta VALUES ('schema', '1');"
-    "CREATE TABLE IF NOT EXISTS workload ("
-    "  hash INTEGER PRIMARY KEY, name TEXT NOT NULL, program BLOB NOT NULL);"
-    "CREATE TABLE IF NOT EXISTS record ("
-    "  id INTEGER PRIMARY KEY, workload INTEGER NOT NULL REFERENCES workload,"
-    "  target TEXT NOT NULL, policy TEXT NOT NULL, engine TEXT NOT NULL,"
-    "  sketch INTEGER NOT NULL, decisions BLOB NOT NULL, status TEXT NOT NULL,"
-    "  message TEXT NOT NULL, seconds REAL, samples BLOB NOT NULL,"
-    "  program_hash INTEGER NOT NULL, trace TEXT NOT NULL,"
-    "  stored_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ')),"
-    "  checked INTEGER NOT NULL DEFAULT 0);"
-    "CREATE INDEX IF NOT EXISTS record_key ON record"
-    "  (workload, target, policy);"
-    "CREATE TABLE IF NOT EXISTS session ("
-    "  workload INTEGER NOT NULL, target TEXT NOT NULL, policy TEXT NOT NULL,"
-    "  seed INTEGER NOT NULL, next INTEGER NOT NULL,"
-    "  PRIMARY KEY (workload, target, policy, seed)) WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS quality ("
-    "  workload INTEGER NOT NULL, target TEXT NOT NULL, policy TEXT NOT NULL,"
-    "  seed INTEGER NOT NULL, model TEXT NOT NULL, trials INTEGER NOT NULL,"
-    "  n INTEGER NOT NULL, rmse REAL, rank_accuracy REAL, top_k_recall REAL,"
-    "  PRIMARY KEY (workload, target, policy, seed, model, trials))"
-    "  WITHOUT ROWID;"
-    "COMMIT;";
-
-/* Of files without the column `checked`: engines of that time compared exactly
- * the results that were better than all earlier ones. */
-#define WERE_CHECKED                                               \
-  "(SELECT id FROM ("                                              \
-  "  SELECT id, seconds, min(seconds) OVER ("                      \
-  "    PARTITION BY workload, target, policy ORDER BY id"          \
-  "    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS least" \
-  "  FROM main.record WHERE status = 'OK')"                        \
-  "  WHERE least IS NULL OR seconds < least)"
-static const char add_checked[] =
-    "ALTER TABLE main.record ADD COLUMN checked INTEGER NOT NULL DEFAULT 0;"
-    "UPDATE main.record SET checked = 1 WHERE id IN " WERE_CHECKED;
-static const char show_checked[] =
-    "CREATE TEMP VIEW record AS SELECT *, id IN " WERE_CHECKED
-    " AS checked FROM main.record";
-
-enum { BUSY_MS = 30000 }; /* how long to wait for another writer's lock */
-
 /* Why a file cannot be opened.  Where it cannot be created SQLite reports that
  * it does not exist, so the directory is examined for the cause. */
 static const char *open_error_text(const char *path, int why) {
@@ -133,58 +85,6 @@ static int is_new(database *d, bool *yes) {
   return code == SQLITE_ROW ? SQLITE_OK : code;
 }
 
-static tess_status run_sql(database *d, const char *sql, const char *what) {
-  if (sqlite3_exec(d->db, sql, NULL, NULL, NULL) == SQLITE_OK) return TESS_OK;
-  return database_fail(d, what);
-}
-
-/* Creates the tables.  When several processes create one file at once, changing
- * the journal mode fails at once with SQLITE_BUSY in all but one of them,
- * without SQLite's usual waiting: hence the retries. */
-static tess_status make_tables(database *d) {
-  for (int waited = 0; waited < BUSY_MS; waited += 10) {
-    if (sqlite3_exec(d->db, schema, NULL, NULL, NULL) == SQLITE_OK)
-      return TESS_OK;
-    if ((sqlite3_errcode(d->db) & 0xff) != SQLITE_BUSY) break;
-    if (!sqlite3_get_autocommit(d->db)) break;
-    sqlite3_sleep(10);
-  }
-  return database_fail(d, "preparing its tables");
-}
-
-static tess_status lacks_checked(database *d, bool *yes) {
-  sqlite3_stmt *q = NULL;
-  int code = sqlite3_prepare_v2(d->db,
-                                "SELECT 1 FROM pragma_table_info('record') "
-                                "WHERE name = 'checked'",
-                                -1, &q, NULL);
-  if (code == SQLITE_OK) code = sqlite3_step(q);
-  tess_status s = code == SQLITE_ROW || code == SQLITE_DONE
-                      ? TESS_OK
-                      : database_fail(d, "reading its tables");
-  *yes = code == SQLITE_DONE;
-  sqlite3_finalize(q);
-  return s;
-}
-
-/* Adds what tables of earlier engines lack.  Where the file may not be written,
- * a view of this connection stands in for the table. */
-static tess_status migrate_tables(database *d) {
-  bool lacks;
-  tess_status s = lacks_checked(d, &lacks);
-  if (s != TESS_OK || !lacks) return s;
-  if (sqlite3_db_readonly(d->db, "main"))
-    return run_sql(d, show_checked, "completing its tables");
-  s = run_sql(d, "BEGIN IMMEDIATE", "completing its tables");
-  if (s != TESS_OK) return s;
-  s = lacks_checked(d, &lacks); /* another process may have been faster */
-  if (s == TESS_OK && lacks)
-    s = run_sql(d, add_checked, "completing its tables");
-  if (s == TESS_OK) s = run_sql(d, "COMMIT", "completing its tables");
-  if (s != TESS_OK) sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
-  return s;
-}
-
 enum { OPEN_FLAGS = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE };
 
 /* The path as a URI of SQLite's for an immutable file. */
@@ -232,7 +132,7 @@ static tess_status open_connection(database *d, bool *make_database) {
   int flags = OPEN_FLAGS | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   if (sqlite3_open_v2(d->path, &d->db, flags, NULL) != SQLITE_OK)
     return database_fail(d, "opening");
-  sqlite3_busy_timeout(d->db, BUSY_MS);
+  sqlite3_busy_timeout(d->db, database_patience());
   int code = is_new(d, make_database);
   if ((code & 0xff) == SQLITE_READONLY || (code & 0xff) == SQLITE_CANTOPEN) {
     tess_status s = open_unchanging(d);
@@ -271,13 +171,14 @@ static tess_status open_file(database *d) {
                     d->path, d->path);
   bool was_there = stat(d->path, &st) == 0 || errno != ENOENT;
   tess_status s = open_connection(d, &make_database);
-  if (s == TESS_OK && make_database) s = make_tables(d);
+  if (s == TESS_OK && make_database) s = database_make_tables(d);
   if (s != TESS_OK && !was_there) remove_made(d);
   if (s == TESS_OK) s = check_version(d);
-  if (s == TESS_OK) s = migrate_tables(d);
+  if (s == TESS_OK) s = database_migrate(d);
   if (s == TESS_OK) s = database_add_functions(d);
-  return s == TESS_OK ? run_sql(d, "PRAGMA synchronous = NORMAL", "opening")
-                      : s;
+  return s == TESS_OK
+             ? database_run(d, "PRAGMA synchronous = NORMAL", "opening")
+             : s;
 }
 
 typedef struct open_work {
@@ -308,6 +209,7 @@ void tess_database_free(tess_database *d) {
   if (!d) return;
   database_end_filter(d);
   str_free(&d->shapes);
+  sqlite3_finalize(d->run);
   sqlite3_close(d->db);
   tess_text_free(d->c, d->path);
   mem_free(&d->c->heap, d, sizeof *d);
@@ -388,13 +290,13 @@ static tess_status write_workload(storing *w) {
 tess_status database_put_workload(database *d, const database_key *k,
                                   tess_program *p) {
   storing w = {.d = d, .k = k, .p = p};
-  tess_status s = run_sql(d, "BEGIN IMMEDIATE", "beginning to store");
+  tess_status s = database_run(d, "BEGIN IMMEDIATE", "beginning to store");
   if (s != TESS_OK) return s;
   str_init(&w.bytes, &d->c->heap);
   s = read_workload(d, k->workload, &w.was);
   if (s == TESS_OK) s = ctx_run(d->c, save_workload, &w);
   if (s == TESS_OK) s = write_workload(&w);
-  if (s == TESS_OK) s = run_sql(d, "COMMIT", "storing a workload");
+  if (s == TESS_OK) s = database_run(d, "COMMIT", "storing a workload");
   if (s != TESS_OK) sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
   tess_program_free(w.was);
   str_free(&w.bytes);
@@ -423,6 +325,11 @@ static tess_status put_record(database *d, sqlite3_stmt *q,
   sqlite3_bind_int64(q, 11, (sqlite3_int64)r->program_hash);
   bind_text(q, 12, r->trace);
   sqlite3_bind_int(q, 13, r->checked);
+  sqlite3_bind_int64(q, 14, r->run);
+  sqlite3_bind_int64(q, 15, r->round);
+  sqlite3_bind_int64(q, 16, r->slot);
+  sqlite3_bind_double(q, 17, r->elapsed); /* NaN: NULL */
+  sqlite3_bind_double(q, 18, r->predicted);
   return run_once(d, q, "storing a record");
 }
 
@@ -443,15 +350,16 @@ static tess_status put_next(database *d, const database_key *k, uint64_t seed,
   return s;
 }
 
-static tess_status put_all(database *d, const database_key *k, uint32_t n,
-                           const database_record *r) {
+tess_status database_put_records(database *d, const database_key *k, uint32_t n,
+                                 const database_record *r) {
   sqlite3_stmt *q;
   tess_status s = prepare_statement(
       d,
       "INSERT INTO record (workload, target, policy, "
       "engine, sketch, decisions, status, message, seconds, samples, "
-      "program_hash, trace, checked) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "
-      "?9, ?10, ?11, ?12, ?13)",
+      "program_hash, trace, checked, run, round, slot, elapsed, predicted) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
+      "?15, ?16, ?17, ?18)",
       &q);
   for (uint32_t i = 0; s == TESS_OK && i < n; i++)
     s = put_record(d, q, k, &r[i]);
@@ -464,7 +372,7 @@ tess_status database_put(database *d, const database_key *k, uint32_t n,
                          uint64_t next) {
   if (sqlite3_exec(d->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
     return database_fail(d, "beginning to store");
-  tess_status s = put_all(d, k, n, r);
+  tess_status s = database_put_records(d, k, n, r);
   if (s == TESS_OK) s = put_next(d, k, seed, next);
   if (s == TESS_OK &&
       sqlite3_exec(d->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
@@ -531,7 +439,8 @@ tess_status database_each(database *d, const database_key *k,
   tess_status s = prepare_statement(
       d,
       "SELECT sketch, decisions, status, message, "
-      "seconds, program_hash, trace, checked, id, sketch_of(decisions, trace) "
+      "seconds, program_hash, trace, checked, id, sketch_of(decisions, trace), "
+      "run, round, slot, elapsed "
       "FROM record WHERE workload = ?1 AND target = ?2 AND policy = ?3 "
       "ORDER BY id",
       &q);
@@ -553,7 +462,12 @@ tess_status database_each(database *d, const database_key *k,
         .trace = (const char *)sqlite3_column_text(q, 6),
         .checked = sqlite3_column_int(q, 7) != 0,
         .damaged = sqlite3_column_type(q, 9) == SQLITE_NULL,
-        .traced = (uint64_t)sqlite3_column_int64(q, 9)};
+        .traced = (uint64_t)sqlite3_column_int64(q, 9),
+        .id = sqlite3_column_int64(q, 8),
+        .run = sqlite3_column_int64(q, 10),
+        .round = (uint32_t)sqlite3_column_int64(q, 11),
+        .slot = (uint32_t)sqlite3_column_int64(q, 12),
+        .elapsed = sqlite3_column_double(q, 13)};
     s = f(ud, &r);
   }
   if (s == TESS_OK && code != SQLITE_DONE) s = database_fail(d, "reading");

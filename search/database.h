@@ -24,6 +24,7 @@ struct tess_database {
   sqlite3 *db;
   sqlite3_stmt *rows;       /* of tess_database_row, made when asked for */
   sqlite3_stmt *row;        /* and with them: the rest of the row */
+  sqlite3_stmt *run;        /* of tess_database_run */
   bool passed_over, second; /* some are; which the second round gives */
   uint64_t at;              /* the row it stands at, from 0 */
   database_filter filter;
@@ -38,6 +39,16 @@ tess_status database_open(tess_context *c, const char *path,
                           tess_database **out);
 /* Sets the error from SQLite's last one; `what`: the action that failed. */
 tess_status database_fail(const database *d, const char *what);
+
+/* ---- schema (database_schema.c) ----------------------------------------- */
+
+tess_status database_make_tables(database *d);
+tess_status database_migrate(database *d);
+/* Milliseconds to wait for another process's lock: thirty seconds, or the
+ * environment variable TESSERA_DATABASE_PATIENCE. */
+int database_patience(void);
+/* Statements without results. */
+tess_status database_run(database *d, const char *sql, const char *what);
 
 /* The key of records whose times are comparable. */
 typedef struct database_key {
@@ -56,9 +67,14 @@ typedef struct database_record {
   const double *sample;
   uint32_t nsample;
   uint64_t program_hash;
-  const char *trace; /* JSON with decisions */
-  bool damaged;      /* read: trace or decisions are unreadable */
-  uint64_t traced;   /* read, undamaged: vm_sketch_hash of it */
+  const char *trace;    /* JSON with decisions */
+  bool damaged;         /* read: trace or decisions are unreadable */
+  uint64_t traced;      /* read, undamaged: vm_sketch_hash of it */
+  int64_t id;           /* read: its number */
+  int64_t run;          /* of which run it is; 0: unknown */
+  uint32_t round, slot; /* its batch of the run, its place there */
+  double elapsed;       /* seconds since the run began */
+  double predicted;     /* score of the cost model; NAN: none */
 } database_record;
 
 /* Stores the workload.  If it is stored already the program gets the tensor
@@ -76,6 +92,9 @@ tess_status database_add_functions(database *d);
 tess_status database_put(database *d, const database_key *k, uint32_t n,
                          const database_record *r, uint64_t seed,
                          uint64_t next);
+/* Stores records only. */
+tess_status database_put_records(database *d, const database_key *k, uint32_t n,
+                                 const database_record *r);
 /* Updates status and message of the candidate's stored success, after it was
  * compared with the reference. */
 tess_status database_compared(database *d, const database_key *k,
@@ -101,6 +120,30 @@ tess_status database_each(database *d, const database_key *k,
 /* How many candidates a session of that seed had made; 0: none. */
 tess_status database_next(database *d, const database_key *k, uint64_t seed,
                           uint64_t *next);
+
+/* ---- runs (database_runs.c) --------------------------------------------- */
+
+/* What tells runs apart that may be one, broken off. */
+typedef struct database_run_key {
+  uint64_t space, seed; /* space: hash of its sketches */
+  const char *strategy, *model;
+  uint32_t batch;
+} database_run_key;
+typedef struct database_run_row {
+  int64_t id, after; /* the last record before it */
+  uint64_t first;    /* candidates that the session had made before */
+  double seconds;    /* that it took so far */
+  bool is_new;
+} database_run_row;
+/* The last run of the key, if it has not ended; else a new one, with `first`
+ * of *out. */
+tess_status database_begin_run(database *d, const database_key *k,
+                               const database_run_key *r,
+                               database_run_row *out);
+/* How far it came; ended: its status, "" while it goes on. */
+tess_status database_put_run(database *d, int64_t id, double seconds,
+                             const char *funnel, const char *ledger,
+                             const char *ended);
 
 /* How well the model of that name predicted a batch of a run of that seed; one
  * row a batch (database_quality.c). */

@@ -15,17 +15,17 @@
   " AND (NOT ?5 OR (status = 'OK' AND checked))"
 static const char rows_sql[] =
     "SELECT record.id, workload, name, target, policy, engine, status, seconds,"
-    " program_hash, checked" FILTERED
-    " ORDER BY status <> 'OK', seconds, record.id";
+    " program_hash, checked, run, round, slot, elapsed, predicted,"
+    " sketch" FILTERED " ORDER BY status <> 'OK', seconds, record.id";
 static const char count_sql[] =
     "SELECT count(*)" FILTERED " AND (status <> 'OK' OR"
     " (typeof(seconds) IN ('real', 'integer') AND seconds BETWEEN ?6 AND ?7))";
 
 /* Evaluated for each row when it is reached: sorting by it would parse all
  * traces first, which takes seconds for thousands of rows. */
-static const char row_sql[] =
-    "SELECT sketch_of(decisions, trace) IS NULL, message, samples FROM record "
-    "WHERE id = ?1";
+static const char row_sql[] = "SELECT sketch_of(decisions, trace) IS NULL, "
+                              "message, samples, decisions FROM record "
+                              "WHERE id = ?1";
 
 static bool has_time(tess_database *d) {
   return strcmp(database_text(d->rows, 6), "OK") ||
@@ -261,6 +261,18 @@ tess_status tess_database_best(tess_database *d, tess_program *p,
   return s;
 }
 
+static double number_at(sqlite3_stmt *q, int i) {
+  return sqlite3_column_type(q, i) == SQLITE_NULL ? NAN
+                                                  : sqlite3_column_double(q, i);
+}
+
+static void take_decisions(const tess_database *d, tess_record *row) {
+  if (row->damaged) return;
+  row->decisions = sqlite3_column_blob(d->row, 3);
+  row->ndecisions =
+      (uint32_t)((size_t)sqlite3_column_bytes(d->row, 3) / sizeof(int64_t));
+}
+
 /* ---- rows --------------------------------------------------------------- */
 
 tess_status tess_database_row(tess_database *d, uint64_t k, tess_record *out) {
@@ -293,6 +305,13 @@ tess_status tess_database_row(tess_database *d, uint64_t k, tess_record *out) {
                      .message = database_text(d->row, 1),
                      .shapes = str_get(&d->shapes)};
   row.sample = samples_at(d->row, 2, &row.nsample);
+  row.run = sqlite3_column_int64(q, 10);
+  row.round = (uint32_t)sqlite3_column_int64(q, 11);
+  row.slot = (uint32_t)sqlite3_column_int64(q, 12);
+  row.elapsed = number_at(q, 13);
+  row.predicted = number_at(q, 14);
+  row.sketch = (uint64_t)sqlite3_column_int64(q, 15);
+  take_decisions(d, &row);
   ctx_clear(d->c);
   return ctx_give(d->c, tess_record, &row, out);
 }

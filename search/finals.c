@@ -29,7 +29,7 @@ void tune_enter_finals(tune *t, uint32_t trial, search_outcome *o) {
   finalist last = t->best[t->nbest - 1];
   for (uint32_t k = t->nbest - 1; k > at; k--) t->best[k] = t->best[k - 1];
   str_free(&last.code);
-  t->best[at] = (finalist){trial, o->seconds, o->code};
+  t->best[at] = (finalist){trial, o->seconds, o->code, t->recalling};
   str_init(&o->code, t->best[at].code.heap);
 }
 
@@ -119,6 +119,43 @@ static tess_status rebuild_trial(tune *t, uint32_t trial) {
   if (s == TESS_OK) s = apply_comparison(t, trial, &o);
   if (s == TESS_OK && o.checked) tune_enter_finals(t, trial, &o);
   outcome_free(&o);
+  return s;
+}
+
+/* Finalists from before a run was broken off have no code in this process: they
+ * are built again; their times stay those that were stored. */
+static tess_status rebuild_finalist(tune *t, finalist *f) {
+  const search_measurer *m = t->set->measurer;
+  search_cand c = t->s.history.v[f->trial].c;
+  search_outcome o;
+  outcome_init(&o, &t->c->heap);
+  tess_status s = m->measure(m->ud, &t->s, 1, &c, 0, &o, ignore_result, NULL);
+  if (s == TESS_OK) s = apply_comparison(t, f->trial, &o);
+  if (s == TESS_OK && o.status == TESS_OK) {
+    str_free(&f->code);
+    f->code = o.code;
+    str_init(&o.code, f->code.heap);
+    f->recalled = false;
+  }
+  outcome_free(&o);
+  return s;
+}
+
+/* Those that cannot be built any more are out. */
+static tess_status rebuild_finalists(tune *t) {
+  tess_status s = TESS_OK;
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < t->nbest; k++) {
+    if (s == TESS_OK && t->best[k].recalled)
+      s = rebuild_finalist(t, &t->best[k]);
+    finalist f = t->best[k];
+    str_init(&t->best[k].code, f.code.heap);
+    if (f.recalled)
+      str_free(&f.code);
+    else
+      t->best[n++] = f;
+  }
+  t->nbest = n;
   return s;
 }
 
@@ -253,7 +290,8 @@ static void fill_classes(tune *t) {
 static bool find_winner(tune *t, uint32_t *winner, double *seconds) {
   if (t->ended == TESS_CANCELLED || (t->late && t->nbest == 0))
     return best_checked(t, winner, seconds);
-  tess_status s = compare_finalists(t);
+  tess_status s = rebuild_finalists(t);
+  if (s == TESS_OK) s = compare_finalists(t);
   if (s == TESS_OK) s = rebuild_best(t);
   if (s == TESS_OK && t->nbest > 0) s = name_winner(t, winner, seconds);
   if (s == TESS_OK && t->nbest > 0) return true;

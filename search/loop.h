@@ -19,7 +19,18 @@ typedef struct finalist {
   uint32_t trial; /* index in the session's history */
   double seconds;
   strbuf code;
+  bool recalled; /* from before the run was broken off: it has no code */
 } finalist;
+
+/* A stored result of this very run, from before it was broken off. */
+typedef struct tune_past {
+  search_cand c;
+  uint32_t round, slot, order; /* order: of storing */
+  tess_status status;
+  double seconds;
+  bool checked;
+  const char *message; /* NULL: none */
+} tune_past;
 
 typedef struct tune {
   const tune_setup *set;
@@ -51,6 +62,14 @@ typedef struct tune {
   tess_candidate *proposed;
   uint32_t batch, handled; /* its size; results handled so far */
   uint32_t nquality;       /* of the model's, stored */
+  database_run_row run;
+  uint32_t round, recalled; /* batches so far; trials that were stored */
+  uint32_t first;           /* of the batch, that is measured */
+  bool recalling;           /* stored results are being learned */
+  bool past_lost;           /* not all of its results can be read */
+  VEC(tune_past) past;      /* by round and slot */
+  uint32_t past_at;
+  double *predicted; /* of the batch, by the model; NAN: it knew nothing */
 } tune;
 
 /* ---- steps (tune.c) ----------------------------------------------------- */
@@ -92,6 +111,27 @@ tess_status tune_store_quality(tune *t);
 /* A sketch's trace with a candidate's decisions. */
 tess_status tune_decided(tune *t, uint32_t sketch, uint32_t n, const int64_t *d,
                          tess_trace **out);
+
+/* ---- taking a run up again (resume.c) ----------------------------------- */
+
+/* Finds the run in the database that is this one, or makes it. */
+tess_status tune_begin_run(tune *t);
+tess_status tune_keep_past(tune *t, const database_record *r,
+                           const search_cand *c);
+void tune_sort_past(tune *t);
+/* Whether there are stored results of this run left; then, whether the n
+ * proposals are those that were stored. */
+bool tune_recalls(const tune *t);
+bool tune_matches_past(const tune *t, uint32_t n);
+/* Learns the stored results of the batch: of its first *known candidates. */
+tess_status tune_recall(tune *t, uint32_t n, uint32_t *known);
+tess_status tune_give_up_past(tune *t);
+double tune_elapsed(const tune *t); /* seconds, over all parts of the run */
+tess_status tune_store_run(tune *t, const char *ended);
+/* Enters a result into the funnel, the session's history and the finals, and
+ * extends the curve. */
+tess_status tune_learn_result(tune *t, tess_candidate *proposed,
+                              search_outcome *o);
 
 /* ---- finals (finals.c) -------------------------------------------------- */
 

@@ -29,12 +29,17 @@ static bool replays_to(tune *t, const search_cand *c, uint64_t hash) {
          now == hash;
 }
 
+/* Records of this run are recalled batch by batch; those that came after its
+ * beginning from other runs it does not know. */
 static tess_status take_record(void *ud, const database_record *r) {
   tune *t = ud;
+  bool own = r->run == t->run.id && !t->run.is_new;
+  if (!own && r->id > t->run.after) return TESS_OK;
   int64_t sketch = find_sketch(t, r->sketch);
   if (sketch < 0) return TESS_OK;
   if (r->damaged || r->traced != vm_sketch_hash(t->sketch[sketch])) {
     t->damaged++;
+    t->past_lost |= own;
     return TESS_OK;
   }
   search_cand c = {(uint32_t)sketch, r->n, r->d,
@@ -43,8 +48,10 @@ static tess_status take_record(void *ud, const database_record *r) {
   /* Failures have no time, so they stay valid for a changed program. */
   if (r->status == TESS_OK && !replays_to(t, &c, r->program_hash)) {
     t->outdated++;
+    t->past_lost |= own;
     return TESS_OK;
   }
+  if (own) return tune_keep_past(t, r, &c);
   if (r->status != TESS_OK)
     t->failed++;
   else if (r->checked)
@@ -79,10 +86,12 @@ tess_status tune_open_database(tune *t) {
                           .target = set->target,
                           .policy = set->policy};
   s = database_put_workload(t->db, &t->key, set->program);
+  if (s == TESS_OK) s = tune_begin_run(t);
   if (s == TESS_OK) s = database_each(t->db, &t->key, take_record, t);
   if (s == TESS_OK) warn_unusable(t);
+  if (s == TESS_OK) tune_sort_past(t);
+  if (s == TESS_OK && t->past_lost) s = tune_give_up_past(t);
   t->before = t->trials;
-  if (s == TESS_OK) s = database_next(t->db, &t->key, set->o->seed, &t->s.next);
   return s;
 }
 
@@ -140,6 +149,11 @@ tess_status tune_store(tune *t, uint32_t i) {
                        .sample = o->sample,
                        .nsample = o->nsample,
                        .checked = o->checked,
+                       .run = t->run.id,
+                       .round = t->round,
+                       .slot = i,
+                       .elapsed = tune_elapsed(t),
+                       .predicted = t->predicted[i],
                        .program_hash = o->program_hash,
                        .trace = json};
   if (s == TESS_OK)

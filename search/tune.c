@@ -65,6 +65,7 @@ static tess_status make_tables(void *ud) {
   }
   t->out = mem_resize(h, NULL, 0, batch * sizeof *t->out);
   t->proposed = mem_resize(h, NULL, 0, batch * sizeof *t->proposed);
+  t->predicted = mem_resize(h, NULL, 0, batch * sizeof *t->predicted);
   return TESS_OK;
 }
 
@@ -100,6 +101,8 @@ static void tune_tear_down(tune *t) {
   if (t->sketch_hash) mem_free(h, t->sketch_hash, n * sizeof *t->sketch_hash);
   if (t->out) mem_free(h, t->out, batch * sizeof *t->out);
   if (t->proposed) mem_free(h, t->proposed, batch * sizeof *t->proposed);
+  if (t->predicted) mem_free(h, t->predicted, batch * sizeof *t->predicted);
+  vec_free(h, &t->past);
   str_free(&t->line);
 }
 
@@ -123,7 +126,8 @@ void tune_check_stop(tune *t) {
  * how long the others take. */
 static double estimate_left(const tune *t, double elapsed) {
   enum { FEW = 8 };
-  uint32_t done = t->trials - t->before, left = t->set->o->trials - t->trials;
+  uint32_t done = t->trials - t->before - t->recalled,
+           left = t->set->o->trials - t->trials;
   if (left == 0) return 0;
   return done >= FEW ? elapsed / done * left : INFINITY;
 }
@@ -207,10 +211,8 @@ tess_status tune_count_trial(tune *t) {
   return mem_protect(&t->c->heap, push_curve, t);
 }
 
-/* Enters a result into the funnel, the session's history and the finals, and
- * extends the curve. */
-static tess_status learn_result(tune *t, tess_candidate *proposed,
-                                search_outcome *o) {
+tess_status tune_learn_result(tune *t, tess_candidate *proposed,
+                              search_outcome *o) {
   search_cand c = session_from_public(proposed);
   bool ok = o->status == TESS_OK;
   proposed->status = o->status;
@@ -231,6 +233,7 @@ static tess_status learn_result(tune *t, tess_candidate *proposed,
  * Called by the measurer in order; non-zero ends the batch. */
 static int handle_result(void *ud, uint32_t i) {
   tune *t = ud;
+  i += t->first;
   search_outcome *o = &t->out[i];
   double start = tune_now();
   tess_status stored = tune_store(t, i);
@@ -243,7 +246,7 @@ static int handle_result(void *ud, uint32_t i) {
     t->ended = o->status;
     str_puts(&t->r->failure, str_get(&o->message));
   }
-  tess_status learned = learn_result(t, &t->proposed[i], o);
+  tess_status learned = tune_learn_result(t, &t->proposed[i], o);
   if (learned != TESS_OK) {
     tune_abort(t, learned);
     t->ended = learned;
@@ -252,14 +255,16 @@ static int handle_result(void *ud, uint32_t i) {
   return report_trial(t, o);
 }
 
-/* Measures the batch; handle_result sees each result. */
-static tess_status measure_all(tune *t, uint32_t n, const search_cand *c) {
+/* Measures the batch from candidate `first` on; handle_result sees each
+ * result. */
+static tess_status measure_all(tune *t, uint32_t first, uint32_t n,
+                               const search_cand *c) {
   const search_measurer *m = t->set->measurer;
   double start = tune_now(), stored = t->time.database;
-  t->handled = 0;
+  t->handled = t->first = first;
   if (m->on_compile) m->on_compile(m->ud, report_compiling, t);
-  tess_status s =
-      m->measure(m->ud, &t->s, n, c, t->best_seconds, t->out, handle_result, t);
+  tess_status s = m->measure(m->ud, &t->s, n - first, c + first,
+                             t->best_seconds, t->out + first, handle_result, t);
   if (m->on_compile) m->on_compile(m->ud, NULL, NULL);
   t->time.measure += tune_now() - start - (t->time.database - stored);
   if (s != TESS_OK) tune_abort(t, s);
@@ -286,11 +291,11 @@ static tess_status observe_results(tune *t, uint32_t n) {
   return s;
 }
 
-/* Strategy and cost model observe the results of earlier runs, in batches. */
-static tess_status observe_earlier(tune *t) {
+/* Strategy and cost model observe the history from `at` on, in batches. */
+static tess_status observe_history(tune *t, uint32_t at) {
   uint32_t end = t->s.history.n, batch = t->set->o->batch, n;
   tess_status s = TESS_OK;
-  for (uint32_t at = 0; s == TESS_OK && at < end; at += n) {
+  for (; s == TESS_OK && at < end; at += n) {
     n = end - at < batch ? end - at : batch;
     for (uint32_t i = 0; i < n; i++) {
       const search_seen *h = &t->s.history.v[at + i];
@@ -303,7 +308,18 @@ static tess_status observe_earlier(tune *t) {
   return s;
 }
 
+/* What the model thinks of the batch before it is measured, for the record. */
+static void predict_batch(tune *t, uint32_t n) {
+  bool knows = false;
+  tess_model *m = t->r->model;
+  if (t->db && m && m->nmember)
+    if (model_predict(m, &t->s, n, t->proposed, t->predicted, NULL, &knows))
+      knows = false;
+  for (uint32_t i = 0; i < n && !knows; i++) t->predicted[i] = NAN;
+}
+
 static tess_status measure_batch(tune *t, uint32_t n) {
+  uint32_t known = 0;
   size_t size = n * sizeof(search_cand);
   search_cand *c = mem_try_resize(&t->c->heap, NULL, 0, size);
   if (!c) return mem_refusal(&t->c->heap);
@@ -311,12 +327,25 @@ static tess_status measure_batch(tune *t, uint32_t n) {
     c[i] = session_from_public(&t->proposed[i]);
     outcome_init(&t->out[i], &t->c->heap);
   }
-  tess_status s = measure_all(t, n, c);
+  tess_status s = tune_recall(t, n, &known);
+  if (known < n) predict_batch(t, n);
+  t->handled = known;
+  if (s == TESS_OK && known < n) s = measure_all(t, known, n, c);
+  t->round++;
   mem_free(&t->c->heap, c, size);
   if (s == TESS_OK) s = observe_results(t, t->handled);
   if (s == TESS_OK) s = tune_store_quality(t);
+  if (s == TESS_OK && known < n) s = tune_store_run(t, "");
   for (uint32_t i = 0; i < n; i++) outcome_free(&t->out[i]);
   return s;
+}
+
+/* The batch is dropped: the strategy learns what is stored, and proposes
+ * anew. */
+static tess_status go_on_anew(tune *t) {
+  uint32_t at = t->s.history.n;
+  tess_status s = tune_give_up_past(t);
+  return s == TESS_OK ? observe_history(t, at) : s;
 }
 
 static tess_status count_duplicate(void *ud) {
@@ -385,6 +414,8 @@ static tess_status run_batch(tune *t, bool *more) {
   t->empty = got ? 0 : t->empty + 1;
   t->r->exhausted = t->empty == MAX_EMPTY;
   *more = !t->r->exhausted;
+  if (got && tune_recalls(t) && !tune_matches_past(t, got))
+    return go_on_anew(t);
   return got ? measure_batch(t, got) : TESS_OK;
 }
 
@@ -410,7 +441,7 @@ tess_status tune_begin(tune *t, const tune_setup *setup) {
               .time.sketches = setup->sketch_seconds};
   str_init(&t->line, &t->c->heap);
   tess_status s = tune_set_up(t);
-  if (s == TESS_OK) t->search = observe_earlier(t);
+  if (s == TESS_OK) t->search = observe_history(t, 0);
   t->time.active = tune_now() - t->started;
   return s;
 }
@@ -436,6 +467,19 @@ void tune_end_search(tune *t) {
   if (t->late) thread_flag_clear(&t->c->stop);
 }
 
+/* A run that was ended early goes on where it is when it is asked for again;
+ * what has come to its end is history. */
+static tess_status store_end(tune *t) {
+  bool whole = t->ended == TESS_OK && t->r->broke.code == TESS_OK;
+  tess_status s =
+      tune_store_run(t, whole ? tess_status_name(t->r->info.status) : "");
+  if (s != TESS_OK && t->r->broke.code == TESS_OK) {
+    tune_abort(t, s);
+    t->r->info.status = s;
+  }
+  return TESS_OK;
+}
+
 /* A failure after the first valid result ends the run with that result. */
 tess_status tune_conclude(tune *t) {
   uint32_t best;
@@ -451,7 +495,9 @@ tess_status tune_conclude(tune *t) {
   t->time.active += tune_now() - start;
   t->time.total = t->time.active + t->time.sketches;
   add_spent(t, &before);
-  return s;
+  tune_report_ledger(&t->time, t->set->ledger ? &t->spent : NULL,
+                     t->trials - t->before, &t->r->ledger);
+  return s == TESS_OK ? store_end(t) : s;
 }
 
 /* What the model says of itself in this run. */
@@ -467,11 +513,7 @@ static void take_quality(tess_result *r) {
 
 void tune_end(tune *t, tess_status s, tess_result **out) {
   *out = NULL;
-  if (s == TESS_OK) {
-    tune_report_ledger(&t->time, t->set->ledger ? &t->spent : NULL,
-                       t->trials - t->before, &t->r->ledger);
-    take_quality(t->r);
-  }
+  if (s == TESS_OK) take_quality(t->r);
   tune_tear_down(t);
   if (s == TESS_OK)
     *out = t->r;

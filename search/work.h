@@ -26,6 +26,11 @@ tess_status work_begin(tune_work *w, const tess_tune_options *o);
 /* Completes options, target and space, writes the sketches and opens the
  * measurer; after tess_stop it is TESS_OK, and the setup says so. */
 tess_status work_prepare(tune_work *w, tune_setup *setup);
+/* Its parts: options and target; then space and sketches. */
+tess_status work_complete(tune_work *w);
+tess_status work_sketches(tune_work *w);
+/* What is known without measuring (frozen.c). */
+tess_status work_frozen(tune_work *w, tess_result **out);
 void work_end(tune_work *w);
 
 #endif

@@ -3,7 +3,7 @@
 local chapters = {}
 
 chapters.names = { "tutorial", "describing", "operators", "modules",
-                   "searching", "tasks", "measuring", "stepping",
+                   "searching", "tasks", "database", "measuring", "stepping",
                    "tensor-intrinsics", "gpu",
                    "embedding", "adding-a-primitive", "adding-a-pass",
                    "architecture", "benchmarks" }

@@ -315,7 +315,10 @@ local function report(result, program, as_json)
     print(result.trace)
   end
   print(result)
-  io.stderr:write("time:\n", result.ledger)
+  if result.ledger ~= "" then io.stderr:write("time:\n", result.ledger) end
+  if result.trials == 0 and result.note then
+    io.stderr:write(result.note, "\n")
+  end
   if interrupted then
     io.stderr:write("interrupted: this is the best so far\n")
   elseif result.exhausted and result.trace then
@@ -632,21 +635,56 @@ local function list_records(path, filter, verbose)
   return 0
 end
 
-function command.db(args, host)
-  local o, rest = parse(args, { limit = 1 << 31, program = "string",
-                                target = "string", workload = "string" })
-  if #rest ~= 1 then usage("db takes one FILE") end
-  if not is_database(rest[1]) then error(rest[1] .. ": not a database", 0) end
+-- The filter that --program, --workload and --target make.
+local function filter_of(o)
   local target = o.target
   if target then
     local ok, made = pcall(ts.target, target)
     if not ok then usage("option --target: %s", made.message) end
     target = made
   end
-  return list_records(rest[1], {
-    limit = o.limit or 1000, target = target, workload = o.workload,
-    program = o.program and run_description(o.program).program,
-  }, host.verbose)
+  return { target = target, workload = o.workload,
+           program = o.program and run_description(o.program).program }
+end
+
+-- The programs that a file returns, one or several.
+local function programs_of(path)
+  local d, list = run_tasks(path), {}
+  for i, x in ipairs(d.tasks or { d.program }) do
+    list[i] = options.is(x, "program") and x or x.program
+  end
+  return list
+end
+
+function command.db(args, host)
+  local done = require("tessera.databases").run(args, parse, {
+    usage = usage, is_database = is_database, ms = ms, plain = plain,
+    programs = programs_of })
+  if done then return done end
+  if args[1] == "list" and #args > 1 then args = { table.unpack(args, 2) } end
+  local o, rest = parse(args, { limit = 1 << 31, program = "string",
+                                target = "string", workload = "string" })
+  if #rest ~= 1 then usage("db takes one FILE") end
+  if not is_database(rest[1]) then error(rest[1] .. ": not a database", 0) end
+  local filter = filter_of(o)
+  filter.limit = o.limit or 1000
+  return list_records(rest[1], filter, host.verbose)
+end
+
+function command.report(args)
+  local o, rest = parse(args, { o = "string", program = "string",
+                                target = "string", workload = "string" })
+  if #rest ~= 1 then usage("report takes one FILE") end
+  if not o.o then usage("report needs -o FILE.html") end
+  if not is_database(rest[1]) then error(rest[1] .. ": not a database", 0) end
+  local text = require "tessera.report"(ts.database(rest[1]), filter_of(o),
+                                        rest[1])
+  local f, why = io.open(o.o, "wb")
+  if not f then error(why, 0) end
+  local ok, bad = f:write(text)
+  local closed, late = f:close()
+  if not ok or not closed then error(o.o .. ": " .. (bad or late), 0) end
+  return 0
 end
 
 local function try_trace(name, trace, program)

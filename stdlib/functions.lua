@@ -330,6 +330,22 @@ local rows = {
     "tutorial" },
   { "database:trace(id)", "tessera.Trace",
     "The trace of a record, bound to its program.", "tutorial" },
+  { "database:add(trace, target, policy, samples)", "",
+    "Store a success that was measured elsewhere: a bound trace, the text of " ..
+    "a target, how it was measured, and times in seconds.", "database" },
+  { "database:runs()", "table[]",
+    "The runs that made the records, oldest first: id, hash, target, policy, " ..
+    "strategy, model, seed, batch, started_at, ended, seconds, funnel, " ..
+    "ledger, quality.", "database" },
+  { "database:merge(path)", "integer",
+    "Add the records of another file; how many were new.", "database" },
+  { "database:prune(keep)", "integer",
+    "Keep the best so many of each workload, target and policy; how many " ..
+    "were removed.", "database" },
+  { "database:export(path)", "", "Write everything as JSON lines.",
+    "database" },
+  { "database:import(path)", "integer",
+    "Add the records of such a file; how many were new.", "database" },
   { "database:close()", "", "Close it before the collector does.",
     "tutorial" },
   { "ts.module(module)", "table",

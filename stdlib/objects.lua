@@ -75,6 +75,15 @@ local classes = {
       "is damaged" },
     { "samples", "number[]", "the times in seconds, as they were measured; " ..
       "none where it failed" },
+    { "run?", "integer", "the number of the run that made it, as " ..
+      "database:runs has it" },
+    { "round?", "integer", "of which batch of the run it is, from 1" },
+    { "slot?", "integer", "its place in the batch, from 1" },
+    { "elapsed?", "number", "seconds since the run began" },
+    { "predicted?", "number", "what the cost model said before it was " ..
+      "measured; higher is better" },
+    { "sketch", "string", "the hash of its trace without decisions" },
+    { "decisions", "integer[]", "as a candidate has them" },
     { "checked", "boolean", "whether its results were compared with the " ..
       "unscheduled program's, and agreed" },
     { "damaged", "boolean", "whether its trace or decisions cannot be read, " ..

@@ -85,6 +85,10 @@ options.list = {
     help = "which candidates are compared with the unscheduled program: " ..
            "every new best and, before they are timed again at the end, the " ..
            "best few; or all" },
+  { name = "frozen", flag = "frozen", takes = "flag", type = "boolean",
+    default = "false",
+    help = "measure nothing: take the best that the database holds, or, " ..
+           "where it holds nothing, what a heuristic prefers; a note says so" },
   { name = "measure", instead = "the field measure of what FILE.lua returns",
     type = "function", default = "none",
     help = "instead of compiling and running candidates: a function of " ..

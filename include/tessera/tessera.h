@@ -1164,6 +1164,12 @@ typedef struct tess_tune_options {
   tess_status (*measured)(void *ud, tess_session *s, uint32_t n,
                           const tess_candidate *c);
   void *measured_ud;
+  /* 1: nothing is measured: the result is the best that the database holds,
+   * with its time; where it holds nothing for this program and target, what a
+   * heuristic prefers among schedules drawn from the space: its latency is
+   * +inf, and a note says so. */
+  int32_t frozen;
+  uint32_t reserved_frozen;
 } tess_tune_options;
 
 /* Searches the space for the fastest schedule of p; target NULL: "llvm", space
@@ -1359,6 +1365,15 @@ typedef struct tess_record {
   const char *shapes;   /* of the program's parameters, as "A: float32[8, 4],
                          * B: out float32[8]", "?" where symbolic; "" where the
                          * stored program is damaged */
+  int64_t run;          /* that made it (tess_database_run); 0: unknown */
+  uint32_t round, slot; /* its batch of the run, and its place there */
+  double elapsed;       /* seconds since the run began; NaN: unknown */
+  double predicted;     /* score of the cost model before it was measured; NaN:
+                         * it knew nothing, or there was none */
+  uint64_t sketch;      /* hash of the trace without decisions */
+  const int64_t *decisions; /* as of tess_candidate; NULL: damaged */
+  uint32_t ndecisions;
+  uint32_t reserved;
 } tess_record;
 /* Which records: those for which all that is given holds. */
 typedef struct tess_record_filter {
@@ -1394,6 +1409,46 @@ TESS_API tess_status tess_database_row(tess_database *d, uint64_t k,
  * file, a warning says so. */
 TESS_API tess_status tess_database_trace(tess_database *d, int64_t id,
                                          TESS_GIVE tess_trace **out);
+/* A run that is in the database. */
+typedef struct tess_run {
+  uint32_t struct_size;         /* sizeof(tess_run) */
+  uint32_t batch;
+  int64_t id;
+  uint64_t workload, seed;
+  const char *target, *policy, *strategy, *model, *engine, *started_at;
+  const char *ended;            /* its status; "" where it goes on */
+  double seconds;               /* that it took so far */
+  const char *funnel, *ledger;  /* as of tess_result_info, at the last batch */
+  const char *quality;          /* of its cost model: JSON, a list of [trials, n,
+                                 * rmse, rank_accuracy, top_k_recall], null for
+                                 * what it has not */
+} tess_run;
+/* The k-th run, from 0; NOT_FOUND past the last.  What it points to lives until
+ * the next call. */
+TESS_API tess_status tess_database_run(tess_database *d, uint64_t k,
+                                       tess_run *out);
+/* Stores a success that was measured elsewhere, n samples in seconds, of which
+ * the median counts; policy: how it was measured, in any words, since times
+ * under other policies are not compared with it.  The trace, bound to its
+ * program, is replayed: REFUSED where it does not apply.  INVALID for times
+ * that are none. */
+TESS_API tess_status tess_database_add(tess_database *d, tess_trace *t,
+    const char *target, const char *policy, uint32_t n, const double *sample);
+/* Adds the workloads and records of another file that this one has not: the
+ * same candidate with the same result and time is there once.  All or nothing;
+ * the filter ends, as with the next two. */
+TESS_API tess_status tess_database_merge(tess_database *d, const char *path,
+                                         uint64_t *added);
+/* Keeps the best `keep` records of each workload, target and policy, and the
+ * best one that was compared with the unscheduled program. */
+TESS_API tess_status tess_database_prune(tess_database *d, uint32_t keep,
+                                         uint64_t *removed);
+/* Everything as JSON, an object a line: "type": "workload" or "record"; and
+ * from such a file, in which PARSE names the line that is wrong.  Records
+ * that are there already are not added.  All or nothing. */
+TESS_API tess_status tess_database_export(tess_database *d, const char *path);
+TESS_API tess_status tess_database_import(tess_database *d, const char *path,
+                                          uint64_t *added);
 
 #ifdef __cplusplus
 }

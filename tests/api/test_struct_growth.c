@@ -42,10 +42,15 @@ GROWS(tess_cost_model, ud);
 GROWS(tess_mutator, ud);
 GROWS(tess_strategy_option, most);
 GROWS(tess_progress, seconds);
-GROWS(tess_tune_options, measured_ud);
+GROWS(tess_tune_options, reserved_frozen);
 GROWS(tess_result_info, quality);
 GROWS(tess_features, value);
-GROWS(tess_record, shapes);
+GROWS(tess_record, reserved);
+GROWS(tess_run, quality);
+GROWS(tess_task, cost_model);
+GROWS(tess_tasks_progress, table);
+GROWS(tess_tasks_options, progress_ud);
+GROWS(tess_tasks_info, message);
 GROWS(tess_record_filter, policy);
 
 /* ---- objects to ask ----------------------------------------------------- */

@@ -5,6 +5,7 @@
  * databases and going on where a run ended.
  * Labels: threads */
 #include "base/hash.h"
+#include "search/loop.h"
 #include "support/recorded.h"
 #include "support/test.h"
 
@@ -772,9 +773,9 @@ static void test_eta(void **state) {
   for (uint32_t before = 0; before <= 40; before += 40) {
     f.o.progress_ud = &before;
     assert_int_equal(recorded_tune(&f, &r), TESS_OK);
-    /* Where the best is of the first run it is measured again. */
+    /* The finalists of the first part are measured again. */
     if (!before) assert_int_equal(f.r.n, 40);
-    if (before) assert_in_range(f.r.n, 60, 60 + 1);
+    if (before) assert_in_range(f.r.n, 60, 60 + TUNE_FINALISTS);
     tess_result_free(r);
   }
   recorded_end(&f);

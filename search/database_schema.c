@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The schema of databases: the tables, and what files of earlier engines lack
+ * of them.  Changes only add, so earlier engines can read and write such a
+ * file, too. */
+#include "search/database.h"
+
+#include <stdlib.h>
+
+/* A record is one of a run: of which batch (round), at which place of it. */
+#define RUN_COLUMNS                                                     \
+  "  run INTEGER NOT NULL DEFAULT 0, round INTEGER NOT NULL DEFAULT 0," \
+  "  slot INTEGER NOT NULL DEFAULT 0, elapsed REAL, predicted REAL"
+/* A run of tuning: what it was asked, and how far it came.  `after` is the last
+ * record that was there before it, `first` the session's count then. */
+#define RUN_TABLE(where)                                                      \
+  "CREATE TABLE IF NOT EXISTS " where "run ("                                 \
+  "  id INTEGER PRIMARY KEY, workload INTEGER NOT NULL,"                      \
+  "  target TEXT NOT NULL, policy TEXT NOT NULL, space INTEGER NOT NULL,"     \
+  "  seed INTEGER NOT NULL, strategy TEXT NOT NULL, model TEXT NOT NULL,"     \
+  "  batch INTEGER NOT NULL, after INTEGER NOT NULL, first INTEGER NOT NULL," \
+  "  engine TEXT NOT NULL, started_at TEXT NOT NULL DEFAULT"                  \
+  "    (strftime('%Y-%m-%dT%H:%M:%SZ')),"                                     \
+  "  ended TEXT NOT NULL DEFAULT '', seconds REAL NOT NULL DEFAULT 0,"        \
+  "  funnel TEXT NOT NULL DEFAULT '', ledger TEXT NOT NULL DEFAULT '');"
+
+static const char schema[] =
+    "PRAGMA journal_mode = WAL;"
+    "BEGIN IMMEDIATE;"
+    "CREATE TABLE IF NOT EXISTS meta ("
+    "  key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
+    "INSERT OR IGNORE INTO meta VALUES ('schema', '1');"
+    "CREATE TABLE IF NOT EXISTS workload ("
+    "  hash INTEGER PRIMARY KEY, name TEXT NOT NULL, program BLOB NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS record ("
+    "  id INTEGER PRIMARY KEY, workload INTEGER NOT NULL REFERENCES workload,"
+    "  target TEXT NOT NULL, policy TEXT NOT NULL, engine TEXT NOT NULL,"
+    "  sketch INTEGER NOT NULL, decisions BLOB NOT NULL, status TEXT NOT NULL,"
+    "  message TEXT NOT NULL, seconds REAL, samples BLOB NOT NULL,"
+    "  program_hash INTEGER NOT NULL, trace TEXT NOT NULL,"
+    "  stored_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ')),"
+    "  checked INTEGER NOT NULL DEFAULT 0," RUN_COLUMNS ");"
+    "CREATE INDEX IF NOT EXISTS record_key ON record"
+    "  (workload, target, policy);"
+    "CREATE TABLE IF NOT EXISTS session ("
+    "  workload INTEGER NOT NULL, target TEXT NOT NULL, policy TEXT NOT NULL,"
+    "  seed INTEGER NOT NULL, next INTEGER NOT NULL,"
+    "  PRIMARY KEY (workload, target, policy, seed)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS quality ("
+    "  workload INTEGER NOT NULL, target TEXT NOT NULL, policy TEXT NOT NULL,"
+    "  seed INTEGER NOT NULL, model TEXT NOT NULL, trials INTEGER NOT NULL,"
+    "  n INTEGER NOT NULL, rmse REAL, rank_accuracy REAL, top_k_recall REAL,"
+    "  PRIMARY KEY (workload, target, policy, seed, model, trials))"
+    "  WITHOUT ROWID;" RUN_TABLE("main.") "COMMIT;";
+
+/* Of files without the column `checked`: engines of that time compared exactly
+ * the results that were better than all earlier ones. */
+#define WERE_CHECKED                                               \
+  "(SELECT id FROM ("                                              \
+  "  SELECT id, seconds, min(seconds) OVER ("                      \
+  "    PARTITION BY workload, target, policy ORDER BY id"          \
+  "    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS least" \
+  "  FROM main.record WHERE status = 'OK')"                        \
+  "  WHERE least IS NULL OR seconds < least)"
+static const char add_checked[] =
+    "ALTER TABLE main.record ADD COLUMN checked INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE main.record SET checked = 1 WHERE id IN " WERE_CHECKED;
+#define NO_RUNS                                                          \
+  " 0 AS run, 0 AS round, 0 AS slot, NULL AS elapsed, NULL AS predicted" \
+  " FROM main.record;" RUN_TABLE("temp.")
+static const char show_checked[] =
+    "CREATE TEMP VIEW record AS SELECT *, id IN " WERE_CHECKED
+    " AS checked FROM main.record";
+static const char show_both[] =
+    "CREATE TEMP VIEW record AS SELECT *, id IN " WERE_CHECKED
+    " AS checked," NO_RUNS;
+
+/* Of files of engines that kept no runs. */
+static const char add_runs[] =
+    "ALTER TABLE main.record ADD COLUMN run INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE main.record ADD COLUMN round INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE main.record ADD COLUMN slot INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE main.record ADD COLUMN elapsed REAL;"
+    "ALTER TABLE main.record ADD COLUMN predicted REAL;" RUN_TABLE("main.");
+static const char show_runs[] = "CREATE TEMP VIEW record AS SELECT *," NO_RUNS;
+
+/* How long to wait for another writer's lock, in milliseconds. */
+enum { BUSY_MS = 30000 };
+int database_patience(void) {
+  const char *text = getenv("TESSERA_DATABASE_PATIENCE");
+  int ms = text ? atoi(text) : 0;
+  return ms > 0 ? ms : BUSY_MS;
+}
+
+tess_status database_run(database *d, const char *sql, const char *what) {
+  if (sqlite3_exec(d->db, sql, NULL, NULL, NULL) == SQLITE_OK) return TESS_OK;
+  return database_fail(d, what);
+}
+
+/* Creates the tables.  When several processes create one file at once, changing
+ * the journal mode fails at once with SQLITE_BUSY in all but one of them,
+ * without SQLite's usual waiting: hence the retries. */
+tess_status database_make_tables(database *d) {
+  for (int waited = 0; waited < database_patience(); waited += 10) {
+    if (sqlite3_exec(d->db, schema, NULL, NULL, NULL) == SQLITE_OK)
+      return TESS_OK;
+    if ((sqlite3_errcode(d->db) & 0xff) != SQLITE_BUSY) break;
+    if (!sqlite3_get_autocommit(d->db)) break;
+    sqlite3_sleep(10);
+  }
+  return database_fail(d, "preparing its tables");
+}
+
+static tess_status lacks_column(database *d, const char *name, bool *yes) {
+  sqlite3_stmt *q = NULL;
+  int code = sqlite3_prepare_v2(d->db,
+                                "SELECT 1 FROM pragma_table_info('record') "
+                                "WHERE name = ?1",
+                                -1, &q, NULL);
+  if (code == SQLITE_OK) code = sqlite3_bind_text(q, 1, name, -1, NULL);
+  if (code == SQLITE_OK) code = sqlite3_step(q);
+  tess_status s = code == SQLITE_ROW || code == SQLITE_DONE
+                      ? TESS_OK
+                      : database_fail(d, "reading its tables");
+  *yes = code == SQLITE_DONE;
+  sqlite3_finalize(q);
+  return s;
+}
+
+static tess_status add_lacking(database *d) {
+  bool lacks;
+  tess_status s = lacks_column(d, "checked", &lacks);
+  if (s == TESS_OK && lacks)
+    s = database_run(d, add_checked, "completing its tables");
+  if (s == TESS_OK) s = lacks_column(d, "run", &lacks);
+  if (s == TESS_OK && lacks)
+    s = database_run(d, add_runs, "completing its tables");
+  return s;
+}
+
+/* Adds what tables of earlier engines lack; another process may have been
+ * faster.  Where the file may not be written a view of this connection stands
+ * in for the table. */
+tess_status database_migrate(database *d) {
+  bool unchecked, old;
+  tess_status s = lacks_column(d, "checked", &unchecked);
+  if (s == TESS_OK) s = lacks_column(d, "run", &old);
+  if (s != TESS_OK || (!old && !unchecked)) return s;
+  if (sqlite3_db_readonly(d->db, "main"))
+    return database_run(d,
+                        !old        ? show_checked
+                        : unchecked ? show_both
+                                    : show_runs,
+                        "completing its tables");
+  s = database_run(d, "BEGIN IMMEDIATE", "completing its tables");
+  if (s != TESS_OK) return s;
+  s = add_lacking(d);
+  if (s == TESS_OK) s = database_run(d, "COMMIT", "completing its tables");
+  if (s != TESS_OK) sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
+  return s;
+}

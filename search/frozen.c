@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is known without measuring: the best record of a database, else a
+ * schedule that a heuristic prefers among a few that are drawn. */
+#include "base/hash.h"
+#include "ir/query.h"
+#include "search/feature/session.h"
+#include "search/work.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { DRAWS = 128 };
+
+/* ---- the heuristic ------------------------------------------------------ */
+
+/* Columns of "per_store" that it looks at, all log2(1 + x). */
+enum { OPS = 7, LINES = 5 };
+typedef struct columns {
+  uint32_t op[OPS], parallel, vector, line[LINES], outer;
+} columns;
+
+static uint32_t column_of(tess_session *s, const char *name) {
+  char text[FEATURE_NAME];
+  for (uint32_t k = 0; k < session_columns(s, FEATURE_PER_STORE); k++) {
+    session_column(s, FEATURE_PER_STORE, k, text);
+    if (!strcmp(text, name)) return k;
+  }
+  return 0;
+}
+
+static void find_columns(tess_session *s, columns *c) {
+  char name[FEATURE_NAME];
+  for (uint32_t k = 0; k < OPS; k++) c->op[k] = k;
+  for (uint32_t k = 0; k < LINES; k++) {
+    snprintf(name, sizeof name, "buffer%u.unique_lines", k);
+    c->line[k] = column_of(s, name);
+  }
+  c->parallel = column_of(s, "parallel.product");
+  c->vector = column_of(s, "vectorize.length");
+  c->outer = column_of(s, "outer.product");
+}
+
+static double linear(float x) { return exp2(x) - 1; }
+
+/* Seconds, roughly, of a store: its operations on as many lanes and threads as
+ * it uses, a little for each time that its loops turn, and the cache lines that
+ * it touches. */
+static double cost_of_store(const columns *c, const float *row,
+                            double threads) {
+  static const double lanes = 8, rate = 3e9, line = 1.0 / 3e8;
+  double ops = 0, lines = 0;
+  double vector = fmin(lanes, fmax(1, linear(row[c->vector])));
+  double used = fmin(threads, fmax(1, linear(row[c->parallel])));
+  for (uint32_t k = 0; k < OPS; k++) ops += linear(row[c->op[k]]);
+  for (uint32_t k = 0; k < LINES; k++) lines += linear(row[c->line[k]]);
+  double turns = linear(row[c->outer]);
+  return ((ops + 0.5 * turns) / vector / rate + lines * line) / used;
+}
+
+static double cost_of_rows(const columns *c, const search_rows *r, uint32_t i,
+                           double threads) {
+  double sum = 0;
+  for (uint32_t k = r->first[i]; k < r->first[i + 1]; k++)
+    sum += cost_of_store(c, r->v + (size_t)k * r->width, threads);
+  return r->first[i] < r->first[i + 1] ? sum : INFINITY;
+}
+
+/* The cheapest of some that are drawn; false: none is valid. */
+static tess_status prefer(tess_session *s, double threads, search_cand *best,
+                          bool *found) {
+  search_order order[DRAWS];
+  search_cand made[DRAWS];
+  search_rows r;
+  columns c;
+  uint32_t n = 0;
+  double least = INFINITY;
+  *found = false;
+  for (uint32_t i = 0; i < DRAWS; i++)
+    order[i] =
+        (search_order){.how = SEARCH_DRAW, .sketch = (int32_t)(i % s->nsketch)};
+  tess_status st = session_make(s, DRAWS, order, made);
+  for (uint32_t i = 0; st == TESS_OK && i < DRAWS; i++)
+    if (made[i].d) made[n++] = made[i];
+  if (st != TESS_OK || !n) return st;
+  find_columns(s, &c);
+  st = session_rows(s, FEATURE_PER_STORE, n, made, &r);
+  for (uint32_t i = 0; st == TESS_OK && i < n; i++) {
+    double cost = cost_of_rows(&c, &r, i, threads);
+    if (*found && cost >= least) continue;
+    least = cost;
+    *best = made[i];
+    *found = true;
+  }
+  return st;
+}
+
+/* ---- the result --------------------------------------------------------- */
+
+typedef struct frozen {
+  tune_work *w;
+  tess_result *r;
+  const search_cand *c;
+} frozen;
+
+static tess_status make_frozen(void *ud) {
+  frozen *f = ud;
+  tune_work *w = f->w;
+  mem_heap *h = &w->c->heap;
+  const char *target = tess_target_text(w->target);
+  f->r = mem_new(h, tess_result);
+  *f->r = (tess_result){.c = w->c, .refs = 1};
+  strbuf *const texts[] = {&f->r->funnel, &f->r->ledger, &f->r->classes,
+                           &f->r->note, &f->r->failure};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    str_init(texts[i], h);
+  f->r->program = program_hold(w->p);
+  f->r->kernel_threads = w->o.kernel_threads;
+  f->r->target = ctx_text(w->c, target, strlen(target));
+  f->r->info.latency = INFINITY;
+  return TESS_OK;
+}
+
+static tess_status decide(void *ud) {
+  frozen *f = ud;
+  const tune_work *w = f->w;
+  f->r->best = trace_new(w->c, &w->k.trace.v[f->c->sketch]->t, w->p);
+  return vm_set_decisions(&f->r->best->t, f->c->n, f->c->d) ? TESS_OK
+                                                            : TESS_INTERNAL;
+}
+
+static tess_status guess_in(frozen *f, tess_session *s) {
+  search_cand best;
+  bool found;
+  tess_status st = prefer(s, f->w->o.kernel_threads, &best, &found);
+  f->c = &best;
+  if (st == TESS_OK && found) st = ctx_run(f->w->c, decide, f);
+  f->r->info.status = found ? TESS_OK : TESS_NOT_FOUND;
+  return st;
+}
+
+static tess_status guess(frozen *f) {
+  tune_work *w = f->w;
+  tess_session s;
+  uint32_t n = w->k.trace.n;
+  const vm_trace **sketch =
+      mem_try_resize(&w->c->heap, NULL, 0, n * sizeof *sketch);
+  if (!sketch) return ctx_ran_out(w->c, mem_refusal(&w->c->heap), "tuning");
+  for (uint32_t i = 0; i < n; i++) sketch[i] = &w->k.trace.v[i]->t;
+  tess_status st =
+      session_init(&s, w->c, &w->p->p, n, sketch, w->o.seed, w->o.threads);
+  if (st == TESS_OK) st = guess_in(f, &s);
+  session_free(&s);
+  mem_free(&w->c->heap, sketch, n * sizeof *sketch);
+  str_puts(&f->r->note, "nothing is stored for this program, so the schedule "
+                        "is what a heuristic prefers; it was not measured");
+  return st;
+}
+
+/* From the database, if there is a file and something in it. */
+static tess_status look_up(frozen *f, bool *found) {
+  tune_work *w = f->w;
+  tess_database *d;
+  tess_record row = TESS_INIT(tess_record);
+  *found = false;
+  if (!w->o.database) return TESS_OK;
+  if (access(w->o.database, F_OK) && errno == ENOENT) return TESS_OK;
+  tess_status s = tess_database_open(w->c, w->o.database, &d);
+  if (s != TESS_OK) return s;
+  s = tess_database_best(d, w->p, tess_target_text(w->target), &row);
+  *found = s == TESS_OK;
+  if (s == TESS_OK) {
+    int64_t flops = ir_flops(&w->p->p);
+    f->r->info = (tess_result_info){
+        .latency = row.seconds, .gflops = (double)flops / row.seconds * 1e-9};
+    s = tess_database_trace(d, row.id, &f->r->best);
+  } else if (s == TESS_NOT_FOUND) {
+    ctx_clear(w->c);
+    s = TESS_OK;
+  }
+  tess_database_free(d);
+  return s;
+}
+
+tess_status work_frozen(tune_work *w, tess_result **out) {
+  frozen f = {.w = w};
+  bool found = false;
+  tess_status s = work_complete(w);
+  if (s == TESS_OK) s = mem_protect(&w->c->heap, make_frozen, &f);
+  if (s == TESS_OK) s = look_up(&f, &found);
+  if (s == TESS_OK && !found) s = work_sketches(w);
+  if (s == TESS_OK && !found) s = guess(&f);
+  if (s == TESS_OK)
+    *out = f.r;
+  else
+    tess_result_free(f.r);
+  return s;
+}

@@ -1,0 +1,282 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The report on a database: gathers runs, records, cuts and the steps of the
+-- best traces; report_page.lua turns them into one HTML file.
+local ts = require "tessera"
+local page = require "tessera.report_page"
+
+-- Text as JSON that may stand in a script: no "</", no line separators.
+local function quoted(s)
+  return '"' .. s:gsub('[%c"\\<>&\x7f-\xff]', function(c)
+    return c:byte() < 128 and ("\\u%04x"):format(c:byte()) or c
+  end) .. '"'
+end
+
+local null = {}
+
+local function json(v)
+  if v == null or v ~= v or v == math.huge or v == -math.huge then
+    return "null"
+  end
+  if type(v) == "string" then return quoted(v) end
+  if math.type(v) == "float" then return ("%.9g"):format(v) end
+  if type(v) ~= "table" then return tostring(v) end
+  local parts = {}
+  if #v > 0 or next(v) == nil then
+    for i = 1, #v do parts[i] = json(v[i]) end
+    return "[" .. table.concat(parts, ",") .. "]"
+  end
+  local keys = {}
+  for k in pairs(v) do keys[#keys + 1] = k end
+  table.sort(keys)
+  for i, k in ipairs(keys) do parts[i] = quoted(k) .. ":" .. json(v[k]) end
+  return "{" .. table.concat(parts, ",") .. "}"
+end
+
+-- ---- runs ------------------------------------------------------------------
+
+-- Lines "  1.234 s   56.7 %  what" of a ledger, without the sum.
+local function spent(ledger)
+  local list = {}
+  for seconds, what in ledger:gmatch "([%d.]+) s%s+[%d.]+ %%%s+([^\n]+)" do
+    if what ~= "in all" then
+      list[#list + 1] = { what, tonumber(seconds) }
+    end
+  end
+  return list
+end
+
+-- Lines "   12  why" of a funnel.
+local function funnel_rows(text)
+  local list = {}
+  for count, what in text:gmatch "(%d+)  ([^\n]+)" do
+    list[#list + 1] = { what, math.tointeger(tonumber(count)) }
+  end
+  return list
+end
+
+-- "[[8,4,0.1,null,...],...]" as the database gives it.
+local function quality_rows(text)
+  local list = {}
+  for row in text:sub(2):gmatch "%[([^%]]*)%]" do
+    local values = {}
+    for x in row:gmatch "[^,]+" do values[#values + 1] = tonumber(x) or null end
+    list[#list + 1] = values
+  end
+  return list
+end
+
+-- Records in the order in which they were stored, with the best so far.
+local function points_of(records)
+  table.sort(records, function(a, b) return a.id < b.id end)
+  local best, points = math.huge, {}
+  for i, r in ipairs(records) do
+    local ok = r.status == "OK" and not r.damaged
+    if ok and r.seconds < best then best = r.seconds end
+    points[i] = { i, r.elapsed or null, best, ok and r.seconds or null,
+                  r.predicted or null, r.id }
+  end
+  return points
+end
+
+local function run_of(run, records)
+  return {
+    id = run.id, seed = ("%u"):format(run.seed), strategy = run.strategy,
+    model = run.model, started = run.started_at, ended = run.ended,
+    seconds = run.seconds, batch = run.batch, points = points_of(records),
+    ledger = spent(run.ledger), funnel = funnel_rows(run.funnel),
+    quality = quality_rows(run.quality),
+  }
+end
+
+-- ---- cuts ------------------------------------------------------------------
+
+-- Decisions { 2, 16, 1, 1, 3 } as { { 16, 1 }, { 3 } }.
+local function entries_of(decisions)
+  local list, at = {}, 1
+  while at <= #decisions do
+    local n = decisions[at]
+    list[#list + 1] = { table.unpack(decisions, at + 1, at + n) }
+    at = at + n + 1
+  end
+  return list
+end
+
+local function same_entry(a, b)
+  if #a ~= #b then return false end
+  for i = 1, #a do if a[i] ~= b[i] then return false end end
+  return true
+end
+
+-- Whether they differ in entry k alone, at most.
+local function differs_in(k, a, b)
+  for i = 1, math.max(#a, #b) do
+    if i ~= k and not (a[i] and b[i] and same_entry(a[i], b[i])) then
+      return false
+    end
+  end
+  return true
+end
+
+-- What the instruction of a decision is called: the primitive, and the loop
+-- or the annotation that it is for, where that can be told.
+local function labels_of(trace)
+  local list = {}
+  for i = 1, #trace do
+    local x = trace[i]
+    if x.decision then
+      local candidates = x.attrs.candidates
+      list[#list + 1] = {
+        name = ("%s (instruction %d)"):format(x.name, i),
+        candidates = type(candidates) == "table" and candidates or nil,
+      }
+    end
+  end
+  return list
+end
+
+-- A cut for each part of each decision that takes more than one value: points
+-- { value, seconds, whether it is a neighbour of the best }.
+local function cuts_of(best, trace, records)
+  local labels, cuts = labels_of(trace), {}
+  local mine, own = entries_of(best.decisions), {}
+  for _, r in ipairs(records) do
+    if r.sketch == best.sketch and r.status == "OK" and not r.damaged then
+      own[#own + 1] = { r, entries_of(r.decisions) }
+    end
+  end
+  for k, entry in ipairs(mine) do
+    for part = 1, #entry do
+      local points, values = {}, {}
+      for _, x in ipairs(own) do
+        local v = x[2][k] and x[2][k][part]
+        local of = labels[k] and labels[k].candidates
+        if of and v and type(of[v + 1]) == "number" then v = of[v + 1] end
+        if v then
+          values[v] = true
+          points[#points + 1] = { v, x[1].seconds,
+                                  differs_in(k, x[2], mine) and 1 or 0 }
+        end
+      end
+      if next(values) and next(values, (next(values))) then
+        cuts[#cuts + 1] = {
+          name = (labels[k] and labels[k].name or "decision " .. k) ..
+                 (#entry > 1 and (", part %d of %d"):format(part, #entry) or
+                  ""),
+          points = points }
+      end
+    end
+  end
+  return cuts
+end
+
+-- ---- steps -----------------------------------------------------------------
+
+local MOST_STEPS = 400
+
+-- The instructions of a trace, each with what it changed and the program after
+-- it; where the program is as before, no text.
+local function steps_of(trace)
+  local list, stepper = {}, trace:stepper()
+  local before = tostring(stepper:program())
+  list[1] = { text = "the program as it was described", program = before }
+  for i = 1, math.min(#stepper, MOST_STEPS) do
+    local ok, more = pcall(stepper.next, stepper)
+    if not ok or not more then
+      list[#list + 1] = { text = "does not apply: " .. tostring(more) }
+      break
+    end
+    local after = tostring(stepper:program())
+    local step = { text = stepper:instruction() }
+    if after ~= before then
+      step.program, step.diff = after, tostring(stepper:diff())
+    end
+    list[#list + 1], before = step, after
+  end
+  stepper:close()
+  return list
+end
+
+-- ---- groups ----------------------------------------------------------------
+
+local function key_of(r)
+  return r.hash .. "\0" .. r.target .. "\0" .. r.policy
+end
+
+-- The workloads, targets and policies, in the order of their names.
+local function group(records)
+  local groups, of = {}, {}
+  for _, r in ipairs(records) do
+    local key = key_of(r)
+    if not of[key] then
+      of[key] = { name = r.workload, hash = r.hash, target = r.target,
+                  policy = r.policy, shapes = r.shapes, key = key,
+                  records = {} }
+      groups[#groups + 1] = of[key]
+    end
+    local list = of[key].records
+    list[#list + 1] = r
+  end
+  table.sort(groups, function(a, b)
+    if a.name ~= b.name then return a.name < b.name end
+    return a.key < b.key
+  end)
+  return groups
+end
+
+local function best_of(records)
+  local best
+  for _, r in ipairs(records) do
+    local ok = r.status == "OK" and not r.damaged and r.checked
+    if ok and (not best or r.seconds < best.seconds) then best = r end
+  end
+  return best
+end
+
+local function runs_of(g, all)
+  local list, of = {}, {}
+  for _, r in ipairs(g.records) do
+    local id = r.run or 0
+    of[id] = of[id] or {}
+    table.insert(of[id], r)
+  end
+  for _, run in ipairs(all) do
+    if of[run.id] then list[#list + 1] = run_of(run, of[run.id]) end
+  end
+  if of[0] then
+    list[#list + 1] = run_of({ id = 0, seed = 0, strategy = "unknown",
+      model = "", started_at = "", ended = "", seconds = 0, batch = 0,
+      ledger = "", funnel = "", quality = "[]" }, of[0])
+  end
+  return list
+end
+
+local function describe(db, g, runs)
+  local out = { name = g.name, hash = g.hash, target = g.target,
+                policy = g.policy, shapes = g.shapes, count = #g.records,
+                runs = runs_of(g, runs) }
+  local best = best_of(g.records)
+  if best then
+    local ok, trace = pcall(db.trace, db, best.id)
+    out.best = { id = best.id, seconds = best.seconds }
+    if ok then
+      out.cuts = cuts_of(best, trace, g.records)
+      out.steps = steps_of(trace)
+    else
+      out.best.why = tostring(trace):match "^[^\n]*"
+    end
+  end
+  return out
+end
+
+-- report(db, filter [, title]): the text of the page.
+return function(db, filter, title)
+  local asked = { limit = math.maxinteger }
+  for k, v in pairs(filter or {}) do asked[k] = v end
+  local groups = {}
+  local runs = db:runs()
+  for i, g in ipairs(group(db:records(asked))) do
+    groups[i] = describe(db, g, runs)
+  end
+  return page(json { title = title or tostring(db), groups = groups,
+                     version = ts.version() })
+end

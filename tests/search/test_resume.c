@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A run that is killed at any point and taken up again ends as one that was
+ * never broken off, given the same times: same candidates in the same order,
+ * same curve, same winner, whatever the strategy.  Databases that another
+ * process has locked. */
+#include "base/hash.h"
+#include "support/recorded.h"
+#include "support/test.h"
+
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Ends the process without any more ado once so many were measured. */
+static uint32_t kill_after;
+static int kill_process(void *ud, const tess_progress *p) {
+  recorded_run *f = ud;
+  (void)p;
+  if (f->r.n >= kill_after) kill(getpid(), SIGKILL);
+  return 0;
+}
+
+typedef struct ending {
+  double curve[200];
+  tess_result_info info;
+  char trace[4000], classes[200], rejected[2000];
+} ending;
+
+static void run_to_end(recorded_run *f, ending *e) {
+  tess_result *r;
+  tess_trace *t;
+  char *text;
+  memset(e, 0, sizeof *e);
+  e->info.struct_size = sizeof e->info;
+  f->o.progress = NULL;
+  assert_int_equal(recorded_tune(f, &r), TESS_OK);
+  assert_int_equal(tess_result_get(r, &e->info), TESS_OK);
+  assert_true(e->info.ncurve <= 200);
+  memcpy(e->curve, e->info.curve, e->info.ncurve * sizeof *e->curve);
+  snprintf(e->classes, sizeof e->classes, "%s", e->info.classes);
+  snprintf(e->rejected, sizeof e->rejected, "%s", e->info.funnel);
+  assert_int_equal(tess_result_trace(r, &t), TESS_OK);
+  assert_int_equal(tess_trace_lua(t, &text), TESS_OK);
+  snprintf(e->trace, sizeof e->trace, "%s", text);
+  tess_text_free(f->t.c, text);
+  tess_trace_free(t);
+  tess_result_free(r);
+}
+
+/* A child process tunes and is killed after `n` measurements. */
+static void run_and_kill(const char *path, const recorded_run *like,
+                         uint32_t n) {
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (!child) {
+    recorded_run f;
+    tess_result *r;
+    recorded_start(&f);
+    f.o = like->o;
+    f.r.fail_every = like->r.fail_every;
+    f.r.fail_with = like->r.fail_with;
+    f.o.database = path;
+    f.o.progress = kill_process;
+    f.o.progress_ud = &f;
+    kill_after = n;
+    recorded_tune(&f, &r);
+    _exit(3);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+static void same_ending(const ending *a, const ending *b) {
+  assert_int_equal(a->info.trials, b->info.trials);
+  assert_int_equal(a->info.failed, b->info.failed);
+  assert_int_equal(a->info.ncurve, b->info.ncurve);
+  assert_memory_equal(a->curve, b->curve, sizeof a->curve);
+  assert_true(a->info.latency == b->info.latency);
+  assert_string_equal(a->trace, b->trace);
+  assert_string_equal(a->classes, b->classes);
+  assert_string_equal(a->rejected, b->rejected);
+}
+
+/* Points at which runs are killed: in the first batch, at its end, in the
+ * midst, and several one after the other. */
+static void killed_and_resumed(const char *strategy, const char *model,
+                               uint32_t fail_every) {
+  static const uint32_t kills[][3] = {{1}, {16}, {37}, {5, 20, 40}, {99}};
+  ending whole, again;
+  char path[400];
+  recorded_run f;
+  recorded_start(&f);
+  f.o.strategy = strategy;
+  f.o.cost_model = model;
+  f.r.fail_every = fail_every;
+  f.r.fail_with = TESS_CRASHED;
+  recorded_database(path, sizeof path);
+  f.o.database = path;
+  run_to_end(&f, &whole);
+  recorded_remove(path);
+  for (size_t i = 0; i < sizeof kills / sizeof *kills; i++) {
+    for (int k = 0; k < 3 && kills[i][k]; k++)
+      run_and_kill(path, &f, kills[i][k]);
+    run_to_end(&f, &again);
+    same_ending(&whole, &again);
+    recorded_remove(path);
+  }
+  recorded_end(&f);
+}
+
+static void test_evolutionary(void **state) {
+  (void)state;
+  killed_and_resumed("evolutionary", "random", 0);
+}
+
+static void test_replay(void **state) {
+  (void)state;
+  killed_and_resumed("replay", "random", 0);
+}
+
+static void test_with_a_model(void **state) {
+  (void)state;
+  killed_and_resumed("evolutionary", "forest", 0);
+}
+
+/* A run that has ended is history for the next of its seed. */
+static void test_ended_runs(void **state) {
+  (void)state;
+  char path[400];
+  ending first, more;
+  recorded_run f;
+  recorded_start(&f);
+  recorded_database(path, sizeof path);
+  f.o.database = path;
+  f.o.trials = 40;
+  run_to_end(&f, &first);
+  f.o.trials = 60;
+  run_to_end(&f, &more);
+  assert_int_equal(more.info.trials, 60);
+  assert_memory_equal(first.curve, more.curve, 40 * sizeof *first.curve);
+  assert_non_null(strstr(more.classes, "20")); /* of this run alone */
+  recorded_end(&f);
+  recorded_remove(path);
+}
+
+static int stop_at_ten(void *ud, const tess_progress *p) {
+  return (void)ud, p->trials >= 10;
+}
+
+/* Records that do not belong to what is proposed, as of another engine. */
+static void test_other_proposals(void **state) {
+  (void)state;
+  char path[400];
+  ending e;
+  tess_result *r;
+  recorded_run f;
+  sqlite3 *db;
+  recorded_start(&f);
+  recorded_database(path, sizeof path);
+  f.o.database = path;
+  f.o.progress = stop_at_ten;
+  assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+  tess_result_free(r);
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  assert_int_equal(
+      sqlite3_exec(db, "UPDATE record SET slot = slot + 1", NULL, NULL, NULL),
+      SQLITE_OK);
+  sqlite3_close(db);
+  run_to_end(&f, &e);
+  assert_int_equal(e.info.trials, 100);
+  recorded_end(&f);
+  recorded_remove(path);
+}
+
+/* ---- locks -------------------------------------------------------------- */
+
+static void lock_for(const char *path, int ms) {
+  sqlite3 *db;
+  int ready[2];
+  assert_int_equal(pipe(ready), 0);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (!child) {
+    struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
+    if (sqlite3_open(path, &db) ||
+        sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL))
+      _exit(1);
+    if (write(ready[1], "x", 1) != 1) _exit(1);
+    nanosleep(&t, NULL);
+    sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+    sqlite3_close(db);
+    _exit(0);
+  }
+  char byte;
+  assert_int_equal(read(ready[0], &byte, 1), 1);
+  close(ready[0]);
+  close(ready[1]);
+}
+
+/* A lock that ends is waited for; one that does not is an error, of one line,
+ * and loses nothing. */
+static void test_locked(void **state) {
+  (void)state;
+  char path[400];
+  ending e;
+  tess_result *r = NULL;
+  recorded_run f;
+  recorded_start(&f);
+  recorded_database(path, sizeof path);
+  f.o.database = path;
+  f.o.progress = stop_at_ten;
+  assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+  tess_result_free(r);
+  lock_for(path, 300);
+  run_to_end(&f, &e);
+  assert_int_equal(e.info.trials, 100);
+  setenv("TESSERA_DATABASE_PATIENCE", "50", 1);
+  lock_for(path, 700);
+  f.o.trials = 120;
+  assert_int_equal(recorded_tune(&f, &r), TESS_IO);
+  const char *said = tess_error(f.t.c)->message;
+  assert_non_null(strstr(said, path));
+  assert_non_null(strstr(said, "locked"));
+  assert_null(strchr(said, '\n'));
+  int status;
+  while (wait(&status) > 0) assert_int_equal(status, 0);
+  unsetenv("TESSERA_DATABASE_PATIENCE");
+  run_to_end(&f, &e);
+  assert_int_equal(e.info.trials, 120);
+  recorded_end(&f);
+  recorded_remove(path);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_evolutionary),    cmocka_unit_test(test_replay),
+      cmocka_unit_test(test_with_a_model),    cmocka_unit_test(test_ended_runs),
+      cmocka_unit_test(test_other_proposals), cmocka_unit_test(test_locked)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
