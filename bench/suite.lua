@@ -9,7 +9,9 @@ local ts = require "tessera"
 local ops = require "tessera.ops"
 
 local rows = {}
-local function row(name, make) rows[#rows + 1] = { name = name, make = make } end
+local function row(name, make)
+  rows[#rows + 1] = { name = name, make = make }
+end
 
 for _, name in ipairs(ops.suite_names()) do
   for i = 1, 4 do

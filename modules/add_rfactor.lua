@@ -90,8 +90,8 @@ local function factored(sch, block, part, n)
   return copy
 end
 
--- Factors both parts out: the outer one is cut once more, its outer part factored
--- out, and from each of these partial results the inner one.
+-- Factors both parts out: the outer one is cut once more, its outer part
+-- factored out, and from each of these partial results the inner one.
 local function factor_twice(sch, block, parts)
   local jobs = sch:split(parts[1], { sch:sample_perfect_tile(parts[1], {
     n = 2, decision = example(sch:extent(parts[1]), 1 << 20) }) })

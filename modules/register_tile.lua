@@ -46,8 +46,8 @@ local function tile_loops(sch, block)
   return loops, column, row
 end
 
--- The size of tiles of at most that size: the largest one, not less than half of
--- it, that divides the extent, else that by which it is padded least.
+-- The size of tiles of at most that size: the largest one, not less than half
+-- of it, that divides the extent, else that by which it is padded least.
 local function size_of(extent, most, step)
   if extent < step and 2 * extent <= step then return extent end
   most = math.min(most, (extent + step - 1) // step * step)
@@ -118,7 +118,8 @@ return ts.module {
   },
   check = function(p, given)
     if not math.tointeger(p.few_from) or p.few_from < 0 then
-      return options.unusable("few_from", p.few_from, "it is a number of blocks")
+      return options.unusable("few_from", p.few_from,
+                              "it is a number of blocks")
     end
     local n = p.registers
     return options.not_extents("vectors", p.vectors) or n ~= 0 and

@@ -169,9 +169,9 @@ local rows = {
     "modules" },
   { "sch:needs_multi_level_tiling(block)", "boolean",
     "Would tiling let it use again what it reads?", "modules" },
-  { "sch:block_info(block)", "table", "name, reads, writes, iters; has_select (is a value chosen by a " ..
-    "condition?), has_call (of exp or the like?).",
-    "modules" },
+  { "sch:block_info(block)", "table",
+    "name, reads, writes, iters; has_select (is a value chosen by a " ..
+    "condition?), has_call (of exp or the like?).", "modules" },
   { "sch:loop_info(loop)", "table", "name, kind, extent, iter_type.",
     "modules" },
   { "sch:extent(loop)", "integer", "How many iterations it has.",
@@ -331,12 +331,12 @@ local rows = {
   { "database:trace(id)", "tessera.Trace",
     "The trace of a record, bound to its program.", "tutorial" },
   { "database:add(trace, target, policy, samples)", "",
-    "Store a success that was measured elsewhere: a bound trace, the text of " ..
-    "a target, how it was measured, and times in seconds.", "database" },
+    "Store a success that was measured elsewhere: a bound trace, the text " ..
+    "of a target, how it was measured, and times in seconds.", "database" },
   { "database:runs()", "table[]",
-    "The runs that made the records, oldest first: id, hash, target, policy, " ..
-    "strategy, model, seed, batch, started_at, ended, seconds, funnel, " ..
-    "ledger, quality.", "database" },
+    "The runs that made the records, oldest first: id, hash, target, " ..
+    "policy, strategy, model, seed, batch, started_at, ended, seconds, " ..
+    "funnel, ledger, quality.", "database" },
   { "database:merge(path)", "integer",
     "Add the records of another file; how many were new.", "database" },
   { "database:prune(keep)", "integer",

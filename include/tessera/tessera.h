@@ -922,9 +922,9 @@ TESS_API tess_status tess_space_sketches(tess_space *s, tess_program *p,
 /* Which postprocessors are appended to the space's sketches when it is tuned: a
  * trace that holds nothing else, as tess_trace_from_lua makes of their calls;
  * an empty one: none; NULL: again those of the target (of modules, where there
- * are any; none of functions and traces).  They are primitives, "rewrite_..." and checks, and run
- * whenever a candidate is replayed: what they do is part of its trace. Copied;
- * INVALID where it holds another primitive. */
+ * are any; none of functions and traces).  They are primitives, "rewrite_..."
+ * and checks, and run whenever a candidate is replayed: what they do is part of
+ * its trace.  Copied; INVALID where it holds another primitive. */
 TESS_API tess_status tess_space_set_postprocs(tess_space *s,
                                               tess_trace *postprocs);
 /* The sketches as they are tuned, with their postprocessors. */
@@ -1419,9 +1419,9 @@ typedef struct tess_run {
   const char *ended;            /* its status; "" where it goes on */
   double seconds;               /* that it took so far */
   const char *funnel, *ledger;  /* as of tess_result_info, at the last batch */
-  const char *quality;          /* of its cost model: JSON, a list of [trials, n,
-                                 * rmse, rank_accuracy, top_k_recall], null for
-                                 * what it has not */
+  const char *quality;          /* of its cost model: JSON, a list of [trials,
+                                 * n, rmse, rank_accuracy, top_k_recall], null
+                                 * for what it has not */
 } tess_run;
 /* The k-th run, from 0; NOT_FOUND past the last.  What it points to lives until
  * the next call. */

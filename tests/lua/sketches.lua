@@ -52,7 +52,7 @@ for _, workload in ipairs { "GMM-3", "C2D-3", "CBR-3", "SFM-3", "TBG-3",
     f:write(text)
   else
     local f <close> = assert(io.open(path))
-    assert(text == f:read "a", workload .. ": its sketches have changed; run " ..
-           "the test with TESSERA_GOLDEN=write and look at the difference")
+    assert(text == f:read "a", workload .. ": its sketches have changed; " ..
+           "run the test with TESSERA_GOLDEN=write and look at the difference")
   end
 end
