@@ -69,9 +69,9 @@ static tess_status read_tasks_options(task_set *s,
 /* Elements have the size of the first. */
 static tess_status take_entry(task_set *s, const tess_task *list, uint32_t i,
                               tess_task *out) {
-  const char *at = (const char *)list + (size_t)i * list->struct_size;
+  const void *at = (const char *)list + (size_t)i * list->struct_size;
   *out = (tess_task){.struct_size = sizeof *out};
-  tess_status st = ctx_take(s->c, tess_task, (const tess_task *)at, out);
+  tess_status st = ctx_take(s->c, tess_task, at, out);
   if (st != TESS_OK) return st;
   if (!out->program)
     return ctx_fail(s->c, TESS_INVALID, "task %u has no program", i + 1);

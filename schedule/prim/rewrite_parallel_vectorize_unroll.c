@@ -113,7 +113,7 @@ static void rewrite_block(sch_state *s, ir_stmt block, const wanted *w) {
   ir_stmt loop[MAX_LOOPS];
   uint32_t n = sch_loops_above(s->p, block, MAX_LOOPS, loop);
   if (!n || n > MAX_LOOPS) return;
-  int64_t extent;
+  int64_t extent = 0;
   bool inner = w->vectorize > 1 && ir_st(s->p, block)->parent == loop[n - 1] &&
                sch_only_child(s->p, loop[n - 1]) == block;
   /* One short loop is in parallel, if that is asked for, and no vector. */

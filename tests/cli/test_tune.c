@@ -52,8 +52,8 @@ static void several_programs(void **state) {
   static const char *const forms[] = {
       "return d.program, { program = e, weight = 2, name = 'other' }",
       "return { d.program, { program = e, name = 'other' }, trials = 4 }",
-      "return { tasks = { d.program, { program = e, name = 'other' } },\n"
-      "         space = d.space, scheduler = 'round_robin' }"};
+      ("return { tasks = { d.program, { program = e, name = 'other' } },\n"
+       "         space = d.space, scheduler = 'round_robin' }")};
   char text[400];
   for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
     snprintf(text, sizeof text,
