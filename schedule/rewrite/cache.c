@@ -33,6 +33,8 @@ bool sch_stage_init(sch_state *s, sch_stage *st, ir_stmt block, ir_buf buf,
                       .buf = buf);
   if (sch_has_match(p, st->scope, buf) || sch_storage(p, st->scope, buf) != buf)
     return sch_refuse(s, SCH_R_OPAQUE_ACCESS, .s = {block}, .buf = buf);
+  if (ir_is_hidden(p, buf))
+    return sch_refuse(s, SCH_R_BUFFER_HIDDEN, .s = {block}, .buf = buf);
   return true;
 }
 

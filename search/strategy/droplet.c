@@ -20,6 +20,7 @@ typedef struct droplet {
   uint32_t used, step;   /* of them; how far the last ones are */
   double seconds;        /* of the centre */
   bool first;            /* it starts at the best measured */
+  bool stale;            /* the waiting ones are of another centre */
 } droplet;
 
 typedef struct drop {
@@ -30,12 +31,13 @@ typedef struct drop {
   const tess_candidate *seen;
 } drop;
 
+/* The waiting ones stay, since those that were proposed are used until the next
+ * proposal, which clears them. */
 static void begin_at(droplet *d, const search_cand *c, double seconds) {
   search_cand copy = *c;
   pool_clear(&d->centre);
   pool_add(&d->centre, &copy, 0);
-  pool_clear(&d->waiting);
-  d->used = d->step = 0;
+  d->stale = true;
   d->seconds = seconds;
 }
 
@@ -87,6 +89,11 @@ static tess_status descend(drop *w) {
   droplet *d = w->d;
   uint32_t most = (uint32_t)d->option[SPECULATION];
   tess_status st = TESS_OK;
+  if (d->stale) {
+    pool_clear(&d->waiting);
+    d->used = d->step = 0;
+    d->stale = false;
+  }
   take_waiting(w);
   while (st == TESS_OK && *w->got < w->n && d->step < most) {
     st = pool_add_neighbours(&d->waiting, w->s, &d->centre.c.v[0], ++d->step);
@@ -119,6 +126,7 @@ static tess_status drop_on(void *ud) {
   pool_clear(&d->centre);
   pool_clear(&d->waiting);
   d->used = d->step = 0;
+  d->stale = false;
   return start(w);
 }
 
