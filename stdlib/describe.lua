@@ -197,6 +197,32 @@ local function add_expressions(ts, core)
   end
 end
 
+-- How many arguments these take at the most: what would be dropped silently is
+-- refused, since it may have been meant to count.  (Functions of one value are
+-- often called back with more.)
+local most = {
+  cast = 2, select = 3, clamp = 3,
+  eq = 2, ne = 2, lt = 2, le = 2, gt = 2, ge = 2,
+  sum = 2, prod = 2, reduce_max = 2, reduce_min = 2,
+}
+local reducers = { sum = true, prod = true, reduce_max = true,
+                   reduce_min = true }
+
+local function limit_arguments(ts, core)
+  for name, n in pairs(most) do
+    local f = assert(ts[name], name)
+    ts[name] = function(...)
+      local got = select("#", ...)
+      if got > n then
+        core.invalid(("ts.%s takes %d argument%s, not %d%s"):format(
+          name, n, n == 1 and "" or "s", got,
+          reducers[name] and "; several axes are a list, { k, l }" or ""))
+      end
+      return f(...)
+    end
+  end
+end
+
 -- ---- tensors ---------------------------------------------------------------
 
 -- Declares what an input holds (docs/describing.md, "Indices from data").
@@ -498,6 +524,7 @@ return function(ts)
   add_expressions(ts, core)
   add_tensors(ts, core)
   add_builder(ts, core)
+  limit_arguments(ts, core)
   require "tessera.searching"(ts, core)
   require "tessera.names"()
   return ts

@@ -88,3 +88,20 @@ do
   fails("NOT_FOUND", "a buffer has no field 'size'",
         function() return A.size end)
 end
+
+-- Arguments that nothing reads are refused: they may have been meant to count.
+do
+  local k, l = ts.reduce_axis("k", 4), ts.reduce_axis("l", 4)
+  local M = ts.placeholder("M", { 4, 4 })
+  for text, f in pairs {
+    ["ts.sum takes 2 arguments, not 3; several axes are a list, { k, l }"] =
+      function() return ts.sum(M(k, l), k, l) end,
+    ["ts.lt takes 2 arguments, not 3"] =
+      function() return ts.lt(M(k, l), 1, 2) end,
+    ["ts.select takes 3 arguments, not 4"] =
+      function() return ts.select(ts.lt(M(k, l), 1), 1.0, 2.0, 3.0) end,
+  } do
+    local ok, e = pcall(f)
+    assert(not ok and tostring(e):find(text, 1, true), tostring(e))
+  end
+end

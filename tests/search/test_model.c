@@ -171,6 +171,7 @@ static void test_same_with_any_threads(void **state) {
   for (int k = 0; k < 3; k++) {
     static uint64_t first[4096];
     f.o.cost_model = some[k];
+    f.o.strategy = "evolutionary:population_size=64,genetic_num_iters=2";
     for (int i = 0; i < 2; i++) {
       tess_result *r;
       tess_result_info info = TESS_INIT(tess_result_info);
@@ -234,6 +235,7 @@ static void test_quality_is_stored(void **state) {
   recorded_database(path, sizeof path);
   recorded_start(&f);
   f.o.cost_model = "forest";
+  f.o.strategy = "evolutionary:population_size=64,genetic_num_iters=2";
   f.o.database = path;
   f.o.trials = 64;
   assert_int_equal(recorded_tune(&f, &r), TESS_OK);
@@ -363,6 +365,7 @@ static void test_memory_runs_out(void **state) {
     f.o.trials = 24;
     f.o.batch = 12;
     f.o.cost_model = some[k];
+    f.o.strategy = "evolutionary:population_size=64,genetic_num_iters=2";
     uint64_t met = 1;
     for (uint64_t n = 1; met; n += 1 + n / 3) {
       tess_result *r = NULL;
