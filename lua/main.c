@@ -26,7 +26,7 @@ static const char usage[] =
     "               [--inputs A.npy,B.npy] [--kernel-threads N] [--batch N]\n"
     "               [--min-time S] [--timeout S] [--deadline S]\n"
     "               [--on-error record|stop] [--check best|all]\n"
-    "               [--scheduler gradient|round_robin]\n"
+    "               [--scheduler gradient|round_robin] [--frozen]\n"
     "       tessera step FILE [--program FILE.lua]\n"
     "       tessera show FILE [--program FILE.lua]\n"
     "       tessera db FILE [--program FILE.lua] [--workload NAME]\n"
