@@ -6,7 +6,7 @@
 
 #include "search/tune.h"
 
-enum { TABLE_SKETCHES = 16 };
+enum { TABLE_SKETCHES = 64 };
 
 /* One program, and the seconds of its candidates, +inf where one failed. */
 typedef struct table {
