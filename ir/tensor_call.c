@@ -68,6 +68,17 @@ static bool take_int(parser *p, int64_t *out) {
   return true;
 }
 
+/* A parameter whose name, or whose type, is `word`. */
+static bool take_view(parser *p, char word[160], ir_tensor_operand *o) {
+  if (!take_token(p, "(")) return find_param(p, word, &o->param);
+  o->is_view = true;
+  if (!ir_dtype_parse(word, &o->as))
+    return call_parse_fail(p, "it names no type");
+  if (take_token(p, "&")) o->kind = IR_TENSOR_ADDRESS;
+  return take_word(p, word, 160) && find_param(p, word, &o->param) &&
+         (take_token(p, ")") || call_parse_fail(p, "a ')' is missing"));
+}
+
 static bool take_operand(parser *p, ir_tensor_operand *o) {
   char word[160];
   *o = (ir_tensor_operand){.kind = IR_TENSOR_PARAM};
@@ -76,24 +87,22 @@ static bool take_operand(parser *p, ir_tensor_operand *o) {
     o->kind = IR_TENSOR_INT;
     return take_int(p, &o->value);
   }
+  bool address = take_token(p, "&");
+  if (address) o->kind = IR_TENSOR_ADDRESS;
   if (!take_word(p, word, sizeof word)) return false;
+  if (address) return find_param(p, word, &o->param);
   if (!strcmp(word, "true") || !strcmp(word, "false")) {
     o->kind = IR_TENSOR_BOOL;
     o->value = *word == 't';
     return true;
   }
-  if (!take_token(p, "(")) return find_param(p, word, &o->param);
-  o->is_view = true;
-  if (!ir_dtype_parse(word, &o->as))
-    return call_parse_fail(p, "it names no type");
-  return take_word(p, word, sizeof word) && find_param(p, word, &o->param) &&
-         (take_token(p, ")") || call_parse_fail(p, "a ')' is missing"));
+  return take_view(p, word, o);
 }
 
-static bool take_operands(parser *p, ir_tensor_call *c) {
-  if (!take_token(p, "(")) return call_parse_fail(p, "a '(' is missing");
+/* The operands up to the closing parenthesis, and the end. */
+static bool take_operands(parser *p, ir_tensor_call *c, bool follows) {
   for (c->n = 0; !take_token(p, ")"); c->n++) {
-    if (c->n && !take_token(p, ","))
+    if ((c->n || follows) && !take_token(p, ","))
       return call_parse_fail(p, "a ',' or ')' is missing");
     if (c->n == IR_TENSOR_CALL_OPERANDS)
       return call_parse_fail(p, "it has too many operands");
@@ -103,20 +112,60 @@ static bool take_operands(parser *p, ir_tensor_call *c) {
   return !*p->at || call_parse_fail(p, "text follows the call");
 }
 
-static bool take_call(parser *p, ir_tensor_call *c) {
-  if (!take_word(p, c->symbol, sizeof c->symbol)) return false;
-  c->adds = take_token(p, "+=");
-  if (c->adds || take_token(p, "=")) {
-    c->is_llvm = true;
-    if (!find_param(p, c->symbol, &c->result) ||
-        !take_word(p, c->symbol, sizeof c->symbol))
-      return false;
+static bool take_text(parser *p, ir_tensor_text *out) {
+  if (!take_token(p, "\"")) return call_parse_fail(p, "a '\"' is missing");
+  const char *end = strchr(p->at, '"');
+  if (!end) return call_parse_fail(p, "a '\"' is missing");
+  *out = (ir_tensor_text){p->at, (size_t)(end - p->at)};
+  p->at = end + 1;
+  return true;
+}
+
+static bool take_asm(parser *p, ir_tensor_call *c) {
+  c->kind = IR_TENSOR_ASM;
+  if (c->adds) return call_parse_fail(p, "assembly does not add to a value");
+  return take_text(p, &c->code) &&
+         (take_token(p, ",") || call_parse_fail(p, "a ',' is missing")) &&
+         take_text(p, &c->constraints) && take_operands(p, c, true);
+}
+
+/* Behind a type: does `(parameter) =` follow, a view that gets the value? */
+static bool is_result_view(const parser *p) {
+  parser q = *p;
+  char word[160];
+  return take_token(&q, "(") && take_word(&q, word, sizeof word) &&
+         take_token(&q, ")") && take_token(&q, "=");
+}
+
+/* `view =` or `parameter +=`, after which the call's name follows. */
+static bool take_result(parser *p, ir_tensor_call *c) {
+  ir_tensor_operand *r = &c->result;
+  *r = (ir_tensor_operand){.kind = IR_TENSOR_PARAM};
+  if (is_result_view(p)) {
+    if (!take_view(p, c->symbol, r)) return false;
+    (void)take_token(p, "=");
+  } else {
+    c->adds = take_token(p, "+=");
+    if (!c->adds && !take_token(p, "=")) return true;
+    if (!find_param(p, c->symbol, &r->param)) return false;
   }
-  if (c->is_llvm != !strncmp(c->symbol, "llvm.", 5))
+  c->has_result = true;
+  return take_word(p, c->symbol, sizeof c->symbol);
+}
+
+static bool take_call(parser *p, ir_tensor_call *c) {
+  if (!take_word(p, c->symbol, sizeof c->symbol) || !take_result(p, c))
+    return false;
+  bool is_llvm = !strncmp(c->symbol, "llvm.", 5);
+  bool is_asm = !strcmp(c->symbol, "asm");
+  if (!take_token(p, "(")) return call_parse_fail(p, "a '(' is missing");
+  if (is_asm) return take_asm(p, c);
+  if (c->has_result != is_llvm || c->result.is_view)
     return call_parse_fail(
         p, "LLVM's intrinsics, whose names start with \"llvm.\", give "
            "a parameter its value, and C functions do not");
-  return take_operands(p, c);
+  if (is_llvm) c->kind = IR_TENSOR_LLVM;
+  return take_operands(p, c, false);
 }
 
 bool ir_tensor_call_parse(const char *text, uint32_t nparams,
@@ -130,25 +179,33 @@ bool ir_tensor_call_parse(const char *text, uint32_t nparams,
 }
 
 static void print_operand(const ir_tensor_operand *o, strbuf *out) {
+  const char *address = o->kind == IR_TENSOR_ADDRESS ? "&" : "";
   switch ((ir_tensor_operand_kind)o->kind) {
   case IR_TENSOR_INT: str_printf(out, "%" PRId64, o->value); break;
   case IR_TENSOR_BOOL: str_puts(out, o->value ? "true" : "false"); break;
   case IR_TENSOR_PARAM:
+  case IR_TENSOR_ADDRESS:
     if (o->is_view) {
       ir_dtype_print(o->as, out);
       str_putc(out, '(');
     }
-    str_printf(out, "%%%" PRIu32 "%s", o->param, o->is_view ? ")" : "");
+    str_printf(out, "%s%%%" PRIu32 "%s", address, o->param,
+               o->is_view ? ")" : "");
     break;
   }
 }
 
 void ir_tensor_call_print(const ir_tensor_call *c, strbuf *out) {
-  if (c->is_llvm)
-    str_printf(out, "%%%" PRIu32 " %s ", c->result, c->adds ? "+=" : "=");
+  if (c->has_result) {
+    print_operand(&c->result, out);
+    str_puts(out, c->adds ? " += " : " = ");
+  }
   str_printf(out, "%s(", c->symbol);
+  if (c->kind == IR_TENSOR_ASM)
+    str_printf(out, "\"%.*s\", \"%.*s\"", (int)c->code.n, c->code.at,
+               (int)c->constraints.n, c->constraints.at);
   for (uint32_t i = 0; i < c->n; i++) {
-    str_puts(out, i ? ", " : "");
+    str_puts(out, i || c->kind == IR_TENSOR_ASM ? ", " : "");
     print_operand(&c->operand[i], out);
   }
   str_putc(out, ')');
@@ -184,16 +241,101 @@ static bool is_vector_type(tess_dtype t) {
          t.code == TESS_DTYPE_FLOAT;
 }
 
-bool ir_tensor_call_fits(const ir_program *p, const ir_tensor_call *c,
-                         uint32_t n, const ir_buf *param, const char **why) {
-  *why = "a parameter has too many dimensions";
-  for (uint32_t i = 0; i < n; i++)
-    if (ir_ndim(p, param[i]) > IR_TENSOR_CALL_PARAMS) return false;
+uint32_t ir_tensor_registers(const ir_tensor_operand *o, tess_dtype t,
+                             uint64_t bits) {
+  if (o->kind != IR_TENSOR_PARAM) return 1;
+  uint64_t each = o->is_view ? (uint64_t)o->as.bits * o->as.lanes : t.bits;
+  return bits > MOST_BITS || each % t.bits || bits % each
+             ? 0
+             : (uint32_t)(bits / each);
+}
+
+static bool registers_fit(const ir_program *p, const ir_tensor_operand *o,
+                          const ir_buf *param, uint32_t *sum,
+                          const char **why) {
+  ir_buf b = param[o->param];
+  *why = "a parameter has other bits than the registers";
+  uint32_t n = ir_tensor_registers(o, p->buf.v[b].dtype, vector_bits(p, b));
+  if (!n) return false;
+  *why = "registers are of integers and floats";
+  if (p->buf.v[b].dtype.code == TESS_DTYPE_BOOL ||
+      (o->is_view && !is_vector_type(o->as)))
+    return false;
+  *why = "an address is an integer of 32 or 64 bits";
+  if (o->kind == IR_TENSOR_ADDRESS && o->is_view &&
+      (ir_is_float(o->as) || o->as.lanes != 1 || o->as.bits < 32))
+    return false;
+  *why = "it has too many registers";
+  return (*sum += n) <= IR_TENSOR_ASM_REGISTERS;
+}
+
+/* An input that is in the register of an output bears the output's number. */
+static bool is_tie_of(const char *at, size_t n, uint32_t outputs) {
+  uint64_t k = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (!isdigit((unsigned char)at[i])) return i == 0;
+    if ((k = 10 * k + (uint64_t)(at[i] - '0')) >= outputs) return false;
+  }
+  return n > 0;
+}
+
+bool ir_tensor_constraints_fit(const ir_tensor_call *c, uint32_t outputs,
+                               uint32_t inputs, const char **why) {
+  const char *at = c->constraints.at, *end = at + c->constraints.n;
+  uint32_t in = 0, out = 0, clobbers = 0;
+  *why = "the constraints are not \"=r,..,r,..,0,..,~{memory},..\", LLVM's";
+  while (at < end) {
+    const char *comma = memchr(at, ',', (size_t)(end - at));
+    size_t n = (size_t)((comma ? comma : end) - at);
+    if (!n || memchr(at, '*', n) || memchr(at, '+', n) || memchr(at, '!', n))
+      return false;
+    bool output = *at == '=', clobber = *at == '~';
+    out += output;
+    clobbers += clobber;
+    in += !output && !clobber;
+    if ((output && (in || n < 2)) || (!clobber && clobbers)) return false;
+    if (!output && !clobber && !is_tie_of(at, n, out)) return false;
+    at += n + 1;
+    if (comma && at == end) return false;
+  }
+  *why = "there is not one constraint for each register";
+  return out == outputs && in == inputs;
+}
+
+static bool asm_fits(const ir_program *p, const ir_tensor_call *c, uint32_t n,
+                     const ir_buf *param, const char **why) {
+  uint32_t in = 0, out = 0;
   for (uint32_t i = 0; i < c->n; i++) {
     const ir_tensor_operand *o = &c->operand[i];
-    *why = "a C function gets parameters and integers as they are";
-    if (!c->is_llvm && (o->is_view || o->kind == IR_TENSOR_BOOL)) return false;
-    if (o->kind != IR_TENSOR_PARAM || !c->is_llvm) continue;
+    bool is_param = o->kind == IR_TENSOR_PARAM || o->kind == IR_TENSOR_ADDRESS;
+    if (!is_param) in++;
+    if (is_param && !registers_fit(p, o, param, &in, why)) return false;
+  }
+  *why = "the result is no parameter";
+  if (c->has_result &&
+      (c->result.param >= n || c->result.kind != IR_TENSOR_PARAM ||
+       !registers_fit(p, &c->result, param, &out, why)))
+    return false;
+  return ir_tensor_constraints_fit(c, out, in, why);
+}
+
+static bool c_fits(const ir_tensor_call *c, const char **why) {
+  *why = "a C function gets parameters and integers as they are";
+  for (uint32_t i = 0; i < c->n; i++) {
+    const ir_tensor_operand *o = &c->operand[i];
+    if (o->is_view || (o->kind != IR_TENSOR_PARAM && o->kind != IR_TENSOR_INT))
+      return false;
+  }
+  return true;
+}
+
+static bool llvm_fits(const ir_program *p, const ir_tensor_call *c, uint32_t n,
+                      const ir_buf *param, const char **why) {
+  for (uint32_t i = 0; i < c->n; i++) {
+    const ir_tensor_operand *o = &c->operand[i];
+    *why = "only assembly gets addresses";
+    if (o->kind == IR_TENSOR_ADDRESS) return false;
+    if (o->kind != IR_TENSOR_PARAM) continue;
     uint64_t bits = vector_bits(p, param[o->param]);
     *why = "a parameter has another number of bits than the vector";
     if (bits > MOST_BITS || (o->is_view && !ir_tensor_view_lanes(o->as, bits)))
@@ -204,7 +346,17 @@ bool ir_tensor_call_fits(const ir_program *p, const ir_tensor_call *c,
       return false;
   }
   *why = "the result must be a vector of integers or floats";
-  return !c->is_llvm ||
-         (c->result < n && vector_bits(p, param[c->result]) <= MOST_BITS &&
-          is_vector_type(p->buf.v[param[c->result]].dtype));
+  return c->result.param < n &&
+         vector_bits(p, param[c->result.param]) <= MOST_BITS &&
+         is_vector_type(p->buf.v[param[c->result.param]].dtype);
+}
+
+bool ir_tensor_call_fits(const ir_program *p, const ir_tensor_call *c,
+                         uint32_t n, const ir_buf *param, const char **why) {
+  *why = "a parameter has too many dimensions";
+  for (uint32_t i = 0; i < n; i++)
+    if (ir_ndim(p, param[i]) > IR_TENSOR_CALL_PARAMS) return false;
+  return c->kind == IR_TENSOR_C     ? c_fits(c, why)
+         : c->kind == IR_TENSOR_ASM ? asm_fits(p, c, n, param, why)
+                                    : llvm_fits(p, c, n, param, why);
 }

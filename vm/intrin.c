@@ -182,8 +182,8 @@ static bool read_call(const ir_program *p, const char *text, strbuf *out,
       !ir_tensor_call_fits(p, &c, span.n, param, why))
     return false;
   *why = "the description sets another parameter";
-  for (uint32_t i = 0; i < span.n && c.is_llvm; i++)
-    if (stores_to(p, param[i]) != (i == c.result)) return false;
+  for (uint32_t i = 0; i < span.n && c.has_result; i++)
+    if (stores_to(p, param[i]) != (i == c.result.param)) return false;
   ir_tensor_call_print(&c, out);
   return true;
 }

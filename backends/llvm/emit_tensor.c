@@ -1,28 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tensor intrinsics that are one call (ir/tensor_call.h): of a C function, on
- * addresses and strides, or of an LLVM intrinsic, on vectors. */
-#include "backends/llvm/emit.h"
+ * addresses and strides, or of an LLVM intrinsic, on vectors; of inline
+ * assembly in emit_asm.c. */
+#include "backends/llvm/emit_tensor.h"
 #include "ir/edit.h"
-#include "ir/tensor_call.h"
-
-/* A parameter: its elements, as the operands of `instead` give them
- * (lower/lower_tensor_calls.c). */
-typedef struct param {
-  ir_buf buf;
-  tess_dtype dtype;
-  uint32_t ndim, lanes; /* lanes: all elements */
-  int64_t extent[IR_TENSOR_CALL_PARAMS];
-  LLVMValueRef stride[IR_TENSOR_CALL_PARAMS];
-  LLVMValueRef first;
-  uint32_t run; /* number of consecutive elements */
-} param;
-
-typedef struct calling {
-  emit *m;
-  ir_tensor_call call;
-  uint32_t n;
-  param param[IR_TENSOR_CALL_PARAMS];
-} calling;
 
 /* ---- the parameters ----------------------------------------------------- */
 
@@ -74,7 +55,7 @@ static bool take_place(reader *r, ir_buf buf, ir_expr *out) {
 
 enum { MOST_LANES = 1 << 16 };
 
-static bool read_shape(reader *r, param *out) {
+static bool read_shape(reader *r, emit_param *out) {
   int64_t n, lanes = 1;
   if (!take_count(r, 0, IR_TENSOR_CALL_PARAMS, &n)) return false;
   out->ndim = (uint32_t)n;
@@ -87,7 +68,7 @@ static bool read_shape(reader *r, param *out) {
   return true;
 }
 
-static bool read_param(emit *m, reader *r, param *out) {
+static bool read_param(emit *m, reader *r, emit_param *out) {
   ir_expr first, next;
   if (!read_shape(r, out) || !take_place(r, 0, &first)) return false;
   out->run = 1;
@@ -109,7 +90,7 @@ static bool read_param(emit *m, reader *r, param *out) {
 
 enum { MAX_C_ARGS = IR_TENSOR_CALL_OPERANDS * (1 + IR_TENSOR_CALL_PARAMS) };
 
-static void call_c(calling *k) {
+static void call_c(emit_calling *k) {
   emit *m = k->m;
   LLVMTypeRef types[MAX_C_ARGS];
   LLVMValueRef args[MAX_C_ARGS];
@@ -120,7 +101,7 @@ static void call_c(calling *k) {
       args[n++] = emit_i64(m, o->value);
       continue;
     }
-    const param *p = &k->param[o->param];
+    const emit_param *p = &k->param[o->param];
     args[n++] = p->first;
     for (uint32_t d = 0; d < p->ndim; d++) args[n++] = p->stride[d];
   }
@@ -144,19 +125,22 @@ static LLVMTypeRef vector_type(emit *m, tess_dtype t, uint32_t lanes) {
   return emit_vector_type(emit_memory_type(m, t), lanes);
 }
 
-/* The address of run number i of a parameter. */
-static LLVMValueRef run_address(emit *m, const param *p, uint32_t i) {
+LLVMValueRef emit_element_address(emit *m, const emit_param *p, uint32_t i) {
   LLVMValueRef at = p->first;
   LLVMTypeRef type = emit_memory_type(m, p->dtype);
-  uint32_t left = i * p->run;
   for (uint32_t d = p->ndim; d-- > 0;) {
-    uint32_t k = left % (uint32_t)p->extent[d];
-    left /= (uint32_t)p->extent[d];
+    uint32_t k = i % (uint32_t)p->extent[d];
+    i /= (uint32_t)p->extent[d];
     if (!k) continue;
     LLVMValueRef by = LLVMBuildMul(m->b, p->stride[d], emit_i64(m, k), "");
     at = LLVMBuildInBoundsGEP2(m->b, type, at, &by, 1, "");
   }
   return at;
+}
+
+/* The address of run number i of a parameter. */
+static LLVMValueRef run_address(emit *m, const emit_param *p, uint32_t i) {
+  return emit_element_address(m, p, i * p->run);
 }
 
 /* Inserts `piece` at lanes at .. of the vector. */
@@ -181,7 +165,7 @@ static LLVMValueRef get_piece(emit *m, LLVMValueRef v, LLVMTypeRef type,
 }
 
 /* Loads a parameter as one vector. */
-static LLVMValueRef load_param(emit *m, const param *p) {
+static LLVMValueRef load_param(emit *m, const emit_param *p) {
   LLVMTypeRef piece = vector_type(m, p->dtype, p->run);
   LLVMValueRef v = LLVMGetPoison(vector_type(m, p->dtype, p->lanes));
   for (uint32_t i = 0; i < p->lanes / p->run; i++) {
@@ -194,7 +178,7 @@ static LLVMValueRef load_param(emit *m, const param *p) {
   return v;
 }
 
-static void store_param(emit *m, const param *p, LLVMValueRef v) {
+static void store_param(emit *m, const emit_param *p, LLVMValueRef v) {
   LLVMTypeRef piece = vector_type(m, p->dtype, p->run);
   for (uint32_t i = 0; i < p->lanes / p->run; i++) {
     LLVMValueRef x =
@@ -204,12 +188,12 @@ static void store_param(emit *m, const param *p, LLVMValueRef v) {
   }
 }
 
-static LLVMValueRef operand_value(calling *k, const ir_tensor_operand *o) {
+static LLVMValueRef operand_value(emit_calling *k, const ir_tensor_operand *o) {
   emit *m = k->m;
   if (o->kind == IR_TENSOR_INT)
     return LLVMConstInt(m->i32, (unsigned long long)o->value, true);
   if (o->kind == IR_TENSOR_BOOL) return LLVMConstInt(m->i1, o->value != 0, 0);
-  const param *p = &k->param[o->param];
+  const emit_param *p = &k->param[o->param];
   LLVMValueRef v = load_param(m, p);
   if (!o->is_view) return v;
   uint64_t bits = (uint64_t)p->dtype.bits * p->lanes;
@@ -234,10 +218,10 @@ static uint64_t type_bits(LLVMTypeRef t) {
 }
 
 /* The intrinsic's function type, where its name does not determine it. */
-static LLVMTypeRef type_of_intrinsic(calling *k, unsigned n,
+static LLVMTypeRef type_of_intrinsic(emit_calling *k, unsigned n,
                                      LLVMTypeRef *types) {
   emit *m = k->m;
-  const param *r = &k->param[k->call.result];
+  const emit_param *r = &k->param[k->call.result.param];
   const char *name = k->call.symbol;
   LLVMTypeRef mine =
       LLVMFunctionType(vector_type(m, r->dtype, r->lanes), types, n, false);
@@ -260,7 +244,7 @@ static LLVMTypeRef type_of_intrinsic(calling *k, unsigned n,
   return NULL;
 }
 
-static void call_llvm(calling *k) {
+static void call_llvm(emit_calling *k) {
   emit *m = k->m;
   LLVMValueRef args[IR_TENSOR_CALL_OPERANDS];
   LLVMTypeRef types[IR_TENSOR_CALL_OPERANDS];
@@ -278,7 +262,7 @@ static void call_llvm(calling *k) {
                 k->call.symbol);
     return;
   }
-  const param *r = &k->param[k->call.result];
+  const emit_param *r = &k->param[k->call.result.param];
   LLVMValueRef v = LLVMBuildCall2(m->b, type, fn, args, k->call.n, "");
   v = LLVMBuildBitCast(m->b, v, vector_type(m, r->dtype, r->lanes), "");
   if (k->call.adds) {
@@ -297,11 +281,11 @@ static bool is_vector(tess_dtype t) {
 }
 
 /* Can operand and result of the LLVM intrinsic be one vector each? */
-static bool has_vectors(const calling *k) {
+static bool has_vectors(const emit_calling *k) {
   for (uint32_t i = 0; i <= k->call.n; i++) {
     const ir_tensor_operand *o = i < k->call.n ? &k->call.operand[i] : NULL;
     if (o && o->kind != IR_TENSOR_PARAM) continue;
-    const param *p = &k->param[o ? o->param : k->call.result];
+    const emit_param *p = &k->param[o ? o->param : k->call.result.param];
     uint64_t bits = (uint64_t)p->dtype.bits * p->lanes;
     if (p->lanes > MOST_LANES || !is_vector(p->dtype)) return false;
     if (o && o->is_view &&
@@ -311,7 +295,23 @@ static bool has_vectors(const calling *k) {
   return true;
 }
 
-static bool read_operands(calling *k, const ir_node *n) {
+/* Can what assembly gets and gives be registers? */
+static bool has_registers(const emit_calling *k) {
+  for (uint32_t i = 0; i <= k->call.n; i++) {
+    const ir_tensor_operand *o =
+        i < k->call.n ? &k->call.operand[i] : &k->call.result;
+    if (i == k->call.n && !k->call.has_result) continue;
+    if (o->kind != IR_TENSOR_PARAM) continue;
+    const emit_param *p = &k->param[o->param];
+    uint64_t bits = (uint64_t)p->dtype.bits * p->lanes;
+    if (p->dtype.code == TESS_DTYPE_BOOL || (o->is_view && !is_vector(o->as)) ||
+        !ir_tensor_registers(o, p->dtype, bits))
+      return false;
+  }
+  return true;
+}
+
+static bool read_operands(emit_calling *k, const ir_node *n) {
   emit *m = k->m;
   reader r = {m->p, m->p->arg.v + n->b, m->p->arg.v + n->b + n->n};
   const char *why;
@@ -322,21 +322,29 @@ static bool read_operands(calling *k, const ir_node *n) {
     return false;
   for (uint32_t i = 0; i < k->n; i++)
     if (!read_param(m, &r, &k->param[i])) return false;
-  return r.at == r.end && (!k->call.is_llvm || has_vectors(k));
+  return r.at == r.end && (k->call.kind != IR_TENSOR_LLVM || has_vectors(k)) &&
+         (k->call.kind != IR_TENSOR_ASM || has_registers(k));
 }
 
 /* Lowering made the operands, but a program may come from a file. */
 void emit_tensor_call(emit *m, ir_expr e) {
   const ir_node n = *ir_at(m->p, e);
   arena_mark mark = arena_get_mark(m->scratch);
-  calling *k = arena_zalloc(m->scratch, sizeof *k);
+  emit_calling *k = arena_zalloc(m->scratch, sizeof *k);
   k->m = m;
   if (!read_operands(k, &n))
     emit_refuse(m, TESS_INVALID,
                 "a tensor intrinsic's call has other "
                 "operands than lowering gives it");
-  else if (k->call.is_llvm)
+  else if (k->call.kind == IR_TENSOR_ASM)
+    emit_call_asm(k);
+  else if (k->call.kind == IR_TENSOR_LLVM)
     call_llvm(k);
+  else if (m->device)
+    emit_refuse(
+        m, TESS_UNSUPPORTED,
+        "a kernel cannot call the C function '%s' of a tensor intrinsic",
+        k->call.symbol);
   else
     call_c(k);
   arena_reset_to(m->scratch, mark);
