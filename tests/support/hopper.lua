@@ -96,7 +96,8 @@ mad.lo.u32 m, t, 8, m;
 mbarrier.init.shared.b64 [m], 1;
 fence.proxy.async;
 mbarrier.arrive.expect_tx.shared.b64 _, [m], %d;
-cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1], %d, [m];
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes
+  [$0], [$1], %d, [m];
 again:
 mbarrier.try_wait.parity.shared.b64 done, [m], 0;
 @!done bra again;
