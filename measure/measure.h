@@ -45,13 +45,16 @@ typedef struct measure_policy {
   double build_timeout; /* seconds that one may compile */
   double cutoff;        /* a kernel that is this many times slower than the
                          * best at first gets no further samples; 0: all do */
+  double margin;        /* sampling ends early for a kernel whose least of k
+                         * samples is above (1 + margin / k) times the best;
+                         * 0: never */
   uint32_t threads;     /* of the kernel, each on a core of its own */
   uint64_t seed;        /* of the inputs' contents */
   uint64_t inputs;      /* key of contents that are given; 0: they are drawn */
 } measure_policy;
 
 measure_policy measure_default_policy(uint32_t threads);
-/* The policy as a stable text, "v1 min-time=0.1 ...": times under equal texts
+/* The policy as a stable text, "v2 min-time=0.1 ...": times under equal texts
  * are comparable. */
 void measure_policy_text(const measure_policy *p, strbuf *out);
 

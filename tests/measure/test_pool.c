@@ -485,7 +485,8 @@ static void test_policy(void **state) {
   measure_policy p = measure_default_policy(2);
   measure_policy_text(&p, &text);
   assert_string_equal(str_get(&text),
-                      "v1 min-time=0.1 repeats=3 threads=2 seed=0");
+                      "v2 min-time=0.1 repeats=3 cutoff=4 margin=0.3 "
+                      "threads=2 seed=0");
   str_free(&text);
 }
 
