@@ -168,6 +168,21 @@ typedef struct measure_build {
   double replay, lower, compile; /* seconds */
 } measure_build;
 
+/* Candidates that are being built, in order. */
+typedef struct measure_building measure_building;
+/* Begins with n candidates, which live until measure_build_end; out[i] is the
+ * result of c[i], initialised here.  Building goes on during the pool's
+ * measure_run and measure_compare, on cores that these leave alone (four at
+ * most); where they leave none it waits. */
+tess_status measure_build_begin(measure_pool *pool, const measure_task *t,
+                                uint32_t n, const measure_candidate *c,
+                                measure_build *out, measure_building **b);
+/* Builds in parallel until the candidates below `end` have their results; the
+ * status is that of measure_build_batch. */
+tess_status measure_build_until(measure_building *b, uint32_t end);
+/* Ends what is being built; NULL is allowed. */
+void measure_build_end(measure_building *b);
+
 /* Builds n candidates in parallel; out[i] is the result of c[i] and initialised
  * here (measure_build_free it whatever is returned).  TESS_OK; CANCELLED, with
  * the remaining results of that class; NOMEM; LIMIT. */
