@@ -10,6 +10,7 @@ local objects = require "tessera.objects"
 local chapters = require "tessera.chapters"
 local statuses = require "tessera.statuses"
 local spaces = require "tessera.modules.spaces"
+local intrin = require "tessera.intrin"
 
 local reference = {}
 
@@ -220,6 +221,7 @@ local function everything(wanted)
     { "strategies and cost models in Lua:", plugins.entries() },
     { "what functions take and give:", classes(all) },
     { "operators (require \"tessera.ops\"):", functions.operators() },
+    { "tensor intrinsics (require \"tessera.intrin\"):", intrin.pages() },
     { "other functions:", functions.entries() },
     { "statuses (e.code, result.status, classes of measurements):",
       statuses.codes() },
