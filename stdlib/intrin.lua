@@ -80,16 +80,4 @@ function intrin.dot(target, types)
   return nil, "the target has no dot products of these types"
 end
 
--- The entries of the reference.
-function intrin.pages()
-  local list = {}
-  for i, name in ipairs(intrin.names()) do
-    local x = kit.entries[name]
-    list[i] = { name = name, summary = x.summary, page = function()
-      return kit.page(name)
-    end }
-  end
-  return list
-end
-
 return intrin

@@ -10,7 +10,6 @@ local objects = require "tessera.objects"
 local chapters = require "tessera.chapters"
 local statuses = require "tessera.statuses"
 local spaces = require "tessera.modules.spaces"
-local intrin = require "tessera.intrin"
 
 local reference = {}
 
@@ -173,6 +172,11 @@ local function strategies()
   return list
 end
 
+local function intrinsics()
+  local names = require("tessera.intrin").names()
+  return require("tessera.intrin.kit").pages(names)
+end
+
 -- ---- all of it -------------------------------------------------------------
 
 -- Lines that name what begins with the prefix, "ts.space." or "trace:".
@@ -221,7 +225,7 @@ local function everything(wanted)
     { "strategies and cost models in Lua:", plugins.entries() },
     { "what functions take and give:", classes(all) },
     { "operators (require \"tessera.ops\"):", functions.operators() },
-    { "tensor intrinsics (require \"tessera.intrin\"):", intrin.pages() },
+    { "tensor intrinsics (require \"tessera.intrin\"):", intrinsics() },
     { "other functions:", functions.entries() },
     { "statuses (e.code, result.status, classes of measurements):",
       statuses.codes() },

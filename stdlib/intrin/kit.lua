@@ -56,6 +56,7 @@ end
 
 function kit.page(name)
   local x = kit.entries[name]
+  if x.text then return x.text end
   local desc = kit.describe(name)
   local impl = x.impl(desc)
   local text = tostring(desc):gsub("%s+$", ""):gsub("\n", "\n    ")
@@ -71,7 +72,18 @@ function kit.page(name)
     lines[#lines + 1] = "\nBy one call:\n"
     lines[#lines + 1] = "    " .. impl
   end
-  return table.concat(lines, "\n")
+  x.text = table.concat(lines, "\n")
+  return x.text
+end
+
+-- The entries of the reference for intrinsics of these names.
+function kit.pages(names)
+  local list = {}
+  for i, name in ipairs(names) do
+    list[i] = { name = name, summary = kit.entries[name].summary,
+                page = function() return kit.page(name) end }
+  end
+  return list
 end
 
 -- ---- descriptions ----------------------------------------------------------
