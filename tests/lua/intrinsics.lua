@@ -201,11 +201,12 @@ do
     ['Y = asm("nop, "=r", X)'] = "is missing",
     ['Y += asm("", "=r", X)'] = "does not add",
     ['int24(Y) = asm("", "=r,0", X)'] = "names no type",
-    ['int64x2(Y) = asm("", "=r,0", X)'] = "other bits than the registers",
+    ['int64x2(Y) = asm("", "=r,0", X)'] = "cannot be divided into such",
     ['int64(X) = asm("", "=r,0", int64(Y))'] = "sets another parameter",
-    ['asm("", "r", int8(&X))'] = "an address is an integer",
-    ['Y = llvm.smax.v4i16(X, &X)'] = "only assembly gets addresses",
-    ['copy(&X, Y)'] = "gets parameters and integers as they are",
+    ['asm("", "r", int8(address(X)))'] = "an address is an integer",
+    ['int64(Y) = llvm.smax.v4i16(X, X)'] = "only assembly gives",
+    ['Y = asm("", "=r,r", llvm.x(X))'] = "gets parameters, addresses",
+    ['copy(address(X), Y)'] = "gets parameters and integers as they are",
   } do
     fails("INVALID", why, declare, impl)
   end
@@ -324,6 +325,13 @@ do
     ["C = llvm.x(int32x3(A))"] = "another number of bits",
     ["C = llvm.x(int(A))"] = "it names no type",
     ["C = llvm.x(%7)"] = "no parameter of that number",
+    ["C = llvm.x(llvm.y(A)"] = "a ',' or ')' is missing",
+    ["C = int8(llvm.y(A)"] = "a ')' is missing",
+    ["llvm.x(address(A))"] = "get the address of what they set",
+    ["C = llvm.x(bytes(A))"] = "a ',' is missing",
+    ["C = llvm.x(bytes(A, 3))"] = "fewer dimensions",
+    ["C = llvm.x(A) + f(B)"] = "it names no type",
+    ["C = " .. ("llvm.x("):rep(100) .. "A" .. (")"):rep(100)] = "too many",
   } do
     fails(nil, what, ts.tensor_intrin,
           { name = "bad", desc = gemm, impl = text })

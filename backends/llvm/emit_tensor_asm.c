@@ -5,12 +5,13 @@
  * The call is convergent, so that no pass makes it depend on another condition:
  * threads of a warp may have to execute it together. */
 #include "backends/llvm/emit_tensor.h"
+#include <string.h>
 
 typedef struct assembling {
-  emit_calling *k;
+  tensor_calling *k;
   uint32_t n;
-  LLVMValueRef arg[IR_TENSOR_ASM_REGISTERS];
-  LLVMTypeRef type[IR_TENSOR_ASM_REGISTERS];
+  LLVMValueRef arg[IR_TENSOR_REGISTERS];
+  LLVMTypeRef type[IR_TENSOR_REGISTERS];
 } assembling;
 
 /* ---- registers ---------------------------------------------------------- */
@@ -21,14 +22,13 @@ typedef struct asm_register {
   uint32_t elements, n;     /* of each; how many of them */
 } asm_register;
 
-static asm_register register_of(emit *m, const ir_tensor_operand *o,
-                                const emit_param *p) {
+/* as: the type of the registers; no bits: the elements'. */
+static asm_register register_of(emit *m, tess_dtype as, const tensor_param *p) {
   tess_dtype t = p->dtype;
   t.lanes = 1;
   LLVMTypeRef element = emit_memory_type(m, t);
   asm_register r = {.type = element, .pieces = element, .elements = 1};
-  if (o->is_view) {
-    tess_dtype as = o->as;
+  if (as.bits) {
     uint32_t lanes = as.lanes;
     as.lanes = 1;
     r.elements = as.bits * lanes / t.bits;
@@ -40,14 +40,14 @@ static asm_register register_of(emit *m, const ir_tensor_operand *o,
   return r;
 }
 
-static LLVMValueRef load_element(emit *m, const emit_param *p, uint32_t i) {
-  LLVMValueRef at = emit_element_address(m, p, i);
+static LLVMValueRef load_element(emit *m, const tensor_param *p, uint32_t i) {
+  LLVMValueRef at = emit_tensor_element(m, p, i);
   LLVMValueRef v = LLVMBuildLoad2(m->b, emit_memory_type(m, p->dtype), at, "");
   LLVMSetAlignment(v, p->dtype.bits / 8u);
   return v;
 }
 
-static LLVMValueRef load_register(emit *m, const emit_param *p,
+static LLVMValueRef load_register(emit *m, const tensor_param *p,
                                   const asm_register *r, uint32_t i) {
   if (r->elements == 1)
     return LLVMBuildBitCast(m->b, load_element(m, p, i), r->type, "");
@@ -58,15 +58,15 @@ static LLVMValueRef load_register(emit *m, const emit_param *p,
   return LLVMBuildBitCast(m->b, v, r->type, "");
 }
 
-static void store_register(emit *m, const emit_param *p, const asm_register *r,
-                           uint32_t i, LLVMValueRef v) {
+static void store_register(emit *m, const tensor_param *p,
+                           const asm_register *r, uint32_t i, LLVMValueRef v) {
   v = LLVMBuildBitCast(m->b, v, r->pieces, "");
   for (uint32_t j = 0; j < r->elements; j++) {
     LLVMValueRef e = v;
     if (r->elements > 1)
       e = LLVMBuildExtractElement(m->b, v, LLVMConstInt(m->i32, j, false), "");
-    LLVMValueRef s = LLVMBuildStore(
-        m->b, e, emit_element_address(m, p, i * r->elements + j));
+    LLVMValueRef s =
+        LLVMBuildStore(m->b, e, emit_tensor_element(m, p, i * r->elements + j));
     LLVMSetAlignment(s, p->dtype.bits / 8u);
   }
 }
@@ -74,7 +74,7 @@ static void store_register(emit *m, const emit_param *p, const asm_register *r,
 /* ---- operands ----------------------------------------------------------- */
 
 static void push_operand(assembling *a, LLVMValueRef v) {
-  if (a->n == IR_TENSOR_ASM_REGISTERS) {
+  if (a->n == IR_TENSOR_REGISTERS) {
     emit_refuse(a->k->m, TESS_LIMIT, "inline assembly has too many operands");
     return;
   }
@@ -82,27 +82,54 @@ static void push_operand(assembling *a, LLVMValueRef v) {
   a->arg[a->n++] = v;
 }
 
-static void push_asm_operand(assembling *a, const ir_tensor_operand *o) {
+static void push_param(assembling *a, tess_dtype as, uint32_t param) {
   emit *m = a->k->m;
-  const emit_param *p = &a->k->param[o->param];
-  switch ((ir_tensor_operand_kind)o->kind) {
-  case IR_TENSOR_INT:
-    push_operand(a, LLVMConstInt(m->i32, (unsigned long long)o->value, true));
-    return;
-  case IR_TENSOR_BOOL:
-    push_operand(a, LLVMConstInt(m->i1, o->value != 0, false));
-    return;
-  case IR_TENSOR_ADDRESS: {
-    LLVMValueRef v = LLVMBuildPtrToInt(m->b, p->first, m->i64, "");
-    if (o->is_view && o->as.bits < 64) v = LLVMBuildTrunc(m->b, v, m->i32, "");
-    push_operand(a, v);
-    return;
-  }
-  case IR_TENSOR_PARAM: break;
-  }
-  asm_register r = register_of(m, o, p);
+  const tensor_param *p = &a->k->param[param];
+  asm_register r = register_of(m, as, p);
   for (uint32_t i = 0; i < r.n; i++)
     push_operand(a, load_register(m, p, &r, i));
+}
+
+/* An address, an integer or a stride, `as` bits long unless that has none. */
+static LLVMValueRef integer_operand(assembling *a, const ir_tensor_node *o,
+                                    tess_dtype as) {
+  emit *m = a->k->m;
+  const tensor_param *p = &a->k->param[o->param];
+  LLVMTypeRef type = as.bits ? emit_memory_type(m, as) : m->i64;
+  switch ((ir_tensor_kind)o->kind) {
+  case IR_TENSOR_ADDRESS:
+    return LLVMBuildTruncOrBitCast(
+        m->b, LLVMBuildPtrToInt(m->b, p->first, m->i64, ""), type, "");
+  case IR_TENSOR_BYTES:
+    return LLVMBuildMul(m->b, p->stride[o->value],
+                        emit_i64(m, p->dtype.bits / 8), "");
+  case IR_TENSOR_BOOL: return LLVMConstInt(m->i1, o->value != 0, false);
+  case IR_TENSOR_INT:
+    if (ir_is_float(as)) return LLVMConstReal(type, (double)o->value);
+    return LLVMConstInt(as.bits ? type : m->i32, (unsigned long long)o->value,
+                        true);
+  default: return NULL;
+  }
+}
+
+static void push_asm_operand(assembling *a, const ir_tensor_node *o) {
+  const tess_dtype none = {.bits = 0};
+  const ir_tensor_node *in = &a->k->call.node[o->first];
+  bool is_view = o->kind == IR_TENSOR_VIEW;
+  if (o->kind == IR_TENSOR_PARAM) {
+    push_param(a, none, o->param);
+  } else if (is_view && in->kind == IR_TENSOR_PARAM) {
+    push_param(a, o->as, in->param);
+  } else {
+    LLVMValueRef v =
+        integer_operand(a, is_view ? in : o, is_view ? o->as : none);
+    if (v)
+      push_operand(a, v);
+    else
+      emit_refuse(a->k->m, TESS_INVALID,
+                  "inline assembly gets parameters, addresses, strides and "
+                  "integers");
+  }
 }
 
 /* ---- the call ----------------------------------------------------------- */
@@ -110,22 +137,14 @@ static void push_asm_operand(assembling *a, const ir_tensor_operand *o) {
 /* One value for each output; none: void. */
 static LLVMTypeRef type_of_outputs(assembling *a, asm_register *r) {
   emit *m = a->k->m;
-  const ir_tensor_operand *o = &a->k->call.result;
+  const ir_tensor_call *c = &a->k->call;
   *r = (asm_register){.n = 0};
-  if (!a->k->call.has_result) return LLVMVoidTypeInContext(m->ctx);
-  *r = register_of(m, o, &a->k->param[o->param]);
+  if (c->result == IR_TENSOR_NO_RESULT) return LLVMVoidTypeInContext(m->ctx);
+  *r = register_of(m, c->result_as, &a->k->param[c->result]);
   if (r->n == 1) return r->type;
   LLVMTypeRef *each = arena_array(m->scratch, LLVMTypeRef, r->n);
   for (uint32_t i = 0; i < r->n; i++) each[i] = r->type;
   return LLVMStructTypeInContext(m->ctx, each, r->n, false);
-}
-
-static bool clobbers_memory(const ir_tensor_call *c) {
-  static const char word[] = "~{memory}";
-  size_t n = sizeof word - 1;
-  for (size_t i = 0; i + n <= c->constraints.n; i++)
-    if (!memcmp(c->constraints.at + i, word, n)) return true;
-  return false;
 }
 
 static void mark_convergent(emit *m, LLVMValueRef call) {
@@ -134,13 +153,17 @@ static void mark_convergent(emit *m, LLVMValueRef call) {
                            LLVMCreateEnumAttribute(m->ctx, kind, 0));
 }
 
-void emit_call_asm(emit_calling *k) {
+void emit_tensor_asm(tensor_calling *k) {
   emit *m = k->m;
   const ir_tensor_call *c = &k->call;
+  const ir_tensor_node *root = &c->node[c->root];
+  char *code = k->call.text + root->symbol;
+  char *constraints = k->call.text + root->constraints;
   assembling *a = arena_zalloc(m->scratch, sizeof *a);
   asm_register out;
   a->k = k;
-  for (uint32_t i = 0; i < c->n; i++) push_asm_operand(a, &c->operand[i]);
+  for (uint32_t i = root->first; i; i = c->node[i].next)
+    push_asm_operand(a, &c->node[i]);
   LLVMTypeRef gives = type_of_outputs(a, &out);
   if (m->refused) return;
   const char *why;
@@ -148,14 +171,14 @@ void emit_call_asm(emit_calling *k) {
     emit_refuse(m, TESS_INVALID, "inline assembly: %s", why);
     return;
   }
+  bool effects = !out.n || strstr(constraints, "~{memory}");
   LLVMTypeRef type = LLVMFunctionType(gives, a->type, a->n, false);
-  bool effects = !c->has_result || clobbers_memory(c);
-  LLVMValueRef code = LLVMGetInlineAsm(
-      type, c->code.at, c->code.n, c->constraints.at, c->constraints.n, effects,
-      false, LLVMInlineAsmDialectATT, false);
-  LLVMValueRef v = LLVMBuildCall2(m->b, type, code, a->arg, a->n, "");
+  LLVMValueRef fn = LLVMGetInlineAsm(type, code, strlen(code), constraints,
+                                     strlen(constraints), effects, false,
+                                     LLVMInlineAsmDialectATT, false);
+  LLVMValueRef v = LLVMBuildCall2(m->b, type, fn, a->arg, a->n, "");
   mark_convergent(m, v);
-  const emit_param *p = c->has_result ? &k->param[c->result.param] : NULL;
+  const tensor_param *p = out.n ? &k->param[c->result] : NULL;
   for (uint32_t i = 0; i < out.n; i++)
     store_register(m, p, &out, i,
                    out.n == 1 ? v : LLVMBuildExtractValue(m->b, v, i, ""));
