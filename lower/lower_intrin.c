@@ -48,14 +48,19 @@ static ir_expr exp_small(math *m, ir_expr r) {
                   math_real(m, 1));
 }
 
-/* x = n ln 2 + r; ln 2 in two parts, of which n times the first is exact. */
+/* x = n ln 2 + r; ln 2 in two parts, of which n times the first is exact.
+ * x / ln 2 plus 1.5 times the weight of a mantissa's lead is rounded to an
+ * integer, which its lowest bits hold: a cast to integers would be checked for
+ * overflow, and there is no vector instruction for doubles before AVX-512. */
 static ir_expr expand_exp(math *m, ir_expr x) {
   bool s = is_single(m);
   ir_expr lo = math_real(m, s ? -104 : -746), hi = math_real(m, s ? 89 : 710);
   ir_expr c = math_select(m, math_lt(m, x, lo), lo,
                           math_select(m, math_lt(m, hi, x), hi, x));
-  ir_expr n =
-      call1(m, IR_FN_ROUND, math_mul(m, c, math_real(m, 1.4426950408889634)));
+  ir_expr up = math_real(m, s ? 0x1.8p23 : 0x1.8p52);
+  ir_expr high =
+      math_add(m, math_mul(m, c, math_real(m, 1.4426950408889634)), up);
+  ir_expr n = math_sub(m, high, up);
   ir_expr r = math_sub(
       m, c,
       math_mul(m, n,
@@ -64,7 +69,7 @@ static ir_expr expand_exp(math *m, ir_expr x) {
       m, r,
       math_mul(m, n,
                math_real(m, s ? -2.12194440e-4 : 1.90821492927058770002e-10)));
-  ir_expr k = ir_cast(m->p, bits_type(m), n);
+  ir_expr k = math_sub(m, as_bits(m, high), as_bits(m, up));
   return math_ldexp(m, exp_small(m, r), k);
 }
 

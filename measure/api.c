@@ -44,7 +44,8 @@ static tess_status api_check_program(void *ud) {
   strbuf why;
   arena_init(&scratch, &w->c->heap);
   str_init(&why, &w->c->heap);
-  bool ok = ir_verify(&w->p->p, &scratch, &why);
+  bool ok = ir_verify(&w->p->p, &scratch, &why) &&
+            ir_verify_bounds(&w->p->p, false, &scratch, &why);
   arena_free(&scratch);
   tess_status s = ok ? TESS_OK : why.bad ? str_status(&why) : TESS_INVALID;
   if (s == TESS_INVALID)

@@ -8,43 +8,15 @@
 -- `max_jobs_per_core`: a reduction that multi-level tiling suits is left to it
 -- when it has more spatial iterations than these for each core of the target.
 -- `max_innermost_factor`: the inner part is at most that long.
+-- `tree`: a further sketch adds the partial results of a row up by vectors, to
+-- as many as are sampled, and only these one by one.
 --
--- Sketches: the outer part factored out, the inner part, where there are fewer
--- spatial iterations than cores both of them, and as it was.
+-- Sketches: the outer part factored out, the inner part, that by a tree, where
+-- there are fewer spatial iterations than cores both parts, and as it was.
 local ts = require "tessera"
 local options = require "tessera.options"
+local reductions = require "tessera.reductions"
 local tiling = require "tessera.tiling"
-
--- Gives the block one reduce iter for all that it has, so that how many iters
--- its partial results have does not hang on the sizes drawn.
-local function join_reduction(sch, block)
-  local kinds, names, out, index = sch:block_info(block).iters, {}, {}, nil
-  for i, loop in ipairs { sch:get_loops(block) } do
-    names[i] = "i" .. i
-    if kinds[i] ~= "reduce" then out[#out + 1] = names[i]
-    elseif not index then index = names[i]
-    else index = ("(%s) * %d + %s"):format(index, sch:extent(loop), names[i])
-    end
-  end
-  out[#out + 1] = index
-  sch:transform_block_layout(block, load(("return function(%s) return %s end")
-    :format(table.concat(names, ", "), table.concat(out, ", ")))())
-end
-
--- The loop of the reduction, moved inside.
-local function reduction_loop(sch, block)
-  local kinds, order, reduce = sch:block_info(block).iters, {}, {}
-  for i, loop in ipairs { sch:get_loops(block) } do
-    table.insert(kinds[i] == "reduce" and reduce or order, loop)
-  end
-  if #reduce > 1 then
-    join_reduction(sch, block)
-    return select(-1, sch:get_loops(block))
-  end
-  order[#order + 1] = reduce[1]
-  if #order > 1 then sch:reorder(order) end
-  return reduce[1]
-end
 
 -- Factors to write the sketch with, of which none is 1 where that can be: of
 -- which kind a loop of one iteration is cannot be seen.
@@ -55,27 +27,10 @@ local function example(n, most)
 end
 
 local function split_reduction(sch, block, p)
-  local fused = reduction_loop(sch, block)
+  local fused = reductions.loop(sch, block)
   return { sch:split(fused, { sch:sample_perfect_tile(fused, {
     n = 2, max_innermost_factor = p.max_innermost_factor,
     decision = example(sch:extent(fused), p.max_innermost_factor) }) }) }
-end
-
--- Iters in the order of the nest that is wanted where the block moves under a
--- loop of its consumer: what was spatial before, and then the new dimension,
--- before (n = 1) or after the reduction.
-local function order_iters(sch, block, n)
-  local dims = sch:access_info(block, "write", 0).dims
-  local partial, order, reduce = dims[#dims], {}, {}
-  for i, kind in ipairs(sch:block_info(block).iters) do
-    if i ~= partial then
-      table.insert(kind == "reduce" and reduce or order, i - 1)
-    end
-  end
-  if not partial then return end
-  table.insert(reduce, n == 1 and 1 or #reduce + 1, partial - 1)
-  table.move(reduce, 1, #reduce, #order + 1, order)
-  sch:reorder_block_iter_var(block, order)
 end
 
 -- A copy in which part n is factored out, the new dimension last: of the
@@ -84,10 +39,21 @@ end
 local function factored(sch, block, part, n)
   local copy = sch:copy()
   local partial = copy:rfactor(part, -1)
-  order_iters(copy, partial, n)
+  reductions.order_iters(copy, partial, n)
   copy:annotate(partial, n == 2 and "tiled_like" or "innermost_reduces", 1)
   copy:annotate(block, "random_compute_producer", 1)
   return copy
+end
+
+-- Factors out the inner part of the partial results of a row once more.
+local function factor_again(sch, block)
+  local lanes = select(-1, sch:get_loops(block))
+  local _, inner = sch:split(lanes, { sch:sample_perfect_tile(lanes, {
+    n = 2, max_innermost_factor = 16,
+    decision = example(sch:extent(lanes), 8) }) })
+  local partial = sch:rfactor(inner, -1)
+  reductions.order_iters(sch, partial, 2)
+  sch:annotate(partial, "tiled_like", 1)
 end
 
 -- Factors both parts out: the outer one is cut once more, its outer part
@@ -97,7 +63,7 @@ local function factor_twice(sch, block, parts)
     n = 2, decision = example(sch:extent(parts[1]), 1 << 20) }) })
   local partial = sch:rfactor(jobs, -1)
   local lanes = sch:rfactor(select(-1, sch:get_loops(partial)), -1)
-  order_iters(sch, lanes, 2)
+  reductions.order_iters(sch, lanes, 2)
   sch:annotate(lanes, "tiled_like", 1)
   sch:annotate(partial, "innermost_reduces", 1)
   sch:annotate(block, "innermost_reduces", 1)
@@ -114,9 +80,13 @@ end
 
 return ts.module {
   name = "add_rfactor",
-  defaults = { max_jobs_per_core = 16, max_innermost_factor = 64 },
+  defaults = { max_jobs_per_core = 16, max_innermost_factor = 64,
+               tree = false },
   check = function(p)
     local most = "max_innermost_factor"
+    if type(p.tree) ~= "boolean" then
+      return options.unusable("tree", p.tree, "it is true or false")
+    end
     return options.not_positive("max_jobs_per_core", p.max_jobs_per_core) or
            options.not_positive(most, p[most])
   end,
@@ -135,6 +105,9 @@ return ts.module {
       local ok, why = sch:can("rfactor", part, -1)
       if ok then list[#list + 1] = factored(sch, block, part, n)
       else whys[#whys + 1] = why end
+      if ok and n == 2 and p.tree then
+        list[#list + 1] = tiling.attempt(list[#list], factor_again, block)
+      end
     end
     if #list == 0 then return nil, whys[1] end
     if few then

@@ -220,16 +220,34 @@ static bool is_not_nan(const emit *m, ir_expr e) {
   return n->op == IR_REAL && !isnan(n->f);
 }
 
+static bool is_x86_target(const emit *m) {
+  const char *s = m->target->triple;
+  return !m->device && (!strncmp(s, "x86_64", 6) ||
+                        (s[0] == 'i' && !strncmp(s + 2, "86", 2)));
+}
+
 /* min and max: the second operand where it wins the comparison or is not a
  * number; else the first one, not-a-number included.  One instruction where the
  * second is a known number, as in ReLU.  One select by both conditions: of two
  * selects in turn LLVM 19 makes 0 where the first operand is 0 and the second
- * fabs. */
+ * fabs.  On x86 the intrinsic, of which that is one of the results that it may
+ * have, is maxps of the second and the first, which gives the first unless the
+ * second is greater, and a select of the second where that is not a number:
+ * only one comparison, on which no earlier operand waits. */
 static LLVMValueRef real_extreme(emit *m, const ir_node *n, LLVMValueRef a,
                                  LLVMValueRef b) {
-  LLVMValueRef c = n->op == IR_MIN ? is_less(m, LLVMRealOLT, b, a)
-                                   : is_less(m, LLVMRealOLT, a, b);
-  if (!is_not_nan(m, n->b)) {
+  bool is_min = n->op == IR_MIN, number = is_not_nan(m, n->b);
+  if (!number && is_x86_target(m)) {
+    LLVMTypeRef type = LLVMTypeOf(a);
+    LLVMValueRef args[2] = {b, a};
+    LLVMValueRef v = emit_intrinsic(
+        m, is_min ? "llvm.minimum" : "llvm.maximum", 1, &type, 2, args);
+    LLVMSetFastMathFlags(v, LLVMFastMathNoSignedZeros);
+    return v;
+  }
+  LLVMValueRef c = is_min ? is_less(m, LLVMRealOLT, b, a)
+                          : is_less(m, LLVMRealOLT, a, b);
+  if (!number) {
     LLVMValueRef none = LLVMBuildFCmp(m->b, LLVMRealUNO, b, b, "");
     c = LLVMBuildOr(m->b, c, none, "");
   }

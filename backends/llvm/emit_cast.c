@@ -9,6 +9,7 @@
 #include "backends/llvm/emit.h"
 #include "ir/edit.h"
 #include "ir/scalar.h"
+#include <math.h>
 
 static tess_dtype with_lanes(uint8_t code, uint8_t bits, uint16_t lanes) {
   return (tess_dtype){code, bits, lanes};
@@ -174,9 +175,40 @@ static LLVMValueRef int_to_real(emit *m, tess_dtype to, tess_dtype t,
 
 /* ---- floats to integers ------------------------------------------------- */
 
+/* The greatest value of the float type that the integer type holds. */
+static double greatest_below(tess_dtype to, tess_dtype t) {
+  int bits = to.bits - (to.code == TESS_DTYPE_INT);
+  int digits = t.bits == 64 ? 53 : 24;
+  double most = ldexp(1, bits);
+  return bits <= digits ? most - 1 : most - ldexp(1, bits - digits);
+}
+
+/* Vectors by comparisons: LLVM 19 takes the intrinsic of x86 to pieces. */
+static LLVMValueRef vector_to_int(emit *m, tess_dtype to, tess_dtype t,
+                                  LLVMValueRef v) {
+  LLVMTypeRef type = emit_type(m, to);
+  bool is_signed = to.code == TESS_DTYPE_INT;
+  LLVMValueRef least = emit_real(m, t, is_signed ? -ldexp(1, to.bits - 1) : 0);
+  LLVMValueRef most = emit_real(m, t, greatest_below(to, t));
+  LLVMValueRef low = LLVMBuildFCmp(m->b, LLVMRealULT, v, least, "");
+  LLVMValueRef high = LLVMBuildFCmp(m->b, LLVMRealOGT, v, most, "");
+  LLVMValueRef none = LLVMBuildFCmp(m->b, LLVMRealUNO, v, v, "");
+  LLVMValueRef r = is_signed ? LLVMBuildFPToSI(m->b, v, type, "")
+                             : LLVMBuildFPToUI(m->b, v, type, "");
+  LLVMValueRef max = is_signed ? emit_int(m, to, ir_int_max(to))
+                               : LLVMConstAllOnes(type);
+  r = LLVMBuildSelect(m->b, low, emit_int(m, to, ir_int_min(to)), r, "");
+  r = LLVMBuildSelect(m->b, high, max, r, "");
+  return LLVMBuildSelect(m->b, none, emit_int(m, to, 0), r, "");
+}
+
 static LLVMValueRef real_to_int(emit *m, tess_dtype to, tess_dtype t,
                                 LLVMValueRef v) {
-  if (t.bits == 16) v = to_float32(m, t, v);
+  if (t.bits == 16) {
+    v = to_float32(m, t, v);
+    t = float32_like(t);
+  }
+  if (t.lanes > 1 && !m->device) return vector_to_int(m, to, t, v);
   LLVMTypeRef types[2] = {emit_type(m, to), LLVMTypeOf(v)};
   const char *name =
       to.code == TESS_DTYPE_INT ? "llvm.fptosi.sat" : "llvm.fptoui.sat";

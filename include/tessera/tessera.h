@@ -337,8 +337,9 @@ TESS_API uint64_t tess_program_hash(tess_program *p);
  * integer; 0 when memory ran out, -1 where that depends on sizes that are known
  * only when the program is called. */
 TESS_API int64_t tess_program_flops(tess_program *p);
-/* Is it well-formed?  INVALID, with the place, when it is not: what the
- * library made is, unless a primitive that is marked unsafe made it. */
+/* Is it well-formed, without an access that must be out of bounds?  INVALID,
+ * with the place, when it is not: what the library made is, unless a primitive
+ * that is marked unsafe made it. */
 TESS_API tess_status tess_program_verify(tess_program *p);
 typedef struct tess_lower_options {
   uint32_t struct_size;         /* sizeof(tess_lower_options) */

@@ -266,23 +266,25 @@ X is zero outside.]],
 
 -- ---- transposed ------------------------------------------------------------
 
--- The input with stride - 1 zeros between its elements, and around them what
--- the window reaches.
-local function dilated(o, X, shape, names, windows, first, zero)
-  local to = table.move(shape, 1, #shape, 1, {})
-  for i, w in ipairs(windows) do to[first + i - 1] = w.out + w.k - 1 end
-  return kit.compute("dilated", to, names, function(...)
-    local at, inside = { ... }, {}
-    for i, w in ipairs(windows) do
-      local d = first + i - 1
-      local x = at[d] - w.before
-      inside[#inside + 1] = ts.all(ts.ge(x, 0), ts.lt(x, (w.extent - 1) * w.s +
-                                                         1))
-      if w.s > 1 then inside[#inside + 1] = ts.eq(x % w.s, 0) end
-      at[d] = x // w.s
-    end
-    return ts.select(ts.all(table.unpack(inside)), X(table.unpack(at)), zero)
-  end)
+-- Along a dimension of stride s result y gets, of the k elements of the window,
+-- only those of its phase, the remainder of y + pad: every s-th, so that none
+-- is multiplied with a zero between the inputs.
+--   reach: how many;
+--   where(y, t): the padded input's index, the window's, and a condition that
+-- it is inside where s does not divide k.
+local function phases(k, s, pad, extent, out)
+  local reach = (k + s - 1) // s
+  local before = reach - 1 - pad // s
+  local padded = (out - 1 + pad) // s - pad // s + reach
+  return {
+    reach = reach, before = before, extent = extent, padded = padded,
+    after = padded - before - extent,
+    where = function(y, t)
+      local q = y + pad
+      local at = (reach - 1 - t) * s + q % s
+      return q // s - pad // s + t, at, k % s ~= 0 and ts.lt(at, k) or nil
+    end,
+  }
 end
 
 local function transposed(o, first)
@@ -298,27 +300,33 @@ local function transposed(o, first)
     elseif out < 1 then
       declare.wrong(o.name, "nothing is left of the result")
     end
-    windows[i] = { k = k[i], s = s[i], before = k[i] - 1 - pad[i],
-                   extent = extent, out = out }
+    windows[i] = phases(k[i], s[i], pad[i], extent, out)
     places[i] = out
   end
   local x_shape = laid_out(first, o.n, o.ci, { o.h, o.w })
   local X = ts.placeholder("X", x_shape, dtype)
   local W = ts.placeholder("W", first and { o.ci, o.co, k[1], k[2] } or
                                 { k[1], k[2], o.ci, o.co }, dtype)
-  local P = dilated(o, X, x_shape, laid_out(first, "n", "c", { "h", "w" }),
-                    windows, first and 3 or 2, ts.const(0, dtype))
-  local kh, kw = ts.reduce_axis("kh", k[1]), ts.reduce_axis("kw", k[2])
+  local P = kit.padded(X, x_shape, laid_out(first, "n", "c", { "h", "w" }),
+                       windows, first and 3 or 2, ts.const(0, dtype))
+  local kh = ts.reduce_axis("kh", windows[1].reach)
+  local kw = ts.reduce_axis("kw", windows[2].reach)
   local ci = ts.reduce_axis("ci", o.ci)
   local shape = laid_out(first, o.n, o.co, places)
   local names = laid_out(first, "n", "co", { "h", "w" })
   local Y = kit.compute("conv", shape, names, function(n, ...)
     local at = { ... }
     local co = table.remove(at, first and 1 or 3)
-    local x = laid_out(first, n, ci, { at[1] + kh, at[2] + kw })
-    local i, j = k[1] - 1 - kh, k[2] - 1 - kw
-    local w = first and W(ci, co, i, j) or W(i, j, ci, co)
-    return ts.sum(wide(P(table.unpack(x))) * wide(w), { kh, kw, ci })
+    local h, i, whole_h = windows[1].where(at[1], kh)
+    local w, j, whole_w = windows[2].where(at[2], kw)
+    local factor = first and W(ci, co, i, j) or W(i, j, ci, co)
+    if whole_h or whole_w then
+      local inside = whole_h and whole_w and ts.all(whole_h, whole_w)
+      factor = ts.select(inside or whole_h or whole_w, factor,
+                         ts.const(0, dtype))
+    end
+    return ts.sum(wide(P(table.unpack(laid_out(first, n, ci, { h, w })))) *
+                  wide(factor), { kh, kw, ci })
   end)
   local inputs = { X, W }
   local y = kit.epilogue(o, Y, shape, names, first and 2 or 4, inputs, sum_type)

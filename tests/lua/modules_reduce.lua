@@ -110,6 +110,12 @@ do
          :find("C: not applicable: it is no reduction, or has", 1, true))
   fails("INVALID", "'max_jobs_per_core' is '0': it is an integer from 1 on",
         require "tessera.modules.add_rfactor", { max_jobs_per_core = 0 })
+  -- Partial results by a tree.
+  list = sketches(p, { use("add_rfactor", { tree = true }),
+                       use "parallel_vectorize_unroll" })
+  assert(#list == 4 and steps(list[3], "rfactor") == 2, #list)
+  fails("INVALID", "'tree' is '1': it is true or false",
+        require "tessera.modules.add_rfactor", { tree = 1 })
 end
 
 -- random_compute_location: the partial results follow.

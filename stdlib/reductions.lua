@@ -1,0 +1,54 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Steps of schedule modules that split reductions: all reduction loops as one,
+-- and the order of the iters of partial results.
+local reductions = {}
+
+-- Gives the block one reduce iter for all that it has, so that how many iters
+-- its partial results have does not hang on the sizes drawn.
+local function join_reduction(sch, block)
+  local kinds, names, out, index = sch:block_info(block).iters, {}, {}, nil
+  for i, loop in ipairs { sch:get_loops(block) } do
+    names[i] = "i" .. i
+    if kinds[i] ~= "reduce" then out[#out + 1] = names[i]
+    elseif not index then index = names[i]
+    else index = ("(%s) * %d + %s"):format(index, sch:extent(loop), names[i])
+    end
+  end
+  out[#out + 1] = index
+  sch:transform_block_layout(block, load(("return function(%s) return %s end")
+    :format(table.concat(names, ", "), table.concat(out, ", ")))())
+end
+
+-- The loop of the reduction, moved inside.
+function reductions.loop(sch, block)
+  local kinds, order, reduce = sch:block_info(block).iters, {}, {}
+  for i, loop in ipairs { sch:get_loops(block) } do
+    table.insert(kinds[i] == "reduce" and reduce or order, loop)
+  end
+  if #reduce > 1 then
+    join_reduction(sch, block)
+    return select(-1, sch:get_loops(block))
+  end
+  order[#order + 1] = reduce[1]
+  if #order > 1 then sch:reorder(order) end
+  return reduce[1]
+end
+
+-- Iters in the order of the nest that is wanted where the block moves under a
+-- loop of its consumer: what was spatial before, and then the new dimension,
+-- before (n = 1) or after the reduction.
+function reductions.order_iters(sch, block, n)
+  local dims = sch:access_info(block, "write", 0).dims
+  local partial, order, reduce = dims[#dims], {}, {}
+  for i, kind in ipairs(sch:block_info(block).iters) do
+    if i ~= partial then
+      table.insert(kind == "reduce" and reduce or order, i - 1)
+    end
+  end
+  if not partial then return end
+  table.insert(reduce, n == 1 and 1 or #reduce + 1, partial - 1)
+  table.move(reduce, 1, #reduce, #order + 1, order)
+  sch:reorder_block_iter_var(block, order)
+end
+
+return reductions
