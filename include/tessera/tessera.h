@@ -706,8 +706,10 @@ TESS_API tess_status tess_tensor_intrin(tess_context *c, const char *name,
  * stride of each dimension, in elements, as int64_t; or of one of LLVM's
  * intrinsics, "C = llvm.fma.v16f32(A, B, C)", "C += ..", which gets each
  * parameter whole, as a vector; `int32x16(A)` is its bits as another type, in
- * all lanes where it is one value.  Compiled code makes the call, and the
- * interpreter runs the description. */
+ * all lanes where it is one value.  They may be nested, and added up
+ * ("C = llvm.x(A) + llvm.y(llvm.z(B))"); one that stores itself gets
+ * `address(C)` and strides, `bytes(C, 0)`.  Compiled code makes the call, and
+ * the interpreter runs the description. */
 TESS_API tess_status tess_tensor_intrin_call(tess_context *c, const char *name,
                                              tess_program *desc,
                                              const char *call, int override);

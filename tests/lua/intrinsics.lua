@@ -265,6 +265,13 @@ do
     ["C = llvm.x(int32x3(A))"] = "another number of bits",
     ["C = llvm.x(int(A))"] = "it names no type",
     ["C = llvm.x(%7)"] = "no parameter of that number",
+    ["C = llvm.x(llvm.y(A)"] = "a ',' or ')' is missing",
+    ["C = int8(llvm.y(A)"] = "a ')' is missing",
+    ["llvm.x(address(A))"] = "get the address of what they set",
+    ["C = llvm.x(bytes(A))"] = "a ',' is missing",
+    ["C = llvm.x(bytes(A, 3))"] = "fewer dimensions",
+    ["C = llvm.x(A) + f(B)"] = "it names no type",
+    ["C = " .. ("llvm.x("):rep(100) .. "A" .. (")"):rep(100)] = "too many",
   } do
     fails(nil, what, ts.tensor_intrin,
           { name = "bad", desc = gemm, impl = text })
