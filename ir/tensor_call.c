@@ -80,15 +80,19 @@ static uint32_t add_node(parser *p, ir_tensor_kind kind) {
   return c->n;
 }
 
-static bool add_symbol(parser *p, uint32_t node, const char *name) {
+static bool add_text(parser *p, const char *text, size_t n, uint32_t *at) {
   ir_tensor_call *c = p->call;
-  size_t n = strlen(name) + 1;
-  if (c->used + n > sizeof c->text)
+  if (c->used + n >= sizeof c->text)
     return call_parse_fail(p, "its names are too long");
-  c->node[node].symbol = c->used;
-  memcpy(c->text + c->used, name, n);
-  c->used += (uint32_t)n;
+  *at = c->used;
+  memcpy(c->text + c->used, text, n);
+  c->text[c->used + n] = '\0';
+  c->used += (uint32_t)n + 1;
   return true;
+}
+
+static bool add_symbol(parser *p, uint32_t node, const char *name) {
+  return add_text(p, name, strlen(name), &p->call->node[node].symbol);
 }
 
 static uint32_t take_value(parser *p);
@@ -97,25 +101,47 @@ static bool close_parenthesis(parser *p) {
   return take_token(p, ")") || call_parse_fail(p, "a ')' is missing");
 }
 
-/* The operands of a call, up to the ')'. */
-static uint32_t take_called(parser *p, const char *name) {
-  uint32_t k = add_node(p, IR_TENSOR_CALLED), last = 0, n = 0;
-  if (!k || !add_symbol(p, k, name)) return 0;
+/* The operands of node k, up to the ')'; `follow`: behind others. */
+static bool take_operands(parser *p, uint32_t k, bool follow) {
+  uint32_t last = 0, n = 0;
   for (; !take_token(p, ")"); n++) {
-    if (n && !take_token(p, ",")) {
-      call_parse_fail(p, "a ',' or ')' is missing");
-      return 0;
-    }
-    if (n == IR_TENSOR_CALL_OPERANDS) {
-      call_parse_fail(p, "it has too many operands");
-      return 0;
-    }
+    if ((n || follow) && !take_token(p, ","))
+      return call_parse_fail(p, "a ',' or ')' is missing");
+    if (n == IR_TENSOR_CALL_OPERANDS)
+      return call_parse_fail(p, "it has too many operands");
     uint32_t v = take_value(p);
-    if (!v) return 0;
+    if (!v) return false;
     *(last ? &p->call->node[last].next : &p->call->node[k].first) = v;
     last = v;
   }
-  return k;
+  return true;
+}
+
+static uint32_t take_called(parser *p, const char *name) {
+  uint32_t k = add_node(p, IR_TENSOR_CALLED);
+  return k && add_symbol(p, k, name) && take_operands(p, k, false) ? k : 0;
+}
+
+static bool take_text(parser *p, uint32_t *at) {
+  const char *end = take_token(p, "\"") ? strchr(p->at, '"') : NULL;
+  if (!end) return call_parse_fail(p, "a '\"' is missing");
+  if (!add_text(p, p->at, (size_t)(end - p->at), at)) return false;
+  p->at = end + 1;
+  return true;
+}
+
+/* Behind `asm(`. */
+static uint32_t take_asm(parser *p) {
+  ir_tensor_call *c = p->call;
+  c->is_llvm = false;
+  uint32_t k = add_node(p, IR_TENSOR_ASM);
+  if (!k || !take_text(p, &c->node[k].symbol)) return 0;
+  if (!take_token(p, ",")) {
+    call_parse_fail(p, "a ',' is missing");
+    return 0;
+  }
+  return take_text(p, &c->node[k].constraints) && take_operands(p, k, true) ? k
+                                                                            : 0;
 }
 
 static uint32_t take_number(parser *p) {
@@ -204,6 +230,11 @@ static uint32_t take_assigned(parser *p, const char *word) {
   if (!take_word(p, next, sizeof next)) return 0;
   bool is_applied = take_token(p, "(");
   tess_dtype as;
+  if (is_applied && !strcmp(next, "asm")) {
+    if (!p->call->adds) return take_asm(p);
+    call_parse_fail(p, "assembly does not add to a value");
+    return 0;
+  }
   if (!is_intrinsic(next) && !(is_applied && ir_dtype_parse(next, &as))) {
     call_parse_fail(p, why);
     return 0;
@@ -212,11 +243,42 @@ static uint32_t take_assigned(parser *p, const char *word) {
   return take_sum(p);
 }
 
+/* Behind a word: does `(parameter) =` follow, whose registers get a value? */
+static bool is_register_view(const parser *p) {
+  parser q = *p;
+  char word[160];
+  return take_token(&q, "(") && take_word(&q, word, sizeof word) &&
+         take_token(&q, ")") && take_token(&q, "=");
+}
+
+static uint32_t take_viewed(parser *p, const char *type) {
+  ir_tensor_call *c = p->call;
+  char word[160];
+  if (!ir_dtype_parse(type, &c->result_as)) {
+    call_parse_fail(p, "it names no type");
+    return 0;
+  }
+  (void)take_token(p, "(");
+  if (!take_word(p, word, sizeof word) || !find_param(p, word, &c->result))
+    return 0;
+  (void)(take_token(p, ")") && take_token(p, "="));
+  if (take_word(p, word, sizeof word) && !strcmp(word, "asm") &&
+      take_token(p, "("))
+    return take_asm(p);
+  call_parse_fail(p, "only assembly gives registers of another type");
+  return 0;
+}
+
 static bool take_call(parser *p) {
   ir_tensor_call *c = p->call;
   char word[160];
   c->result = IR_TENSOR_NO_RESULT;
   if (!take_word(p, word, sizeof word)) return false;
+  if (is_register_view(p)) {
+    c->root = take_viewed(p, word);
+    skip(p);
+    return c->root && (!*p->at || call_parse_fail(p, "text follows the call"));
+  }
   c->adds = take_token(p, "+=");
   if (c->adds || take_token(p, "="))
     c->root = take_assigned(p, word);
@@ -224,7 +286,7 @@ static bool take_call(parser *p) {
     return call_parse_fail(p, "a '(' is missing");
   else {
     c->is_llvm = is_intrinsic(word);
-    c->root = take_called(p, word);
+    c->root = strcmp(word, "asm") ? take_called(p, word) : take_asm(p);
   }
   skip(p);
   return c->root && (!*p->at || call_parse_fail(p, "text follows the call"));
@@ -267,15 +329,22 @@ static void print_value(const ir_tensor_call *c, uint32_t k, strbuf *out) {
   case IR_TENSOR_SUM: print_values(c, o->first, " + ", out); return;
   case IR_TENSOR_VIEW: ir_dtype_print(o->as, out); break;
   case IR_TENSOR_CALLED: str_puts(out, c->text + o->symbol); break;
+  case IR_TENSOR_ASM: str_puts(out, "asm"); break;
   }
   str_putc(out, '(');
+  if (o->kind == IR_TENSOR_ASM)
+    str_printf(out, "\"%s\", \"%s\"%s", c->text + o->symbol,
+               c->text + o->constraints, o->first ? ", " : "");
   print_values(c, o->first, ", ", out);
   str_putc(out, ')');
 }
 
 void ir_tensor_call_print(const ir_tensor_call *c, strbuf *out) {
+  bool view = c->result_as.bits != 0;
+  if (view) ir_dtype_print(c->result_as, out);
   if (c->result != IR_TENSOR_NO_RESULT)
-    str_printf(out, "%%%" PRIu32 " %s ", c->result, c->adds ? "+=" : "=");
+    str_printf(out, "%s%%%" PRIu32 "%s %s ", view ? "(" : "", c->result,
+               view ? ")" : "", c->adds ? "+=" : "=");
   print_value(c, c->root, out);
 }
 
@@ -336,11 +405,99 @@ static bool value_fits(const ir_program *p, const ir_tensor_call *c,
   return bits <= MOST_BITS && (!is_view || ir_tensor_view_lanes(o->as, bits));
 }
 
+/* ---- checking assembly -------------------------------------------------- */
+
+uint32_t ir_tensor_registers(tess_dtype as, tess_dtype t, uint64_t bits) {
+  uint64_t each = as.bits ? (uint64_t)as.bits * as.lanes : t.bits;
+  bool is_odd = t.code == TESS_DTYPE_BOOL || (as.bits && !is_vector_type(as));
+  return is_odd || bits > MOST_BITS || each % t.bits || bits % each
+             ? 0
+             : (uint32_t)(bits / each);
+}
+
+/* An input that is in the register of an output has the output's number. */
+static bool is_tie_of(const char *at, size_t n, uint32_t outputs) {
+  uint64_t k = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (!isdigit((unsigned char)at[i])) return i == 0;
+    if ((k = 10 * k + (uint64_t)(at[i] - '0')) >= outputs) return false;
+  }
+  return n > 0;
+}
+
+bool ir_tensor_constraints_fit(const ir_tensor_call *c, uint32_t outputs,
+                               uint32_t inputs, const char **why) {
+  const char *at = c->text + c->node[c->root].constraints;
+  uint32_t in = 0, out = 0, clobbers = 0;
+  *why = "the constraints are not \"=r,..,r,..,0,..,~{memory},..\", LLVM's";
+  while (*at) {
+    size_t n = strcspn(at, ",");
+    bool output = *at == '=', clobber = *at == '~';
+    if (!n || memchr(at, '*', n) || memchr(at, '+', n) || memchr(at, '!', n))
+      return false;
+    out += output;
+    clobbers += clobber;
+    in += !output && !clobber;
+    if ((output && (in || n < 2)) || (!clobber && clobbers)) return false;
+    if (!output && !clobber && !is_tie_of(at, n, out)) return false;
+    at += n;
+    if (*at == ',' && !*++at) return false;
+  }
+  *why = "there is not one constraint for each register";
+  return out == outputs && in == inputs;
+}
+
+static bool register_fits(const ir_program *p, tess_dtype as, ir_buf b,
+                          uint32_t *sum, const char **why) {
+  uint32_t n = ir_tensor_registers(as, p->buf.v[b].dtype, vector_bits(p, b));
+  *why = "a parameter cannot be divided into such registers";
+  *sum += n;
+  if (!n) return false;
+  *why = "it has too many registers";
+  return *sum <= IR_TENSOR_REGISTERS;
+}
+
+static bool operand_fits(const ir_program *p, const ir_tensor_call *c,
+                         const ir_tensor_node *o, const ir_buf *param,
+                         uint32_t *sum, const char **why) {
+  const ir_tensor_node *in = &c->node[o->first];
+  bool is_view = o->kind == IR_TENSOR_VIEW;
+  *why = "assembly gets parameters, addresses, strides and integers";
+  if (o->kind == IR_TENSOR_PARAM)
+    return register_fits(p, (tess_dtype){.bits = 0}, param[o->param], sum, why);
+  if (is_view && in->kind == IR_TENSOR_PARAM)
+    return register_fits(p, o->as, param[in->param], sum, why);
+  if (o->kind == IR_TENSOR_CALLED ||
+      (is_view && in->kind != IR_TENSOR_INT && in->kind != IR_TENSOR_ADDRESS))
+    return false;
+  *why = "an address is an integer of 32 or 64 bits";
+  if (is_view && in->kind == IR_TENSOR_ADDRESS &&
+      (ir_is_float(o->as) || o->as.lanes != 1 || o->as.bits < 32))
+    return false;
+  ++*sum;
+  return value_fits(p, c, o, param, why);
+}
+
+static bool asm_fits(const ir_program *p, const ir_tensor_call *c, uint32_t n,
+                     const ir_buf *param, const char **why) {
+  uint32_t in = 0, out = 0;
+  for (uint32_t k = c->node[c->root].first; k; k = c->node[k].next)
+    if (!operand_fits(p, c, &c->node[k], param, &in, why)) return false;
+  if (c->result != IR_TENSOR_NO_RESULT &&
+      (c->result >= n ||
+       !register_fits(p, c->result_as, param[c->result], &out, why)))
+    return false;
+  return ir_tensor_constraints_fit(c, out, in, why);
+}
+
+/* ---- checking ----------------------------------------------------------- */
+
 bool ir_tensor_call_fits(const ir_program *p, const ir_tensor_call *c,
                          uint32_t n, const ir_buf *param, const char **why) {
   *why = "a parameter has too many dimensions";
   for (uint32_t i = 0; i < n; i++)
     if (ir_ndim(p, param[i]) > IR_TENSOR_CALL_PARAMS) return false;
+  if (ir_tensor_call_is_asm(c)) return asm_fits(p, c, n, param, why);
   for (uint32_t k = 1; k <= c->n; k++) {
     const ir_tensor_node *o = &c->node[k];
     *why = "a C function gets parameters and integers as they are";

@@ -4,6 +4,10 @@
  *   call      ::= symbol "(" [value {"," value}] ")"         a C function
  *               | parameter ("=" | "+=") value {"+" value}   LLVM's intrinsics
  *               | intrinsic                                  one that stores
+ *               | [register "="] assembly
+ *   assembly  ::= "asm" "(" text "," text {"," value} ")"
+ *   register  ::= parameter | dtype "(" parameter ")"
+ *   text      ::= characters but '"', between two of these
  *   intrinsic ::= "llvm." .. "(" [value {"," value}] ")"
  *   value     ::= parameter | integer | "true" | "false" | intrinsic
  *               | dtype "(" value ")" | "address" "(" parameter ")"
@@ -21,7 +25,13 @@
  * dimension d, in bytes, as an i64.  `dtype(..)` bitcasts a value to vectors of
  * another type, with the stated number of lanes if one value is broadcast; of
  * an integer it is that integer in the type, and of an intrinsic that is
- * overloaded the type of its result. */
+ * overloaded the type of its result.
+ *
+ * Inline assembly has LLVM's syntax: a template with $0, $1, .. and a list of
+ * constraints, outputs first.  Each element of a parameter is a register of its
+ * own, from the first to the last, and so is each value of `dtype(..)` in its
+ * bits; an address is an i64 in its address space, or the lowest bits of that
+ * which `dtype(address(..))` has. */
 #ifndef IR_TENSOR_CALL_H
 #define IR_TENSOR_CALL_H
 
@@ -33,30 +43,40 @@ enum {
   IR_TENSOR_CALL_OPERANDS = 16, /* of one function */
   IR_TENSOR_CALL_PARAMS = 16,
   IR_TENSOR_CALL_NODES = 96,
-  IR_TENSOR_CALL_TEXT = 2048, /* names of functions, altogether */
+  IR_TENSOR_CALL_TEXT = 8192, /* names of functions, altogether; assembly */
+  IR_TENSOR_REGISTERS = 512,  /* inputs of assembly, and as many outputs */
   IR_TENSOR_NO_RESULT = UINT32_MAX
 };
 
 typedef enum ir_tensor_kind {
-  IR_TENSOR_PARAM, IR_TENSOR_INT, IR_TENSOR_BOOL, IR_TENSOR_ADDRESS,
-  IR_TENSOR_BYTES, IR_TENSOR_VIEW, IR_TENSOR_CALLED, IR_TENSOR_SUM
+  IR_TENSOR_PARAM,
+  IR_TENSOR_INT,
+  IR_TENSOR_BOOL,
+  IR_TENSOR_ADDRESS,
+  IR_TENSOR_BYTES,
+  IR_TENSOR_VIEW,
+  IR_TENSOR_CALLED,
+  IR_TENSOR_SUM,
+  IR_TENSOR_ASM
 } ir_tensor_kind;
 
 /* A value; its operands are linked by `next` (0: the last). */
 typedef struct ir_tensor_node {
-  uint32_t kind;         /* ir_tensor_kind */
-  uint32_t param;        /* PARAM, ADDRESS, BYTES */
-  tess_dtype as;         /* VIEW */
-  int64_t value;         /* INT, BOOL; BYTES: the dimension */
-  uint32_t symbol;       /* CALLED: its place in `text` */
-  uint32_t first, next;  /* VIEW, CALLED, SUM: the first operand */
+  uint32_t kind;        /* ir_tensor_kind */
+  uint32_t param;       /* PARAM, ADDRESS, BYTES */
+  tess_dtype as;        /* VIEW */
+  int64_t value;        /* INT, BOOL; BYTES: the dimension */
+  uint32_t symbol;      /* CALLED, ASM: the name, the template: in `text` */
+  uint32_t constraints; /* ASM: in `text` */
+  uint32_t first, next; /* VIEW, CALLED, SUM, ASM: the first operand */
 } ir_tensor_node;
 
 typedef struct ir_tensor_call {
-  bool is_llvm;
-  uint32_t result;       /* the parameter assigned; or IR_TENSOR_NO_RESULT */
-  bool adds;             /* or accumulated into */
-  uint32_t root;         /* CALLED, or SUM of several values */
+  bool is_llvm;         /* or assembly, then the root is ASM; else C */
+  uint32_t result;      /* the parameter assigned; or IR_TENSOR_NO_RESULT */
+  tess_dtype result_as; /* ASM: in registers of this type; no bits: as is */
+  bool adds;            /* or accumulated into */
+  uint32_t root;        /* CALLED, or SUM of several values */
   uint32_t n, used;
   ir_tensor_node node[IR_TENSOR_CALL_NODES]; /* from 1 on */
   char text[IR_TENSOR_CALL_TEXT];
@@ -73,6 +93,17 @@ void ir_tensor_call_print(const ir_tensor_call *c, strbuf *out);
  * are `n` of p, in order. */
 bool ir_tensor_call_fits(const ir_program *p, const ir_tensor_call *c,
                          uint32_t n, const ir_buf *param, const char **why);
+/* Is it inline assembly? */
+static inline bool ir_tensor_call_is_asm(const ir_tensor_call *c) {
+  return c->node[c->root].kind == IR_TENSOR_ASM;
+}
+/* The registers that assembly gets for a parameter of `bits` bits and elements
+ * t, or puts it into, in registers of type `as` (no bits: as it is); 0: it
+ * cannot be divided so. */
+uint32_t ir_tensor_registers(tess_dtype as, tess_dtype t, uint64_t bits);
+/* Are the constraints of assembly those of so many outputs and inputs? */
+bool ir_tensor_constraints_fit(const ir_tensor_call *c, uint32_t outputs,
+                               uint32_t inputs, const char **why);
 /* Does the call get the address of the parameter? */
 bool ir_tensor_call_addresses(const ir_tensor_call *c, uint32_t param);
 /* The lanes of a view of `bits` bits; 0: not a multiple. */

@@ -182,7 +182,9 @@ static bool read_call(const ir_program *p, const char *text, strbuf *out,
       !ir_tensor_call_fits(p, &c, span.n, param, why))
     return false;
   *why = "the description sets another parameter";
-  for (uint32_t i = 0; i < span.n && c.is_llvm; i++) {
+  bool sets_result = c.is_llvm || (ir_tensor_call_is_asm(&c) &&
+                                   c.result != IR_TENSOR_NO_RESULT);
+  for (uint32_t i = 0; i < span.n && sets_result; i++) {
     bool may = c.result == IR_TENSOR_NO_RESULT ? ir_tensor_call_addresses(&c, i)
                                                : i == c.result;
     bool must = i == c.result, sets = stores_to(p, param[i]);

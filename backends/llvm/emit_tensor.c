@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tensor intrinsics that are one call (ir/tensor_call.h): of a C function, on
- * addresses and strides, or of LLVM intrinsics (emit_tensor_llvm.c). */
+ * addresses and strides, or of LLVM intrinsics (emit_tensor_llvm.c), or inline
+ * assembly (emit_tensor_asm.c). */
 #include "backends/llvm/emit_tensor.h"
 #include "ir/edit.h"
 #include "ir/tensor_call.h"
@@ -148,6 +149,32 @@ static bool has_vectors(const tensor_calling *k) {
   return c->result == IR_TENSOR_NO_RESULT || has_vector(k, c->result);
 }
 
+/* Can what assembly gets and gives be registers? */
+static bool has_registers(const tensor_calling *k) {
+  const ir_tensor_call *c = &k->call;
+  for (uint32_t i = 1; i <= c->n + 1; i++) {
+    const ir_tensor_node *o = i <= c->n ? &c->node[i] : NULL;
+    const ir_tensor_node *in = o ? &c->node[o->first] : NULL;
+    bool is_view =
+        o && o->kind == IR_TENSOR_VIEW && in->kind == IR_TENSOR_PARAM;
+    if (o && o->kind == IR_TENSOR_BYTES &&
+        (o->value < 0 || o->value >= k->param[o->param].ndim))
+      return false;
+    if (o ? !is_view && o->kind != IR_TENSOR_PARAM
+          : c->result == IR_TENSOR_NO_RESULT)
+      continue;
+    const tensor_param *p = &k->param[!o        ? c->result
+                                      : is_view ? in->param
+                                                : o->param];
+    tess_dtype as = !o        ? c->result_as
+                    : is_view ? o->as
+                              : (tess_dtype){.bits = 0};
+    if (!ir_tensor_registers(as, p->dtype, (uint64_t)p->dtype.bits * p->lanes))
+      return false;
+  }
+  return true;
+}
+
 static bool read_operands(tensor_calling *k, const ir_node *n) {
   emit *m = k->m;
   reader r = {m->p, m->p->arg.v + n->b, m->p->arg.v + n->b + n->n};
@@ -159,7 +186,8 @@ static bool read_operands(tensor_calling *k, const ir_node *n) {
     return false;
   for (uint32_t i = 0; i < k->n; i++)
     if (!read_param(m, &r, &k->param[i])) return false;
-  return r.at == r.end && (!k->call.is_llvm || has_vectors(k));
+  return r.at == r.end && (!k->call.is_llvm || has_vectors(k)) &&
+         (!ir_tensor_call_is_asm(&k->call) || has_registers(k));
 }
 
 /* Lowering made the operands, but a program may come from a file. */
@@ -174,6 +202,13 @@ void emit_tensor_call(emit *m, ir_expr e) {
                 "operands than lowering gives it");
   else if (k->call.is_llvm)
     emit_tensor_llvm(k);
+  else if (ir_tensor_call_is_asm(&k->call))
+    emit_tensor_asm(k);
+  else if (m->device)
+    emit_refuse(
+        m, TESS_UNSUPPORTED,
+        "a kernel cannot call the C function '%s' of a tensor intrinsic",
+        k->call.text + k->call.node[k->call.root].symbol);
   else
     call_c(k);
   arena_reset_to(m->scratch, mark);

@@ -29,5 +29,9 @@ typedef struct tensor_calling {
 
 /* Emits a call of LLVM's intrinsics. */
 void emit_tensor_llvm(tensor_calling *k);
+/* Emits inline assembly. */
+void emit_tensor_asm(tensor_calling *k);
+/* The address of element i of a parameter, row-major (emit_tensor_llvm.c). */
+LLVMValueRef emit_tensor_element(emit *m, const tensor_param *p, uint32_t i);
 
 #endif

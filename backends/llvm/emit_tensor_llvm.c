@@ -10,19 +10,22 @@ static LLVMTypeRef vector_type(emit *m, tess_dtype t, uint32_t lanes) {
   return emit_vector_type(emit_memory_type(m, t), lanes);
 }
 
-/* The address of run number i of a parameter. */
-static LLVMValueRef run_address(emit *m, const tensor_param *p, uint32_t i) {
+LLVMValueRef emit_tensor_element(emit *m, const tensor_param *p, uint32_t i) {
   LLVMValueRef at = p->first;
   LLVMTypeRef type = emit_memory_type(m, p->dtype);
-  uint32_t left = i * p->run;
   for (uint32_t d = p->ndim; d-- > 0;) {
-    uint32_t k = left % (uint32_t)p->extent[d];
-    left /= (uint32_t)p->extent[d];
+    uint32_t k = i % (uint32_t)p->extent[d];
+    i /= (uint32_t)p->extent[d];
     if (!k) continue;
     LLVMValueRef by = LLVMBuildMul(m->b, p->stride[d], emit_i64(m, k), "");
     at = LLVMBuildInBoundsGEP2(m->b, type, at, &by, 1, "");
   }
   return at;
+}
+
+/* The address of run number i of a parameter. */
+static LLVMValueRef run_address(emit *m, const tensor_param *p, uint32_t i) {
+  return emit_tensor_element(m, p, i * p->run);
 }
 
 /* Inserts `piece` at lanes at .. of the vector. */
@@ -224,6 +227,7 @@ static LLVMValueRef tensor_value(tensor_calling *k, uint32_t at,
   case IR_TENSOR_VIEW: return view_value(k, o);
   case IR_TENSOR_CALLED: return call_intrinsic(k, o, wanted);
   case IR_TENSOR_SUM: return sum_values(k, o, wanted);
+  case IR_TENSOR_ASM: break;
   }
   return NULL;
 }
