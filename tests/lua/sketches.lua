@@ -29,8 +29,6 @@ local function points(sketch, program)
   return n
 end
 
--- ---- their structure --------------------------------------------------------
-
 -- "v3" and "rv[12]" as _, lists of such as how many there are.
 local function without_variables(text)
   text = text:gsub("rv%[%d+%]", "l1"):gsub("%f[%w][vlb]%d+%f[%W]", "_")
