@@ -93,7 +93,9 @@ end
 do
   local A = ts.placeholder("A", { 512, 4608 })
   local j = ts.reduce_axis("j", 4608)
-  local T = ts.compute("T", { 512, 4608 }, function(i, k) return A(i, k) + 1 end)
+  local T = ts.compute("T", { 512, 4608 }, function(i, k)
+    return A(i, k) + 1
+  end)
   local C = ts.compute("C", { 512 }, function(i)
     return ts.sum(T(i, j) * A(511 - i, 0), j)
   end)
