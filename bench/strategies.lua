@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What strategies end with on the default space, which is too large to be
--- recorded: winners of the same number of trials, timed interleaved, so that the
--- machine's load affects all of them alike.
+-- recorded: winners of the same number of trials, timed interleaved, so that
+-- the machine's load affects all of them alike.
 --   tessera bench/strategies.lua [TRIALS [SEEDS [STRATEGY ...]]]
 local ts = require "tessera"
 local ops = require "tessera.ops"
@@ -11,7 +11,8 @@ local strategies = table.pack(table.unpack(arg, 3))
 if #strategies == 0 then strategies = { "evolutionary", "hybrid" } end
 
 local workloads = {
-  { "matmul-256", function() return ops.matmul { m = 256, n = 256, k = 256 } end },
+  { "matmul-256",
+    function() return ops.matmul { m = 256, n = 256, k = 256 } end },
   { "CBR-3", function() return (ops.suite("CBR", 3)) end },
 }
 
