@@ -81,7 +81,7 @@ static void feed_expr(asking *a, ir_expr e) {
   switch ((ir_op)n->op) {
   case IR_INT: feed(a, (uint64_t)n->i); return;
   case IR_VAR: feed_var(a, n->a); return;
-  case IR_SELECT: feed_expr(a, n->c); /* fall through */
+  case IR_NOT: feed_expr(a, n->a); return;
   case IR_ADD:
   case IR_SUB:
   case IR_MUL:
@@ -94,8 +94,12 @@ static void feed_expr(asking *a, ir_expr e) {
   case IR_LT:
   case IR_LE:
   case IR_AND:
-  case IR_OR: feed_expr(a, n->b); /* fall through */
-  case IR_NOT: feed_expr(a, n->a); return;
+  case IR_OR:
+  case IR_SELECT:
+    feed_expr(a, n->a);
+    feed_expr(a, n->b);
+    if (n->op == IR_SELECT) feed_expr(a, n->c);
+    return;
   default: return;
   }
 }
