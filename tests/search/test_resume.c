@@ -122,8 +122,7 @@ static void killed_and_resumed(const char *strategy, const char *model,
 
 /* One run is killed ten times, each after a time that is drawn: in the midst of
  * whatever it does then, writing records included. */
-static void test_killed_anywhere(void **state) {
-  (void)state;
+static void killed_anywhere(const char *strategy, const char *model) {
   enum { KILLS = 10 };
   ending whole, again;
   char path[400];
@@ -132,8 +131,8 @@ static void test_killed_anywhere(void **state) {
   rng random;
   bool ended = false;
   recorded_start(&f);
-  f.o.strategy = "evolutionary";
-  f.o.cost_model = "random";
+  f.o.strategy = strategy;
+  f.o.cost_model = model;
   recorded_database(path, sizeof path);
   f.o.database = path;
   clock_gettime(CLOCK_MONOTONIC, &from);
@@ -155,6 +154,16 @@ static void test_killed_anywhere(void **state) {
   if (!ended) same_ending(&whole, &again);
   recorded_remove(path);
   recorded_end(&f);
+}
+
+static void test_killed_anywhere(void **state) {
+  (void)state;
+  killed_anywhere("evolutionary", "random");
+}
+
+static void test_default_killed_anywhere(void **state) {
+  (void)state;
+  killed_anywhere("hybrid:first=40", "forest");
 }
 
 static void test_evolutionary(void **state) {
@@ -281,12 +290,14 @@ static void test_locked(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_killed_anywhere),
-                                     cmocka_unit_test(test_evolutionary),
-                                     cmocka_unit_test(test_replay),
-                                     cmocka_unit_test(test_with_a_model),
-                                     cmocka_unit_test(test_ended_runs),
-                                     cmocka_unit_test(test_other_proposals),
-                                     cmocka_unit_test(test_locked)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_killed_anywhere),
+      cmocka_unit_test(test_default_killed_anywhere),
+      cmocka_unit_test(test_evolutionary),
+      cmocka_unit_test(test_replay),
+      cmocka_unit_test(test_with_a_model),
+      cmocka_unit_test(test_ended_runs),
+      cmocka_unit_test(test_other_proposals),
+      cmocka_unit_test(test_locked)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
