@@ -18,7 +18,7 @@ local db = ts.database(path)
 
 -- Runs and records as they are read.
 local runs = db:runs()
-assert(#runs == 3 and runs[1].strategy == "hybrid")
+assert(#runs == 3 and runs[1].strategy == "evolutionary")
 assert(runs[1].model == "forest" and runs[1].ended == "OK")
 assert(runs[1].seconds > 0 and runs[1].ledger:find "in all")
 assert(runs[3].strategy == "replay" and runs[1].quality:find "^%[%[")

@@ -135,5 +135,5 @@ do
     measure = function() error(boom) end })
   assert(not ok and e == boom)
   ok, e = pcall(ts.tune_tasks, { a }, o { postprocs = { "no such one" } })
-  assert(not ok and tostring(e):find "no such one")
+  assert(not ok and tostring(e):find "entry 1")
 end
