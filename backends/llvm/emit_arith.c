@@ -240,13 +240,13 @@ static LLVMValueRef real_extreme(emit *m, const ir_node *n, LLVMValueRef a,
   if (!number && is_x86_target(m)) {
     LLVMTypeRef type = LLVMTypeOf(a);
     LLVMValueRef args[2] = {b, a};
-    LLVMValueRef v = emit_intrinsic(
-        m, is_min ? "llvm.minimum" : "llvm.maximum", 1, &type, 2, args);
+    LLVMValueRef v = emit_intrinsic(m, is_min ? "llvm.minimum" : "llvm.maximum",
+                                    1, &type, 2, args);
     LLVMSetFastMathFlags(v, LLVMFastMathNoSignedZeros);
     return v;
   }
-  LLVMValueRef c = is_min ? is_less(m, LLVMRealOLT, b, a)
-                          : is_less(m, LLVMRealOLT, a, b);
+  LLVMValueRef c =
+      is_min ? is_less(m, LLVMRealOLT, b, a) : is_less(m, LLVMRealOLT, a, b);
   if (!number) {
     LLVMValueRef none = LLVMBuildFCmp(m->b, LLVMRealUNO, b, b, "");
     c = LLVMBuildOr(m->b, c, none, "");

@@ -195,8 +195,8 @@ static LLVMValueRef vector_to_int(emit *m, tess_dtype to, tess_dtype t,
   LLVMValueRef none = LLVMBuildFCmp(m->b, LLVMRealUNO, v, v, "");
   LLVMValueRef r = is_signed ? LLVMBuildFPToSI(m->b, v, type, "")
                              : LLVMBuildFPToUI(m->b, v, type, "");
-  LLVMValueRef max = is_signed ? emit_int(m, to, ir_int_max(to))
-                               : LLVMConstAllOnes(type);
+  LLVMValueRef max =
+      is_signed ? emit_int(m, to, ir_int_max(to)) : LLVMConstAllOnes(type);
   r = LLVMBuildSelect(m->b, low, emit_int(m, to, ir_int_min(to)), r, "");
   r = LLVMBuildSelect(m->b, high, max, r, "");
   return LLVMBuildSelect(m->b, none, emit_int(m, to, 0), r, "");
