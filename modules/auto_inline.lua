@@ -12,12 +12,14 @@ local ts = require "tessera"
 local options = require "tessera.options"
 
 -- Whether each of its reads is indexed by iters in their order, as is one of a
--- bias or of an operation on elements.
+-- bias or of an operation on elements, or by the last one last, so that what
+-- lies beside each other stays so.
 local function is_ordered(sch, block)
-  for r = 0, sch:block_info(block).reads - 1 do
-    local before = 0
-    for _, i in ipairs(sch:access_info(block, "read", r).dims) do
-      if i and i <= before then return false end
+  local info = sch:block_info(block)
+  for r = 0, info.reads - 1 do
+    local dims, before = sch:access_info(block, "read", r).dims, 0
+    for _, i in ipairs(dims) do
+      if i and i <= before and dims[#dims] ~= #info.iters then return false end
       before = i or before
     end
   end

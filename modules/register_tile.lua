@@ -4,7 +4,8 @@
 -- row of vectors and one element of the other operand, as 6 x 16 float32 on
 -- AVX2 and 14 x 32 on AVX-512 (K. Goto and R. van de Geijn, Anatomy of
 -- High-Performance Matrix Multiplication, 2008).  Only the tiles around them
--- are sampled.
+-- are sampled, and loops along which nothing is reused, as of a batch, are
+-- outermost.
 --
 -- `vectors`: how many vectors of columns; a list makes a sketch of each.
 -- `registers`: how many vector registers there are; 0: the target's.  Where
@@ -72,6 +73,19 @@ end
 
 local function refuse(why) error({ code = "REFUSED", message = why }, 0) end
 
+-- Whether each loop's iter, none of the tile's, indexes all buffers, as that of a
+-- batch does: nothing is reused along it, so all of it stays outermost.
+local function batch_loops(sch, block, sizes)
+  local info, batch = sch:block_info(block), {}
+  for i, kind in ipairs(info.iters) do
+    batch[i] = kind == "spatial" and not sizes[i]
+    for r = 0, info.reads - 1 do
+      batch[i] = batch[i] and sch:access(block, "read", r)[i]
+    end
+  end
+  return batch
+end
+
 -- Pads the block where tiles do not divide its extents.
 local function pad(sch, block, sizes, p)
   local by, needed = {}, false
@@ -89,7 +103,9 @@ local function schedule(sch, block, vectors, p)
   local sizes = shape(sch, block, vectors, p)
   if not sizes then refuse "it has no rows and columns" end
   pad(sch, block, sizes, p)
+  local batch = batch_loops(sch, block, sizes)
   return { tiling.sketches(sch, block, p, function(_, loop, n, _, i)
+    if batch[i] then return tiling.leave_outermost(sch, loop, n) end
     return tiling.cut_around(sch, loop, n, p, sizes[i])
   end) }
 end

@@ -53,6 +53,13 @@ function tiling.cut_around(sch, loop, n, p, size)
   return sizes, loops
 end
 
+-- Cuts a loop into n of which the first has all iterations; sizes and loops.
+function tiling.leave_outermost(sch, loop, n)
+  local sizes = { ts.auto }
+  for i = 2, n do sizes[i] = 1 end
+  return sizes, { sch:split(loop, sizes) }
+end
+
 -- Cuts the loops around the block as p.structure says, no tile of the innermost
 -- level longer than p.max_innermost_factor, and orders the tiles by level.
 -- `cut` (sch, loop, n, p, i) cuts loop i into n and gives the list of sizes and

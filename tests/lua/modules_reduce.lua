@@ -171,8 +171,9 @@ do
   assert(inlined(softmax(4, 8)) == 0)
   assert(inlined(ops.conv2d_nhwc { n = 1, h = 4, w = 4, ci = 2, co = 2, k = 3,
                                    pad = 1 }) == 0)
+  -- Rows move, and another operand's columns become rows.
   assert(inlined(ops.transpose_batch_matmul { b = 1, seq = 4, heads = 2,
-                                              dim = 4 }) == 0)
+                                              dim = 4 }) == 1)
   assert(inlined(ops.matmul { m = 4, n = 4, k = 4, bias = true,
                               relu = true }) == 1)
   fails("INVALID", "'keep' is '1': it is true or false",
