@@ -4,8 +4,8 @@
 -- row of vectors and one element of the other operand, as 6 x 16 float32 on
 -- AVX2 and 14 x 32 on AVX-512 (K. Goto and R. van de Geijn, Anatomy of
 -- High-Performance Matrix Multiplication, 2008).  Only the tiles around them
--- are sampled, and loops along which nothing is reused, as of a batch, are
--- outermost.
+-- are sampled, of the other loops one iteration is in the tile, and loops along
+-- which nothing is reused, as of a batch, are outermost.
 --
 -- `vectors`: how many vectors of columns; a list makes a sketch of each.
 -- `registers`: how many vector registers there are; 0: the target's.  Where
@@ -104,9 +104,11 @@ local function schedule(sch, block, vectors, p)
   if not sizes then refuse "it has no rows and columns" end
   pad(sch, block, sizes, p)
   local batch = batch_loops(sch, block, sizes)
+  local kinds = sch:block_info(block).iters
   return { tiling.sketches(sch, block, p, function(_, loop, n, _, i)
     if batch[i] then return tiling.leave_outermost(sch, loop, n) end
-    return tiling.cut_around(sch, loop, n, p, sizes[i])
+    local size = sizes[i] or kinds[i] == "spatial" and 1
+    return tiling.cut_around(sch, loop, n, p, size or nil)
   end) }
 end
 
