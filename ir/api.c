@@ -188,7 +188,8 @@ int tess_program_equal(tess_program *p, tess_program *q) {
 static tess_status verify_program(ask *a, arena *scratch) {
   strbuf why;
   str_init(&why, &a->p->c->heap);
-  bool ok = ir_verify(&a->p->p, scratch, &why);
+  bool ok = ir_verify(&a->p->p, scratch, &why) &&
+            ir_verify_bounds(&a->p->p, false, scratch, &why);
   tess_status s = ok ? TESS_OK : why.bad ? str_status(&why) : TESS_INVALID;
   if (s == TESS_INVALID) ctx_fail(a->p->c, s, "%s", str_get(&why));
   str_free(&why);

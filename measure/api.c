@@ -44,7 +44,8 @@ static tess_status api_check_program(void *ud) {
   strbuf why;
   arena_init(&scratch, &w->c->heap);
   str_init(&why, &w->c->heap);
-  bool ok = ir_verify(&w->p->p, &scratch, &why);
+  bool ok = ir_verify(&w->p->p, &scratch, &why) &&
+            ir_verify_bounds(&w->p->p, false, &scratch, &why);
   arena_free(&scratch);
   tess_status s = ok ? TESS_OK : why.bad ? str_status(&why) : TESS_INVALID;
   if (s == TESS_INVALID)
@@ -513,8 +514,9 @@ static tess_status time_kernel(void *ud) {
   measure_result *out = &w->times;
   double first, second;
   measure_policy p = measure_default_policy(1);
-  timing_limits l = {w->min_time > 0 ? w->min_time : p.min_time, p.repeats,
-                     INFINITY};
+  timing_limits l = {.min_time = w->min_time > 0 ? w->min_time : p.min_time,
+                     .repeats = p.repeats,
+                     .deadline = INFINITY};
   bool ok = launch_timed(w, 1, &first) && launch_timed(w, 1, &second);
   if (ok) {
     timing_subject s = {launch_timed, w, fmin(first, second), false};

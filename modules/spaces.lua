@@ -2,6 +2,7 @@
 -- The list of the modules in this folder, and the default space of each kind of
 -- target; stdlib/ loads it on first use.
 local ts = require "tessera"
+local intrin = require "tessera.intrin"
 local spaces = {}
 
 -- The schedule modules that come with Tessera.
@@ -27,9 +28,23 @@ local function use(name, parameters)
   return require("tessera.modules." .. name)(parameters)
 end
 
+-- Sums of four products of bytes by one instruction, where the target has it:
+-- VNNI, or SDOT, UDOT and USDOT.
+local function byte_dots(target)
+  local list = {}
+  for _, types in ipairs { "u8u8", "s8s8", "u8s8" } do
+    local name = intrin.dot(target, types)
+    if name and (name:find "vnni" or name:find "[su]dot$") then
+      list[#list + 1] = use("multi_level_tiling_with_intrin", {
+        intrin = name, pad_extents = true })
+    end
+  end
+  return list
+end
+
 -- Processors with vectors: tiles that fill the vector registers, inside one
 -- level of tiles for the caches, with what they walk packed; and MetaSchedule's
--- tiles of any size.
+-- tiles of any size.  Sums of bytes come first.
 local function cpu(target)
   local list = {
     use "apply_custom_rule", use "inline_constant_scalars",
@@ -42,11 +57,7 @@ local function cpu(target)
     use("random_compute_location", { open = false, fuse = true }),
     use "parallel_vectorize_unroll",
   }
-  -- Sums of four products of bytes by one instruction come first.
-  if target:has "avx512vnni" then
-    table.insert(list, 5, use("multi_level_tiling_with_intrin", {
-      pad_extents = true }))
-  end
+  for _, dots in ipairs(byte_dots(target)) do table.insert(list, 5, dots) end
   return list
 end
 

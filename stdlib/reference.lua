@@ -172,6 +172,11 @@ local function strategies()
   return list
 end
 
+local function intrinsics()
+  local names = require("tessera.intrin").names()
+  return require("tessera.intrin.kit").pages(names)
+end
+
 -- ---- all of it -------------------------------------------------------------
 
 -- Lines that name what begins with the prefix, "ts.space." or "trace:".
@@ -220,6 +225,7 @@ local function everything(wanted)
     { "strategies and cost models in Lua:", plugins.entries() },
     { "what functions take and give:", classes(all) },
     { "operators (require \"tessera.ops\"):", functions.operators() },
+    { "tensor intrinsics (require \"tessera.intrin\"):", intrinsics() },
     { "other functions:", functions.entries() },
     { "statuses (e.code, result.status, classes of measurements):",
       statuses.codes() },

@@ -337,8 +337,9 @@ TESS_API uint64_t tess_program_hash(tess_program *p);
  * integer; 0 when memory ran out, -1 where that depends on sizes that are known
  * only when the program is called. */
 TESS_API int64_t tess_program_flops(tess_program *p);
-/* Is it well-formed?  INVALID, with the place, when it is not: what the
- * library made is, unless a primitive that is marked unsafe made it. */
+/* Is it well-formed, without an access that must be out of bounds?  INVALID,
+ * with the place, when it is not: what the library made is, unless a primitive
+ * that is marked unsafe made it. */
 TESS_API tess_status tess_program_verify(tess_program *p);
 typedef struct tess_lower_options {
   uint32_t struct_size;         /* sizeof(tess_lower_options) */
@@ -705,8 +706,10 @@ TESS_API tess_status tess_tensor_intrin(tess_context *c, const char *name,
  * stride of each dimension, in elements, as int64_t; or of one of LLVM's
  * intrinsics, "C = llvm.fma.v16f32(A, B, C)", "C += ..", which gets each
  * parameter whole, as a vector; `int32x16(A)` is its bits as another type, in
- * all lanes where it is one value.  Compiled code makes the call, and the
- * interpreter runs the description. */
+ * all lanes where it is one value.  They may be nested, and added up
+ * ("C = llvm.x(A) + llvm.y(llvm.z(B))"); one that stores itself gets
+ * `address(C)` and strides, `bytes(C, 0)`.  Compiled code makes the call, and
+ * the interpreter runs the description. */
 TESS_API tess_status tess_tensor_intrin_call(tess_context *c, const char *name,
                                              tess_program *desc,
                                              const char *call, int override);
@@ -821,9 +824,11 @@ TESS_API tess_status tess_kernel_source(tess_kernel *k, const char *what,
  * with .o, an object, or .so, a shared library, which the system's `cc` links;
  * and a C header, at `header` or, where that is NULL, beside it with the same
  * name.  They have the program's name as a C function of its tensors' data, and
- * NAME_kernel, which also takes a runtime of the host's.  Of a layout-free
+ * NAME_kernel, which also takes a runtime of the host's; a name that C has
+ * another use for begins with kernel_.  Of a layout-free
  * parameter they take the layout that was described, and convert it in each
- * call.  INVALID for another ending; UNSUPPORTED for a .so without `cc` or in a
+ * call.  INVALID for another ending, NULL, and a program that calls a function
+ * of its own name; UNSUPPORTED for a .so without `cc` or in a
  * context with in_process; BUILD_ERROR with what `cc` said; IO; as tess_build
  * where compiling fails. */
 TESS_API tess_status tess_kernel_save(tess_kernel *k, const char *path,

@@ -175,11 +175,11 @@ static arith_range literal_range(const ir_node *n) {
 }
 
 /* An index keeps its bounds as computed: it is proven not to overflow. */
-static arith_range binary_range(const ir_program *p, const ir_node *n) {
-  const ir_node *a = ir_at(p, n->a), *b = ir_at(p, n->b);
-  if (ir_is_float(a->dtype)) return ir_is_float(n->dtype) ? ARITH_ALL : either;
-  arith_range r = arith_range_of((ir_op)n->op, (arith_range){a->lo, a->hi},
-                                 (arith_range){b->lo, b->hi});
+static arith_range binary_range(const ir_program *p, const ir_node *n,
+                                arith_range a, arith_range b) {
+  if (ir_is_float(ir_at(p, n->a)->dtype))
+    return ir_is_float(n->dtype) ? ARITH_ALL : either;
+  arith_range r = arith_range_of((ir_op)n->op, a, b);
   bool exact = (n->is_index && n->dtype.code == TESS_DTYPE_INT) ||
                !can_wrap((ir_op)n->op);
   return exact ? r : fit_range(n->dtype, r);
@@ -195,6 +195,18 @@ static arith_range load_range(const ir_program *p, const ir_node *n) {
   return n->c ? (arith_range){min2(r.lo, 0), max2(r.hi, 0)} : r;
 }
 
+arith_range arith_operator_range(const ir_program *p, const ir_node *n,
+                                 arith_range a, arith_range b, arith_range c) {
+  switch ((ir_op)n->op) {
+  case IR_NOT: return not_range(a);
+  case IR_BROADCAST: return a;
+  case IR_RAMP: return ramp_range(n, a, b);
+  case IR_CAST: return cast_range(n->dtype, ir_at(p, n->a)->dtype, a);
+  case IR_SELECT: return (arith_range){min2(b.lo, c.lo), max2(b.hi, c.hi)};
+  default: return binary_range(p, n, a, b);
+  }
+}
+
 arith_range arith_node_range(const ir_program *p, const ir_node *n) {
   switch ((ir_op)n->op) {
   case IR_INT: return literal_range(n);
@@ -202,23 +214,22 @@ arith_range arith_node_range(const ir_program *p, const ir_node *n) {
     if (!ir_is_int(n->dtype)) return ARITH_ALL;
     return (arith_range){max2(p->var.v[n->a].lo, ir_int_min(n->dtype)),
                          min2(p->var.v[n->a].hi, ir_int_max(n->dtype))};
-  case IR_NOT: return not_range(arith_bounds(p, n->a));
-  case IR_BROADCAST: return arith_bounds(p, n->a);
-  case IR_RAMP:
-    return ramp_range(n, arith_bounds(p, n->a), arith_bounds(p, n->b));
-  case IR_CAST:
-    return cast_range(n->dtype, ir_at(p, n->a)->dtype, arith_bounds(p, n->a));
-  case IR_SELECT: {
-    arith_range a = arith_bounds(p, n->b), b = arith_bounds(p, n->c);
-    return (arith_range){min2(a.lo, b.lo), max2(a.hi, b.hi)};
-  }
   case IR_NONE:
   case IR_REAL: return ARITH_ALL;
   case IR_LOAD: return load_range(p, n);
   case IR_CALL:
     if (!ir_is_int(n->dtype)) return ARITH_ALL;
     return (arith_range){ir_int_min(n->dtype), ir_int_max(n->dtype)};
-  default: return binary_range(p, n);
+  case IR_SELECT:
+    return arith_operator_range(p, n, no, arith_bounds(p, n->b),
+                                arith_bounds(p, n->c));
+  case IR_NOT:
+  case IR_BROADCAST:
+  case IR_CAST:
+    return arith_operator_range(p, n, arith_bounds(p, n->a), no, no);
+  default:
+    return arith_operator_range(p, n, arith_bounds(p, n->a),
+                                arith_bounds(p, n->b), no);
   }
 }
 

@@ -10,6 +10,10 @@
 
 /* The value range of `n`, whose operands are nodes already. */
 arith_range arith_node_range(const ir_program *p, const ir_node *n);
+/* The same of an operator (no leaf, load or call) for operands in these ranges;
+ * a select's condition is not considered. */
+arith_range arith_operator_range(const ir_program *p, const ir_node *n,
+                                 arith_range a, arith_range b, arith_range c);
 /* The range of a op b for a and b in these ranges, over unbounded integers; for
  * comparisons and logic a subset of [0, 1]. */
 arith_range arith_range_of(ir_op op, arith_range a, arith_range b);

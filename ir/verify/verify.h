@@ -51,5 +51,8 @@ bool verify_untrusted(const ir_program *p, arena *scratch, strbuf *why);
 bool verify_scopes(verifier *v);
 /* Accesses are inside the regions that their blocks declare. */
 bool verify_regions(verifier *v);
+/* No instance of an access whose guards hold is out of bounds, as far as can be
+ * decided (verify_instance.c); v->p is well-formed. */
+bool verify_instances(verifier *v);
 
 #endif

@@ -513,7 +513,7 @@ bool ir_verify_bounds(const ir_program *p, bool guarded, arena *scratch,
                       strbuf *why) {
   arena_mark m = arena_get_mark(scratch);
   verifier v = {.p = p, .scratch = scratch, .why = why};
-  bool ok = check_block_regions(&v, true, guarded);
+  bool ok = check_block_regions(&v, true, guarded) && verify_instances(&v);
   arena_reset_to(scratch, m);
   return ok;
 }

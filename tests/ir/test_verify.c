@@ -55,6 +55,37 @@ static void loose(matmul *m) {
   ir_block_set_reads(p, m->d, 1, &r);
 }
 
+/* D[i // 2 + 70, j]: rows 128 to 133 are not there. */
+static void halve(matmul *m) {
+  ir_program *p = &m->p;
+  ir_expr two = ir_index(p, 2), off = ir_index(p, 70);
+  ir_expr i = ir_ref(p, p->iter.v[ir_blk(p, m->d)->iters.at].var);
+  i = ir_binary(p, IR_ADD, ir_binary(p, IR_DIV, i, two), off);
+  p->arg.v[ir_st(p, ir_st(p, m->d)->body)->idx.at] = i;
+}
+
+/* The same where i < 116, for which they are not written. */
+static void guard_halves(matmul *m) {
+  ir_program *p = &m->p;
+  ir_expr end = ir_index(p, 116);
+  ir_expr i = p->iter.v[ir_blk(p, m->d)->iters.at].bind;
+  ir_blk(p, m->d)->pred = ir_binary(p, IR_LT, i, end);
+}
+
+static void test_witness(void **state) {
+  (void)state;
+  matmul m;
+  matmul_start(&m);
+  matmul_run(&m, halve);
+  str_clear(&m.text);
+  assert_false(ir_verify_bounds(&m.p, false, &m.scratch, &m.text));
+  assert_non_null(strstr(str_get(&m.text), "is 130 where"));
+  matmul_run(&m, guard_halves);
+  str_clear(&m.text);
+  assert_true(ir_verify_bounds(&m.p, false, &m.scratch, &m.text));
+  matmul_end(&m);
+}
+
 static void test_loose(void **state) {
   (void)state;
   matmul m;
@@ -241,6 +272,7 @@ static void test_wrong(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_right), cmocka_unit_test(test_leftovers),
-      cmocka_unit_test(test_loose), cmocka_unit_test(test_wrong)};
+      cmocka_unit_test(test_loose), cmocka_unit_test(test_witness),
+      cmocka_unit_test(test_wrong)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
