@@ -3,6 +3,7 @@
 -- target; stdlib/ loads it on first use.
 local ts = require "tessera"
 local intrin = require "tessera.intrin"
+local names = require "tessera.names"
 local spaces = {}
 
 -- The schedule modules that come with Tessera.
@@ -18,7 +19,7 @@ spaces.modules = {
 -- modules/ of the user's; nil where there is none.
 function spaces.find(name)
   for _, prefix in ipairs { "tessera.modules.", "modules." } do
-    local path = package.searchpath(prefix .. name, package.path)
+    local path = names.path(prefix .. name)
     local m = path and require(prefix .. name)
     if type(m) == "table" and m ~= spaces then return m, path end
   end
