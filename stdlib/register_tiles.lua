@@ -53,8 +53,8 @@ function register_tiles.shape(sch, block, vectors, wanted)
            [row] = size_of(sch:extent(loops[row]), rows, 1) }, column
 end
 
--- Whether each loop's iter, none of the tile's, indexes all buffers, as that of a
--- batch does: nothing is reused along it, so all of it stays outermost.
+-- Whether each loop's iter, none of the tile's, indexes all buffers, as that of
+-- a batch does: nothing is reused along it, so all of it stays outermost.
 function register_tiles.batch(sch, block, sizes)
   local info, batch = sch:block_info(block), {}
   for i, kind in ipairs(info.iters) do
@@ -66,10 +66,10 @@ function register_tiles.batch(sch, block, sizes)
   return batch
 end
 
--- Where the operands that columns index are twice as large as the others, as the
--- weights of a convolution of small images, their outermost tiles come first,
--- after those of a batch, so that they are read once: the loop of columns, and
--- the position that it gets.
+-- Where the operands that columns index are twice as large as the others, as
+-- the weights of a convolution of small images, their outermost tiles come
+-- first, after those of a batch, so that they are read once: the loop of
+-- columns, and the position that it gets.
 function register_tiles.columns_first(sch, block, column, batch)
   local with, without, after = 0, 0, 1
   for r = 0, sch:block_info(block).reads - 1 do

@@ -10,7 +10,7 @@ local unrolling = require "tessera.modules.parallel_vectorize_unroll"
 local warned = {}
 ts.on_warning(function(text) warned[#warned + 1] = text end)
 
--- Some hundred stores in a row, of which later ones read what earlier ones wrote.
+-- Some hundred stores in a row; later ones read what earlier ones wrote.
 do
   local A = ts.placeholder("A", { 4096 })
   local B = ts.compute("B", { 4096 }, function(i) return A(i) + 1 end)
