@@ -102,6 +102,16 @@ local function tensor_cores()
   return list
 end
 
+-- MetaSchedule's rules for processors, in its order and with its parameters, but
+-- for parallel loops, vectors and unrolling: a space to compare with.
+function spaces.metaschedule()
+  return {
+    use "apply_custom_rule", use "inline_constant_scalars",
+    use("auto_inline", { keep = true }), use "add_rfactor",
+    use "multi_level_tiling", use "random_compute_location",
+  }
+end
+
 -- The compute capability that a text as "cuda -arch=sm_80" gives.
 local function capability(text)
   return tonumber(text:match "%-arch=sm_(%d+)" or

@@ -1044,6 +1044,17 @@ typedef struct tess_mutator {
   void *ud;
 } tess_mutator;
 
+/* A postprocessor of the host's: asked about each candidate that replays and
+ * that the space's postprocessors accept, on the thread that tunes, before any
+ * strategy or cost model sees it.  TESS_OK, or TESS_REFUSED: it is counted in
+ * the funnel by the name.  Anything else ends the run. */
+typedef struct tess_postproc {
+  uint32_t struct_size;         /* sizeof(tess_postproc) */
+  const char *name;
+  tess_status (*accepts)(void *ud, tess_session *s, const tess_candidate *c);
+  void *ud;
+} tess_postproc;
+
 typedef struct tess_cost_model {
   uint32_t struct_size;         /* sizeof(tess_cost_model) */
   const char *name;
@@ -1174,7 +1185,9 @@ typedef struct tess_tune_options {
    * heuristic prefers among schedules drawn from the space: its latency is
    * +inf, and a note says so. */
   int32_t frozen;
-  uint32_t reserved_frozen;
+  uint32_t npostprocs;          /* of the host's, in order; candidates out of a
+                                 * database are not asked about */
+  const tess_postproc *postprocs;
 } tess_tune_options;
 
 /* Searches the space for the fastest schedule of p; target NULL: "llvm", space

@@ -94,6 +94,39 @@ do
   end
 end
 
+-- Functions say what is kept, under their names; they change nothing.
+do
+  local p = ops.matmul { m = 16, n = 16, k = 16 }
+  local tiling = require "tessera.modules.multi_level_tiling"
+  local function tune(postprocs)
+    return ts.tune(p, { target = "llvm", trials = 4, seed = 1,
+                        cost_model = "random", postprocs = postprocs,
+                        measure = function() return 1 end,
+                        space = { tiling { write_levels = {} } } })
+  end
+  local function few(sch)
+    return sch:extent((select(-1, sch:get_loops(sch:get_block "C_update")))) > 2
+  end
+  local r = tune { "default", { "few", few } }
+  assert(has(r.funnel, "rejected by few"), r.funnel)
+  assert(few(r.trace:replay(p)) and has(r.trace, "rewrite_reduction_block"))
+  r = tune { function() return false end }
+  assert(not r.trace and has(r.funnel, "rejected by function 1"), r.funnel)
+  for text, list in pairs {
+    ["changes the schedule"] = { function(sch)
+      sch:parallel((sch:get_loops(sch:get_block "C")))
+      return true
+    end },
+    ["returns true or false, not nil"] = { function() end },
+    ["no name"] = { function() error "no name" end },
+    ["without a name"] = { { 1, few } },
+    ["no other name"] = { "default", "rewrite_tensorize" },
+  } do
+    local ok, e = pcall(tune, list)
+    assert(not ok and has(tostring(e), text), e)
+  end
+end
+
 -- Outside of a kernel only the annotation goes.
 do
   local p = ops.matmul { m = 8, n = 8, k = 8 }
