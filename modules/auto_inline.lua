@@ -9,20 +9,22 @@
 -- blocks or a reduction read them (MetaSchedule's disallow_if_then_else,
 -- require_ordered and disallow_op).  Padding that a reduction reads at most
 -- `again` times an element, as a depthwise convolution does, is folded into it
--- in a sketch, and left alone in another.
+-- in a sketch, and left alone in another.  `rows`: rearrangements that move rows
+-- as wholes are folded, too.
 local ts = require "tessera"
 local options = require "tessera.options"
 local tiling = require "tessera.tiling"
 
 -- Whether each of its reads is indexed by iters in their order, as is one of a
--- bias or of an operation on elements, or by the last one last, so that what
--- lies beside each other stays so.
-local function is_ordered(sch, block)
+-- bias or of an operation on elements, or, with `rows`, by the last one last, so
+-- that what lies beside each other stays so.
+local function is_ordered(sch, block, rows)
   local info = sch:block_info(block)
   for r = 0, info.reads - 1 do
     local dims, before = sch:access_info(block, "read", r).dims, 0
     for _, i in ipairs(dims) do
-      if i and i <= before and dims[#dims] ~= #info.iters then return false end
+      local stays = rows and dims[#dims] == #info.iters
+      if i and i <= before and not stays then return false end
       before = i or before
     end
   end
@@ -48,7 +50,7 @@ end
 local padding = "a reduction would decide again and again what it chooses"
 
 -- nil, or why it is better computed once.
-local function why_once(sch, block)
+local function why_once(sch, block, rows)
   local info, reduces = sch:block_info(block), false
   if info.reads == 0 then return nil end
   local consumers = { sch:get_consumers(block) }
@@ -59,7 +61,7 @@ local function why_once(sch, block)
     return "it calls functions that would be called again and again"
   elseif reduces and info.has_select then
     return padding
-  elseif reduces and not is_ordered(sch, block) then
+  elseif reduces and not is_ordered(sch, block, rows) then
     return "it rearranges what a reduction reads"
   end
 end
@@ -67,7 +69,7 @@ end
 -- nil, or why the block cannot be folded into those that read it.
 local function into_consumers(sch, block, p)
   if sch:is_output(block) then return "it computes an output" end
-  local once = p.keep and why_once(sch, block)
+  local once = p.keep and why_once(sch, block, p.rows)
   if once then return once end
   local ok, why = sch:can("compute_inline", block)
   if not ok then return why end
@@ -91,9 +93,10 @@ end
 
 return ts.module {
   name = "auto_inline",
-  defaults = { into_producer = false, keep = false, again = 16 },
+  defaults = { into_producer = false, keep = false, again = 16,
+               rows = false },
   check = function(p)
-    for _, name in ipairs { "into_producer", "keep" } do
+    for _, name in ipairs { "into_producer", "keep", "rows" } do
       if type(p[name]) ~= "boolean" then
         return options.unusable(name, p[name], "it is true or false")
       end

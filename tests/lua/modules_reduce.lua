@@ -165,7 +165,8 @@ end
 -- What would be computed again and again stays a block of its own.
 do
   local function inlined(p)
-    local list = sketches(p, { use("auto_inline", { keep = true }) })
+    local list = sketches(p, { use("auto_inline", { keep = true,
+                                                      rows = true }) })
     return steps(list[1], "compute_inline")
   end
   assert(inlined(softmax(4, 8)) == 0)
