@@ -9,15 +9,15 @@
 -- blocks or a reduction read them (MetaSchedule's disallow_if_then_else,
 -- require_ordered and disallow_op).  Padding that a reduction reads at most
 -- `again` times an element, as a depthwise convolution does, is folded into it
--- in a sketch, and left alone in another.  `rows`: rearrangements that move rows
--- as wholes are folded, too.
+-- in a sketch, and left alone in another.  `rows`: rearrangements that move
+-- rows as wholes are folded, too.
 local ts = require "tessera"
 local options = require "tessera.options"
 local tiling = require "tessera.tiling"
 
 -- Whether each of its reads is indexed by iters in their order, as is one of a
--- bias or of an operation on elements, or, with `rows`, by the last one last, so
--- that what lies beside each other stays so.
+-- bias or of an operation on elements, or, with `rows`, by the last one last,
+-- so that what lies beside each other stays so.
 local function is_ordered(sch, block, rows)
   local info = sch:block_info(block)
   for r = 0, info.reads - 1 do
