@@ -7,25 +7,50 @@
 -- `keep`: leaves blocks alone that would be computed again and again: padding
 -- and rearrangements that a reduction reads, and exp and its like where several
 -- blocks or a reduction read them (MetaSchedule's disallow_if_then_else,
--- require_ordered and disallow_op).
+-- require_ordered and disallow_op).  Padding that a reduction reads at most
+-- `again` times an element, as a depthwise convolution does, is folded into it
+-- in a sketch, and left alone in another.  `rows`: rearrangements that move
+-- rows as wholes are folded, too.
 local ts = require "tessera"
 local options = require "tessera.options"
+local tiling = require "tessera.tiling"
 
 -- Whether each of its reads is indexed by iters in their order, as is one of a
--- bias or of an operation on elements.
-local function is_ordered(sch, block)
-  for r = 0, sch:block_info(block).reads - 1 do
-    local before = 0
-    for _, i in ipairs(sch:access_info(block, "read", r).dims) do
-      if i and i <= before then return false end
+-- bias or of an operation on elements, or, with `rows`, by the last one last,
+-- so that what lies beside each other stays so.
+local function is_ordered(sch, block, rows)
+  local info = sch:block_info(block)
+  for r = 0, info.reads - 1 do
+    local dims, before = sch:access_info(block, "read", r).dims, 0
+    for _, i in ipairs(dims) do
+      local stays = rows and dims[#dims] == #info.iters
+      if i and i <= before and not stays then return false end
       before = i or before
     end
   end
   return true
 end
 
+-- How many iterations there are around the block; nil: not known.
+local function iterations(sch, block)
+  local n = 1
+  for _, loop in ipairs { sch:get_loops(block) } do
+    n = n and sch:extent(loop) and n * sch:extent(loop)
+  end
+  return n
+end
+
+-- Whether its one consumer reads each element at most that often.
+local function is_read_little(sch, block, most)
+  local consumers = { sch:get_consumers(block) }
+  local made, read = iterations(sch, block), iterations(sch, consumers[1])
+  return #consumers == 1 and made and read and read <= most * made
+end
+
+local padding = "a reduction would decide again and again what it chooses"
+
 -- nil, or why it is better computed once.
-local function why_once(sch, block)
+local function why_once(sch, block, rows)
   local info, reduces = sch:block_info(block), false
   if info.reads == 0 then return nil end
   local consumers = { sch:get_consumers(block) }
@@ -35,8 +60,8 @@ local function why_once(sch, block)
   if info.has_call and (reduces or #consumers > 1) then
     return "it calls functions that would be called again and again"
   elseif reduces and info.has_select then
-    return "a reduction would decide again and again what it chooses"
-  elseif reduces and not is_ordered(sch, block) then
+    return padding
+  elseif reduces and not is_ordered(sch, block, rows) then
     return "it rearranges what a reduction reads"
   end
 end
@@ -44,7 +69,7 @@ end
 -- nil, or why the block cannot be folded into those that read it.
 local function into_consumers(sch, block, p)
   if sch:is_output(block) then return "it computes an output" end
-  local once = p.keep and why_once(sch, block)
+  local once = p.keep and why_once(sch, block, p.rows)
   if once then return once end
   local ok, why = sch:can("compute_inline", block)
   if not ok then return why end
@@ -68,13 +93,15 @@ end
 
 return ts.module {
   name = "auto_inline",
-  defaults = { into_producer = false, keep = false },
+  defaults = { into_producer = false, keep = false, again = 16,
+               rows = false },
   check = function(p)
-    for _, name in ipairs { "into_producer", "keep" } do
+    for _, name in ipairs { "into_producer", "keep", "rows" } do
       if type(p[name]) ~= "boolean" then
         return options.unusable(name, p[name], "it is true or false")
       end
     end
+    return options.not_positive("again", p.again)
   end,
   apply = function(sch, block, p)
     if not sch:is_spatial(block) then
@@ -86,6 +113,10 @@ return ts.module {
     end
     if is_bound(sch, block) then return nil, "it is bound to threads" end
     local why = into_consumers(sch, block, p)
+    if why == padding and is_read_little(sch, block, p.again) then
+      local folded, no = tiling.attempt(sch, sch.compute_inline, block)
+      return folded and { folded, sch } or nil, no
+    end
     if why and p.into_producer then why = into_producer(sch, block) end
     if why then return nil, why end
     return sch

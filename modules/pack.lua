@@ -6,7 +6,8 @@
 -- layout-free operand gets that layout itself, once, beforehand; another is
 -- copied, once for the whole block.
 --
--- So does what a block computes for this one alone, in its place.
+-- So does what a block computes for this one alone, in its place, in the order
+-- of the new layout.
 --
 -- `operands`: "last", those that the last spatial iter indexes, or "all" that
 -- the block reads again.  `copies`: with false only those that need no copy.
@@ -65,13 +66,33 @@ local function is_free(sch, block, r, map)
   return sch:can("transform_layout", block, { "read", r }, map)
 end
 
+-- The block that computes that buffer, if its iters are the indices of what it
+-- writes, in their order.
+local function maker(sch, block, buffer)
+  for _, producer in ipairs { sch:get_producers(block) } do
+    local write = sch:access_info(producer, "write", 0)
+    local loops = { sch:get_loops(producer) }
+    local same = write.buffer == buffer and #write.dims == #loops and
+                 #loops == #sch:block_info(producer).iters
+    for d, i in ipairs(write.dims) do
+      same = same and (i == d or not i and sch:extent(loops[d]) == 1)
+    end
+    if same then return producer end
+  end
+end
+
 -- Gives the operand its layout, or that of a copy.
 local function lay_out(sch, block, o, copies)
   local where, ndim = { "read", o.read },
                       #sch:access_info(block, "read", o.read).dims
   local map = tiling.panels(o.dim, o.width, ndim)
   if is_free(sch, block, o.read, map) then
+    local producer = maker(sch, block,
+                           sch:access_info(block, "read", o.read).buffer)
     sch:transform_layout(block, where, map)
+    if producer and sch:can("transform_block_layout", producer, map) then
+      sch:transform_block_layout(producer, map)
+    end
     return
   elseif not copies then
     error({ code = "REFUSED", message = "that would be a copy" }, 0)

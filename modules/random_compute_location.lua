@@ -68,6 +68,9 @@ local function refusal(sch, block)
     return "it shares its outermost loop with other blocks"
   end
   if sch:annotation(block, "tiling_structure") then return "it is tiled" end
+  if sch:annotation(block, "layout_prepare") then
+    return "it lays a parameter out, beforehand"
+  end
   if #{ sch:get_consumers(block) } == 0 then return "nothing reads it" end
 end
 

@@ -4,7 +4,8 @@
 -- row of vectors and one element of the other operand, as 6 x 16 float32 on
 -- AVX2 and 14 x 32 on AVX-512 (K. Goto and R. van de Geijn, Anatomy of
 -- High-Performance Matrix Multiplication, 2008).  Only the tiles around them
--- are sampled.
+-- are sampled, of the other loops one iteration is in the tile, and loops along
+-- which nothing is reused, as of a batch, are outermost.
 --
 -- `vectors`: how many vectors of columns; a list makes a sketch of each.
 -- `registers`: how many vector registers there are; 0: the target's.  Where
@@ -17,58 +18,9 @@
 local ts = require "tessera"
 local nests = require "tessera.nests"
 local options = require "tessera.options"
+local register_tiles = require "tessera.register_tiles"
 local tiling = require "tessera.tiling"
 local parameters = require "tessera.tiling_parameters"
-
--- Lanes of a vector of what is computed, and how many vector registers there
--- are.  AVX-512 and NEON have 32, SSE and AVX 16.
-local function facts_of(sch, block, p)
-  local target, registers = sch:target(), p.registers
-  local bytes = target and target:get "vector-bytes" or 32
-  local dtype = sch:access_info(block, "write", 0).dtype
-  if registers == 0 then
-    local arm = target and tostring(target):find "aarch64"
-    registers = (bytes >= 64 or arm) and 32 or 16
-  end
-  return math.max(1, bytes * 8 // (tonumber(dtype:match "%d+") or 8)), registers
-end
-
--- The loops of columns, which are the last index of the result, and of rows:
--- the innermost other spatial one of more than one iteration.
-local function tile_loops(sch, block)
-  local loops, dims = { sch:get_loops(block) },
-                      sch:access_info(block, "write", 0).dims
-  local kinds, column, row = sch:block_info(block).iters, dims[#dims], nil
-  for i = 1, #loops do
-    local many = sch:extent(loops[i]) > 1
-    if kinds[i] == "spatial" and i ~= column and many then row = i end
-  end
-  return loops, column, row
-end
-
--- The size of tiles of at most that size: the largest one, not less than half
--- of it, that divides the extent, else that by which it is padded least.
-local function size_of(extent, most, step)
-  if extent < step and 2 * extent <= step then return extent end
-  most = math.min(most, (extent + step - 1) // step * step)
-  local best, least = most, math.huge
-  for size = most, math.max(step, most // 2), -step do
-    local padded = (extent + size - 1) // size * size
-    if padded < least then best, least = size, padded end
-  end
-  return best
-end
-
--- The size of each loop's innermost tile, by position; nil: there are no rows.
-local function shape(sch, block, vectors, p)
-  local lanes, registers = facts_of(sch, block, p)
-  local loops, column, row = tile_loops(sch, block)
-  local rows = (registers - vectors - 1) // vectors
-  if not column or not row or rows < 1 then return nil end
-  return { [column] = size_of(sch:extent(loops[column]), vectors * lanes,
-                              lanes),
-           [row] = size_of(sch:extent(loops[row]), rows, 1) }
-end
 
 local function refuse(why) error({ code = "REFUSED", message = why }, 0) end
 
@@ -86,12 +38,16 @@ local function pad(sch, block, sizes, p)
 end
 
 local function schedule(sch, block, vectors, p)
-  local sizes = shape(sch, block, vectors, p)
+  local sizes, column = register_tiles.shape(sch, block, vectors, p.registers)
   if not sizes then refuse "it has no rows and columns" end
   pad(sch, block, sizes, p)
+  local batch = register_tiles.batch(sch, block, sizes)
+  local kinds = sch:block_info(block).iters
   return { tiling.sketches(sch, block, p, function(_, loop, n, _, i)
-    return tiling.cut_around(sch, loop, n, p, sizes[i])
-  end) }
+    if batch[i] then return tiling.leave_outermost(sch, loop, n) end
+    local size = sizes[i] or kinds[i] == "spatial" and 1
+    return tiling.cut_around(sch, loop, n, p, size or nil)
+  end, register_tiles.columns_first(sch, block, column, batch)) }
 end
 
 -- How many blocks of the program are tiled or are to be.

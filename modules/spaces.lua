@@ -49,7 +49,8 @@ end
 local function cpu(target)
   local list = {
     use "apply_custom_rule", use "inline_constant_scalars",
-    use("auto_inline", { keep = true }), use("add_rfactor", { tree = true }),
+    use("auto_inline", { keep = true, rows = true }),
+    use("add_rfactor", { tree = true }),
     use("register_tile", {
       structure = "SRSRS", vectors = { 2, 4 }, write_levels = { 1 },
       max_innermost_factor = 1024, pack = true, must = false, few_from = 2,

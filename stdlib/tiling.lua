@@ -53,14 +53,22 @@ function tiling.cut_around(sch, loop, n, p, size)
   return sizes, loops
 end
 
+-- Cuts a loop into n of which the first has all iterations; sizes and loops.
+function tiling.leave_outermost(sch, loop, n)
+  local sizes = { ts.auto }
+  for i = 2, n do sizes[i] = 1 end
+  return sizes, { sch:split(loop, sizes) }
+end
+
 -- Cuts the loops around the block as p.structure says, no tile of the innermost
 -- level longer than p.max_innermost_factor, and orders the tiles by level.
 -- `cut` (sch, loop, n, p, i) cuts loop i into n and gives the list of sizes and
--- that of loops; nil: sizes are sampled.  Gives
+-- that of loops; nil: sizes are sampled.  Loop `first`'s outermost tile comes
+-- before those of loops from `after` on.  Gives
 -- { [level] = { loops } } and a table with
 --   inner: the size of the innermost tile of the last spatial loop, and
 --   sizes: for each level those of its loops.
-function tiling.tile(sch, block, p, cut)
+function tiling.tile(sch, block, p, cut, first, after)
   local loops, structure = { sch:get_loops(block) }, p.structure
   local letters, count = tiling.letters(sch, block, loops),
                          tiling.tiles_of(structure)
@@ -77,8 +85,10 @@ function tiling.tile(sch, block, p, cut)
     for level = 1, #structure do
       if structure:sub(level, level) == letter then
         k = k + 1
-        table.insert(levels[level], pieces[k])
-        table.insert(facts.sizes[level],
+        local at = #levels[level] + 1
+        if level == 1 and i == first then at = math.min(at, after) end
+        table.insert(levels[level], at, pieces[k])
+        table.insert(facts.sizes[level], at,
                      sizes and sizes[k] or sch:extent(loop))
       end
     end
@@ -360,9 +370,9 @@ end
 -- All sketches of multi-level tiling with the parameters of the module of that
 -- name, and a text of what is left out of them (nil: nothing is), and
 -- the loops of each level.
-function tiling.sketches(sch, block, p, cut)
+function tiling.sketches(sch, block, p, cut, first, after)
   if #p.tile_binds > 0 then annotate_threads(sch, block, p) end
-  local levels, facts = tiling.tile(sch, block, p, cut)
+  local levels, facts = tiling.tile(sch, block, p, cut, first, after)
   sch:annotate(block, "tiling_structure", p.structure)
   tiling.bind(sch, levels, p.tile_binds)
   local list, out = { sch }, {}

@@ -109,6 +109,8 @@ static tess_status run_stages(compile *c) {
   if (!s) s = optimize(c);
   double t3 = seconds();
   c->times.optimize = t3 - t2;
+  if (!s && c->form != BACKEND_IR && !c->m.device)
+    llvm_split_stores(c->m.module, c->layout);
   if (!s) s = c->form == BACKEND_IR ? print_ir(c) : generate(c);
   c->times.codegen = seconds() - t3;
   if (!s) s = str_status(c->out);

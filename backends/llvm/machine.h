@@ -12,4 +12,8 @@ void llvm_initialize(void);
 tess_status llvm_machine_new(const target *t, LLVMTargetMachineRef *out,
                              err_state *e);
 
+/* Puts barriers to the compiler between the stores of long basic blocks, after
+ * optimisation, so that scheduling them takes linear time. */
+void llvm_split_stores(LLVMModuleRef module, LLVMTargetDataRef layout);
+
 #endif

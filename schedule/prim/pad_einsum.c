@@ -6,6 +6,7 @@
 #include "ir/query.h"
 #include "schedule/analysis/inline.h"
 #include "schedule/analysis/move.h"
+#include "schedule/analysis/window.h"
 #include <math.h>
 
 #define PAD_EINSUM_SIG(F, S)                      \
@@ -34,7 +35,11 @@ PRIM_DEFINE(
         "   no foreign function.\n"
         "5. Where an index uses a padded iter it is that iter, and the other\n"
         "   indices of the same access are other iters, whose domains no loop\n"
-        "   of the nest changes, or constants. All that are padded and\n"
+        "   of the nest changes, or constants. What is read may also be "
+        "indexed\n"
+        "   by windows: sums of positive multiples of iters with constant\n"
+        "   extents, as h * 2 + kh, which leave no element out and of which\n"
+        "   those that are padded are spatial. All that are padded and\n"
         "   spatial determine where the result goes, and none that is "
         "reduced.\n"
         "6. What is padded along a reduce iter adds nothing: a sum of\n"
@@ -69,8 +74,9 @@ typedef struct operand {
   ir_buf buf;
   uint32_t n;
   ir_expr idx[MAX_DIMS];
-  bool padded; /* some index is a padded iter */
-  ir_buf made; /* the padded copy */
+  sch_window window[MAX_DIMS]; /* old 0: it is none */
+  bool padded;                 /* some index uses a padded iter */
+  ir_buf made;                 /* the padded copy */
 } operand;
 
 typedef struct work {
@@ -228,7 +234,14 @@ static bool is_same_everywhere(const work *w, uint32_t k) {
   return true;
 }
 
-/* Indices by distinct iters and constants, where one is padded. */
+static bool is_window(work *w, operand *o, uint32_t d) {
+  const ir_program *p = w->s->p;
+  const ir_iter *it = p->iter.v + ir_blk(p, w->block)->iters.at;
+  return o->buf != w->def.buf &&
+         sch_window_of(p, o->idx[d], it, w->to, w->loops.n, &o->window[d]);
+}
+
+/* Indices by distinct iters, windows and constants, where one is padded. */
 static bool check_operand(work *w, operand *o) {
   sch_state *s = w->s;
   const ir_program *p = s->p;
@@ -239,7 +252,7 @@ static bool check_operand(work *w, operand *o) {
     uint32_t k = einsum_iter_of(w, o->idx[d]);
     o->padded |= uses_padded(w, o->idx[d]);
     if (k == w->loops.n) {
-      plain &= ir_const_int(p, o->idx[d], &unused);
+      plain &= ir_const_int(p, o->idx[d], &unused) || is_window(w, o, d);
       continue;
     }
     plain &= k < 64 && !(seen >> k & 1) && is_same_everywhere(w, k);
@@ -405,7 +418,9 @@ static bool find_shape(const work *w, const operand *o, ir_expr *shape) {
   for (uint32_t d = 0; d < o->n; d++) {
     uint32_t k = einsum_iter_of(w, o->idx[d]);
     bool padded = k < w->loops.n && w->to[k];
-    shape[d] = padded ? w->to[k] : ir_dim(p, o->buf, d);
+    shape[d] = padded             ? w->to[k]
+               : o->window[d].old ? ir_index(p, o->window[d].now)
+                                  : ir_dim(p, o->buf, d);
     if (ir_const_int(p, shape[d], &extent) &&
         (__builtin_mul_overflow(size, extent, &size) || size > SCH_MAX_EXTENT))
       return false;
@@ -437,6 +452,24 @@ static void make_buffers(work *w) {
   }
 }
 
+/* What a dimension's index ranges over: old elements from lo, and with those
+ * that are padded. */
+static void copied_range(const work *w, const operand *o, uint32_t d,
+                         ir_expr *lo, ir_expr *old, ir_expr *padded) {
+  ir_program *p = w->s->p;
+  uint32_t k = einsum_iter_of(w, o->idx[d]);
+  if (k < w->loops.n) {
+    *lo = iter_at(w, k).lo;
+    *old = iter_at(w, k).extent;
+    *padded = w->to[k] ? w->to[k] : *old;
+    return;
+  }
+  const sch_window *window = &o->window[d];
+  *lo = window->old ? ir_index(p, 0) : o->idx[d];
+  *old = ir_index(p, window->old ? window->old : 1);
+  *padded = window->old ? ir_index(p, window->now) : *old;
+}
+
 /* A block that copies the operand to its padded copy, or, `back`, the part
  * that is no padding from there. */
 static void make_copy(work *w, const operand *o, ir_expr fill, bool back,
@@ -449,11 +482,10 @@ static void make_copy(work *w, const operand *o, ir_expr fill, bool back,
   ir_stmt copy =
       ir_block_new(p, ir_fresh_block_name(p, p->buf.v[o->made].name));
   for (uint32_t d = 0; d < o->n; d++) {
-    uint32_t k = einsum_iter_of(w, o->idx[d]);
-    bool loops = k < w->loops.n, more = loops && w->to[k] && !back;
-    ir_expr lo = loops ? iter_at(w, k).lo : o->idx[d];
-    ir_expr old = loops ? iter_at(w, k).extent : ir_index(p, 1);
-    ir_expr n = more ? w->to[k] : old;
+    ir_expr lo, old, n;
+    copied_range(w, o, d, &lo, &old, &n);
+    bool more = !back && n != old;
+    if (back) n = old;
     int64_t min, max;
     ir_domain_bounds(p, lo, n, &min, &max);
     ir_str name = ir_name(p, arena_printf(s->scratch, "v%u", d));

@@ -98,7 +98,8 @@ static void options(void **state) {
          " --deadline 1e2 --kernel-threads 1 --on-error stop --check all"
          " --db o.db --inputs 1.npy,2.npy",
          0, "GFLOP/s after 2 trials");
-  expect("show o.db:1", 0, "min-time=0.002 repeats=3 threads=1 seed=0 inputs=");
+  expect("show o.db:1", 0, "min-time=0.002 repeats=3 cutoff=");
+  expect("show o.db:1", 0, " threads=1 seed=0 inputs=");
   static const char *const bad[][2] = {
       {"--check some", "there is no 'some'; there are best, all"},
       {"--on-error no", "there is no 'no'; there are record, stop"},

@@ -165,14 +165,24 @@ end
 -- What would be computed again and again stays a block of its own.
 do
   local function inlined(p)
-    local list = sketches(p, { use("auto_inline", { keep = true }) })
+    local list = sketches(p, { use("auto_inline", { keep = true,
+                                                      rows = true }) })
     return steps(list[1], "compute_inline")
   end
   assert(inlined(softmax(4, 8)) == 0)
-  assert(inlined(ops.conv2d_nhwc { n = 1, h = 4, w = 4, ci = 2, co = 2, k = 3,
+  assert(inlined(ops.conv2d_nhwc { n = 1, h = 4, w = 4, ci = 2, co = 8, k = 3,
                                    pad = 1 }) == 0)
+  -- Padding that is read a few times: folded, and left alone.
+  local list = sketches(ops.depthwise_conv2d_nhwc { n = 1, h = 4, w = 4, c = 2,
+                                                    k = 3, pad = 1 },
+                        { use("auto_inline", { keep = true }) })
+  assert(#list == 2 and steps(list[1], "compute_inline") == 1 and
+         #list[2] == 0)
+  fails("INVALID", "'again' is '0': it is an integer from 1 on",
+        require "tessera.modules.auto_inline", { again = 0 })
+  -- Rows move, and another operand's columns become rows.
   assert(inlined(ops.transpose_batch_matmul { b = 1, seq = 4, heads = 2,
-                                              dim = 4 }) == 0)
+                                              dim = 4 }) == 1)
   assert(inlined(ops.matmul { m = 4, n = 4, k = 4, bias = true,
                               relu = true }) == 1)
   fails("INVALID", "'keep' is '1': it is true or false",

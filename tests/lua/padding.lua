@@ -165,6 +165,26 @@ do
   check(sch, p)
 end
 
+-- Convolutions of odd extents: windows that move by one and by two, with a
+-- padded row, channel, and channel of the input.
+do
+  local ops = require "tessera.ops"
+  for _, o in ipairs {
+    { n = 1, h = 5, w = 7, ci = 3, co = 5, k = 3, pad = 1 },
+    { n = 1, h = 9, w = 7, ci = 3, co = 5, k = 3, stride = 2 },
+    { n = 1, h = 4, w = 3, ci = 2, co = 3, k = 2 },
+  } do
+    local p = ops.conv2d_nhwc(o)
+    local sch = ts.schedule(p)
+    sch:pad_einsum(sch:get_block("conv"), { 1, 2, 4, 4, 1, 1, 2 })
+    check(sch, p)
+    local loops = { sch:get_loops(sch:get_block("conv")) }
+    sch:reorder(loops[5], loops[6], loops[7], loops[3], loops[4])
+    sch:vectorize(loops[4])
+    check(sch, p)
+  end
+end
+
 -- Windows over windows, which overlap, move by one or more and are cut off at
 -- the end.
 local function windows(n, width, step)

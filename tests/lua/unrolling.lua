@@ -10,6 +10,32 @@ local unrolling = require "tessera.modules.parallel_vectorize_unroll"
 local warned = {}
 ts.on_warning(function(text) warned[#warned + 1] = text end)
 
+-- Some hundred stores in a row; later ones read what earlier ones wrote.
+do
+  local A = ts.placeholder("A", { 4096 })
+  local B = ts.compute("B", { 4096 }, function(i) return A(i) + 1 end)
+  local C = ts.compute("C", { 4096 }, function(i) return B(4095 - i) * 2 end)
+  local p = ts.program("long", { A }, { B, C })
+  local sch = ts.schedule(p)
+  for _, name in ipairs { "B", "C" } do
+    local i = sch:get_loops(sch:get_block(name))
+    local outer, inner = sch:split(i, { ts.auto, 16 })
+    sch:vectorize(inner)
+    sch:unroll(outer)
+  end
+  local a = ts.tensor("float32", { 4096 }, "integers")
+  local b, c = ts.tensor("float32", { 4096 }), ts.tensor("float32", { 4096 })
+  local kernel = ts.build(sch)
+  kernel(a, b, c)
+  for i = 0, 4095 do
+    assert(b:get(i) == a:get(i) + 1 and
+           c:get(i) == 2 * (a:get(4095 - i) + 1), i)
+  end
+  -- They are barriers to the compiler, and no instructions.
+  local n = select(2, kernel:source("asm"):gsub("#APP", ""))
+  assert(n >= 4, n)
+end
+
 -- A loop around several blocks that cannot be parallel: it is unrolled as one
 -- draw says, and not split.
 do

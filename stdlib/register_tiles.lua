@@ -1,0 +1,84 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What a register tile is made of: its size for a target, the loops that it
+-- tiles, and the order of the others.
+local register_tiles = {}
+
+-- Lanes of a vector of what is computed, and how many vector registers there
+-- are.  AVX-512 and NEON have 32, SSE and AVX 16.
+local function facts_of(sch, block, registers)
+  local target = sch:target()
+  local bytes = target and target:get "vector-bytes" or 32
+  local dtype = sch:access_info(block, "write", 0).dtype
+  if registers == 0 then
+    local arm = target and tostring(target):find "aarch64"
+    registers = (bytes >= 64 or arm) and 32 or 16
+  end
+  return math.max(1, bytes * 8 // (tonumber(dtype:match "%d+") or 8)), registers
+end
+
+-- The loops of columns, which are the last index of the result, and of rows:
+-- the innermost other spatial one of more than one iteration.
+local function tile_loops(sch, block)
+  local loops, dims = { sch:get_loops(block) },
+                      sch:access_info(block, "write", 0).dims
+  local kinds, column, row = sch:block_info(block).iters, dims[#dims], nil
+  for i = 1, #loops do
+    local many = sch:extent(loops[i]) > 1
+    if kinds[i] == "spatial" and i ~= column and many then row = i end
+  end
+  return loops, column, row
+end
+
+-- The size of tiles of at most that size: the largest one, not less than half
+-- of it, that divides the extent, else that by which it is padded least.
+local function size_of(extent, most, step)
+  if extent < step and 2 * extent <= step then return extent end
+  most = math.min(most, (extent + step - 1) // step * step)
+  local best, least = most, math.huge
+  for size = most, math.max(step, most // 2), -step do
+    local padded = (extent + size - 1) // size * size
+    if padded < least then best, least = size, padded end
+  end
+  return best
+end
+
+-- The size of each loop's innermost tile, by position; nil: there are no rows.
+function register_tiles.shape(sch, block, vectors, wanted)
+  local lanes, registers = facts_of(sch, block, wanted)
+  local loops, column, row = tile_loops(sch, block)
+  local rows = (registers - vectors - 1) // vectors
+  if not column or not row or rows < 1 then return nil end
+  return { [column] = size_of(sch:extent(loops[column]), vectors * lanes,
+                              lanes),
+           [row] = size_of(sch:extent(loops[row]), rows, 1) }, column
+end
+
+-- Whether each loop's iter, none of the tile's, indexes all buffers, as that of
+-- a batch does: nothing is reused along it, so all of it stays outermost.
+function register_tiles.batch(sch, block, sizes)
+  local info, batch = sch:block_info(block), {}
+  for i, kind in ipairs(info.iters) do
+    batch[i] = kind == "spatial" and not sizes[i]
+    for r = 0, info.reads - 1 do
+      batch[i] = batch[i] and sch:access(block, "read", r)[i]
+    end
+  end
+  return batch
+end
+
+-- Where the operands that columns index are twice as large as the others, as
+-- the weights of a convolution of small images, their outermost tiles come
+-- first, after those of a batch, so that they are read once: the loop of
+-- columns, and the position that it gets.
+function register_tiles.columns_first(sch, block, column, batch)
+  local with, without, after = 0, 0, 1
+  for r = 0, sch:block_info(block).reads - 1 do
+    local size = sch:footprint(block, "read", r) or 0
+    if sch:access(block, "read", r)[column] then with = with + size
+    else without = without + size end
+  end
+  while batch[after] do after = after + 1 end
+  if with > 2 * without then return column, after end
+end
+
+return register_tiles
