@@ -73,10 +73,13 @@ tess_status backend_check_host(const backend *b, err_state *e);
 tess_status backend_find_source(const backend *b, const char *name,
                                 backend_form *out, err_state *e);
 /* The C symbol of an OBJECT's entry: the program's name, or what is left of
- * that in C.  NAME takes each parameter and size, NAME_kernel is a
- * tess_kernel_fn whose runtime may be NULL. */
+ * that in C, after "kernel_" where C, C++ or the C library have another use for
+ * it.  NAME takes each parameter and size, NAME_kernel is a tess_kernel_fn
+ * whose runtime may be NULL. */
 enum { BACKEND_SYMBOL = 256 };
 void backend_symbol(const char *name, char *out);
+/* May a parameter have that name in C and C++? */
+bool backend_is_c_name(const char *name);
 /* UNSUPPORTED: compile cannot give this form. */
 tess_status backend_check_form(const backend *b, uint32_t form, err_state *e);
 

@@ -25,6 +25,7 @@ typedef struct fuzz_args {
   uint64_t seed, count, only, first;
   uint32_t jobs, fault, depth, seconds;
   bool one, every_step, no_llvm, coverage, faults;
+  const char *target;
 } fuzz_args;
 
 /* Progress that a child shares with its parent. */
@@ -38,27 +39,31 @@ typedef struct progress {
 
 /* Shared memory: idle children take the next case, since some take long. */
 typedef struct team {
-  uint64_t next;
+  uint64_t next, kernels;
   progress of[MAX_JOBS];
 } team;
 
 _Noreturn static void usage(const char *program, int status) {
-  fprintf(status ? stderr : stdout,
-          "usage: %s [--quick] [--count N] [--seed S] [--first K] [--only K]\n"
-          "  [--depth D] [--fault F] [--every-step] [--no-llvm] [--threads N]\n"
-          "  [--coverage] [--faults [--seconds S]]\n"
-          "Checks random schedules of random programs.\n"
-          "  --only K      one case, compared after every step\n"
-          "  --depth D     as many primitives are applied at most (40)\n"
-          "  --fault F     with a fault made on purpose: 1 to %d damage each\n"
-          "                program, those above and names of refusals change\n"
-          "                the scheduler\n"
-          "  --faults      looks for all faults, or for that of --fault, S\n"
-          "                seconds each of the processor's time (10), and\n"
-          "                says which are found\n"
-          "  --coverage    says how often each primitive applied, and how\n"
-          "                often each reason to refuse was given\n",
-          program, FUZZ_FAULTS);
+  fprintf(
+      status ? stderr : stdout,
+      "usage: %s [--quick] [--count N] [--seed S] [--first K] [--only K]\n"
+      "  [--depth D] [--fault F] [--every-step] [--no-llvm] [--threads N]\n"
+      "  [--coverage] [--faults [--seconds S]] [--target T]\n"
+      "Checks random schedules of random programs.\n"
+      "  --only K      one case, compared after every step\n"
+      "  --depth D     as many primitives are applied at most (40)\n"
+      "  --fault F     with a fault made on purpose: 1 to %d damage each\n"
+      "                program, those above and names of refusals change\n"
+      "                the scheduler\n"
+      "  --target T    until N schedules that bind threads were compiled\n"
+      "                for \"opencl\" and run, or for \"cuda -arch=...\" and\n"
+      "                emulated: the bits that the interpreter computes\n"
+      "  --faults      looks for all faults, or for that of --fault, S\n"
+      "                seconds each of the processor's time (10), and\n"
+      "                says which are found\n"
+      "  --coverage    says how often each primitive applied, and how\n"
+      "                often each reason to refuse was given\n",
+      program, FUZZ_FAULTS);
   exit(status);
 }
 
@@ -84,6 +89,7 @@ static fuzz_args parse(int argc, char **argv) {
       {"coverage", no_argument, NULL, 'c'},
       {"faults", no_argument, NULL, 'F'},
       {"seconds", required_argument, NULL, 'S'},
+      {"target", required_argument, NULL, 'T'},
       {"help", no_argument, NULL, 'h'},
       {NULL, 0, NULL, 0}};
   long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -106,6 +112,7 @@ static fuzz_args parse(int argc, char **argv) {
     case 'F': faults_here(argv), a.faults = true; break;
     case 'S': a.seconds = (uint32_t)parse_count(argv[0], optarg); break;
     case 't': a.jobs = (uint32_t)parse_count(argv[0], optarg); break;
+    case 'T': a.target = optarg; break;
     case 'e': a.every_step = true; break;
     case 'l': a.no_llvm = true; break;
     case 'c': a.coverage = true; break;
@@ -119,7 +126,8 @@ static fuzz_args parse(int argc, char **argv) {
 static fuzz_options options_of(const fuzz_args *a) {
   fuzz_options o = {.max_depth = a->depth,
                     .every_step = a->one || a->every_step,
-                    .through_llvm = !a->no_llvm && !a->fault};
+                    .through_llvm = !a->no_llvm && !a->fault && !a->target,
+                    .device = a->target};
   static uint64_t hits;
   faults_arm(a->fault, &hits, &o);
   return o;
@@ -131,7 +139,9 @@ static void report_fuzz(const fuzz *f) {
   fputs(str_get(&f->report), stderr);
   fprintf(stderr, "again: bench/fuzz --seed %llu --only %llu%s\n\n",
           (unsigned long long)f->seed, (unsigned long long)f->number,
-          f->o->fault || f->o->hits ? ", with the same fault" : "");
+          f->o->fault || f->o->hits ? ", with the same fault"
+          : f->o->device            ? ", with the same target"
+                                    : "");
 }
 
 /* Ends the process after that much CPU time, or after ten times as long in wall
@@ -157,9 +167,13 @@ static uint64_t leaked(const fuzz *f) {
   return n;
 }
 
-static bool collect_result(const fuzz_args *a, team *t, progress *p) {
-  p->number = __atomic_fetch_add(&t->next, 1, __ATOMIC_RELAXED);
-  return p->number < a->first + a->count;
+/* For a device, only cases that are compiled, until there are kernels enough.
+ */
+static bool take_case(const fuzz_args *a, team *t, progress *p) {
+  uint64_t step = a->target ? FUZZ_COMPILED : 1;
+  p->number = __atomic_fetch_add(&t->next, step, __ATOMIC_RELAXED);
+  return a->target ? __atomic_load_n(&t->kernels, __ATOMIC_RELAXED) < a->count
+                   : p->number < a->first + a->count;
 }
 
 static void run_cases(const fuzz_args *a, team *t, progress *p) {
@@ -167,11 +181,14 @@ static void run_cases(const fuzz_args *a, team *t, progress *p) {
   fuzz f;
   fuzz_init(&f);
   f.counts = p->counts;
-  while (collect_result(a, t, p)) {
+  while (take_case(a, t, p)) {
     limit(CASE_SECONDS);
     tess_status st = fuzz_case(&f, &o, a->seed, p->number);
     if (st && !a->fault && !p->reports) p->wrong = p->number;
     if (st && !a->fault && p->reports++ < REPORTS) report_fuzz(&f);
+    __atomic_fetch_add(&t->kernels,
+                       f.counts.through_device - p->counts.through_device,
+                       __ATOMIC_RELAXED);
     p->counts = f.counts;
   }
   limit(0);
@@ -213,7 +230,9 @@ static uint64_t supervise(const fuzz_args *a, team *t, pid_t *pid) {
                 (unsigned long long)p[i].number, (unsigned long long)a->seed,
                 was_late(status) ? "ran too long" : "crashed",
                 (unsigned long long)a->seed, (unsigned long long)p[i].number,
-                a->fault ? ", with the same fault" : "");
+                a->fault    ? ", with the same fault"
+                : a->target ? ", with the same target"
+                            : "");
       if (!p[i].reports++) p[i].wrong = p[i].number;
       p[i].counts.schedules++;
       pid[i] = spawn_team(a, t, &p[i]);
@@ -282,6 +301,9 @@ static void figures(const fuzz_args *a, const fuzz_counts *c, uint64_t crashed,
                json_pack("{s:f, s:f}", "with_any_integers",
                          (double)c->any_integers, "rounding",
                          (double)c->to_the_bit));
+  if (a->target)
+    bench_figure("kernels", (double)c->through_device, "count",
+                 json_pack("{s:s}", "target", a->target));
   bench_figure(
       "round_trips", (double)c->round_trips, "count",
       json_pack("{s:f}", "whole_traces_through_tvm", (double)c->through_tvm));
@@ -332,7 +354,7 @@ int main(int argc, char **argv) {
   }
   progress *p = t->of;
   pid_t pid[MAX_JOBS];
-  t->next = a.first;
+  t->next = a.target ? a.first / FUZZ_COMPILED * FUZZ_COMPILED : a.first;
   for (uint32_t i = 0; i < a.jobs; i++) pid[i] = spawn_team(&a, t, &p[i]);
   fuzz_counts sum = {0};
   uint64_t crashed = supervise(&a, t, pid), lost = 0;
@@ -341,6 +363,7 @@ int main(int argc, char **argv) {
     lost += p[i].leaked;
   }
   figures(&a, &sum, crashed, lost);
+  if (a.target) bench_figure("next", (double)t->next, "case", NULL);
   fuzz_options o = options_of(&a);
   for (uint32_t i = 0; i < a.jobs; i++)
     if (p[i].reports) shrink(&o, a.seed, p[i].wrong);

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # The layers: every .c below a layer's folder, less the programs' mains and
-# what only tests link.
+# what only tests link, and what is compiled to IR (scripts/saved-pool).
 
 # tess_layer(NAME [LIB...]): object library tess_NAME that sees LIB's headers.
 function(tess_layer name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
        ${CMAKE_SOURCE_DIR}/${name}/*.c)
-  list(FILTER sources EXCLUDE REGEX "(^|/|_)main[^/]*\\.c$|^base/fault\\.c$|^search/gsl/")
+  list(FILTER sources EXCLUDE REGEX "(^|/|_)main[^/]*\\.c$|^base/fault\\.c$|^search/gsl/|^backends/llvm/saved/")
   if(NOT sources)
     return()
   endif()

@@ -9,6 +9,7 @@ local spmm = {}
 
 -- N rows, M columns, NNZ elements; the dense matrix has D columns.
 function spmm.program(N, M, NNZ, D)
+  N, M, NNZ, D = N or 256, M or 256, NNZ or 4096, D or 64
   local b = ts.builder "csr_spmm"
   local P = b:input("P", { N + 1 }, "int32", { offsets_into = NNZ })
   local J = b:input("J", { NNZ }, "int32", { range = { 0, M } })

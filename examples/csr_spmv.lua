@@ -9,6 +9,7 @@ local spmv = {}
 
 -- N rows, M columns, NNZ elements.
 function spmv.program(N, M, NNZ)
+  N, M, NNZ = N or 512, M or 512, NNZ or 4096
   local b = ts.builder "csr_spmv"
   local P = b:input("P", { N + 1 }, "int32", { offsets_into = NNZ })
   local J = b:input("J", { NNZ }, "int32", { range = { 0, M } })

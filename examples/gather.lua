@@ -8,6 +8,7 @@ local gather = {}
 
 -- N rows of D numbers from a table of R rows.
 function gather.program(R, N, D)
+  R, N, D = R or 1000, N or 256, D or 64
   local table = ts.placeholder("T", { R, D })
   local index = ts.placeholder("I", { N }, "int32", { range = { 0, R } })
   local bias = ts.placeholder("bias", { D })

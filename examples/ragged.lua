@@ -9,6 +9,7 @@ local ragged = {}
 -- B sequences of tokens 0 .. TOKENS - 1 of D numbers; sequence s begins at
 -- token P[s] and ends before P[s + 1].  An empty one has a mean of 0.
 function ragged.program(B, TOKENS, D)
+  B, TOKENS, D = B or 32, TOKENS or 1024, D or 64
   local b = ts.builder "ragged_mean"
   local P = b:input("P", { B + 1 }, "int32", { offsets_into = TOKENS })
   local X = b:input("X", { TOKENS, D })

@@ -9,6 +9,7 @@ local scatter = {}
 
 -- N rows of D numbers into a table of R rows.
 function scatter.program(R, N, D)
+  R, N, D = R or 128, N or 512, D or 64
   local b = ts.builder "scatter_add"
   local I = b:input("I", { N }, "int32", { range = { 0, R } })
   local X, T = b:input("X", { N, D }), b:output("T", { R, D })

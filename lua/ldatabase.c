@@ -121,10 +121,17 @@ enum { USUAL_LIMIT = 100 };
 static lua_Integer to_limit(lua_State *L, int i) {
   static const char *const known[] = {"program", "workload", "target", "policy",
                                       "checked", "limit",    NULL};
-  if (!lua_istable(L, i))
-    return lt_opt_integer(L, i, "the number of records", USUAL_LIMIT);
-  lt_options(L, i, "database:records", known);
-  return lt_field_int(L, i, "limit", USUAL_LIMIT);
+  lua_Integer n;
+  if (!lua_istable(L, i)) {
+    n = lt_opt_integer(L, i, "the number of records", USUAL_LIMIT);
+  } else {
+    lt_options(L, i, "database:records", known);
+    n = lt_field_int(L, i, "limit", USUAL_LIMIT);
+  }
+  if (n < 0)
+    lt_error(L, TESS_INVALID,
+             "the number of records must be at least 0, not %d", (int)n);
+  return n;
 }
 
 /* db:records([limit or filter]): a list, best first; list.total: how many there

@@ -22,7 +22,7 @@ enum {
   LT_SLOT_MODEL,
   LT_SLOT_SESSION,
   LT_SLOT_PROGRESS,
-  LT_SLOT_FUNCTIONS,         /* measure, measured, mutators */
+  LT_SLOT_FUNCTIONS,         /* measure, measured, mutators, postprocs */
   LT_SLOT_CHILD,             /* decisions that a mutator gave last */
   LT_SLOT_ERROR              /* the last one */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Functions in Lua that a run calls beside its strategy and cost model:
- * mutators, what measures, and who is told of measured batches. */
+ * postprocessors, mutators, what measures, and who is told of measured
+ * batches. */
 #include "lua/ltune.h"
 #include <string.h>
 
@@ -9,7 +10,7 @@
 /* What a protected callback works on. */
 typedef struct host_task {
   lt_run *r;
-  lua_Integer mutator; /* its number in the list, from 1 */
+  lua_Integer number; /* of a mutator or postprocessor, from 1 */
   uint32_t n;
   const tess_candidate *in;
   tess_candidate *out;
@@ -67,18 +68,68 @@ static tess_status tell_measured(void *ud, tess_session *s, uint32_t n,
   return lt_run_call(ud, call_measured, &t, LT_SLOT_FUNCTIONS, s);
 }
 
-/* ---- mutators ----------------------------------------------------------- */
+/* ---- postprocessors ----------------------------------------------------- */
 
-/* Its number, and whose. */
-typedef struct lua_mutator {
+/* Its number, and whose: of mutators, too. */
+typedef struct lua_numbered {
   lt_run *r;
   lua_Integer number;
-} lua_mutator;
+} lua_numbered;
+
+static int call_postproc(lua_State *L) {
+  host_task *t = lua_touserdata(L, 1);
+  lua_getfield(L, 2, "postprocs");
+  lua_geti(L, -1, t->number);
+  lua_getfield(L, -1, "accepts");
+  lua_pushvalue(L, 3);
+  lt_push_candidate(L, t->in);
+  lua_call(L, 2, 1);
+  t->status = lua_toboolean(L, -1) ? TESS_OK : TESS_REFUSED;
+  return 0;
+}
+
+static tess_status accept_in_lua(void *ud, tess_session *s,
+                                 const tess_candidate *c) {
+  const lua_numbered *m = ud;
+  host_task t = {.r = m->r, .number = m->number, .in = c};
+  tess_status st = lt_run_call(m->r, call_postproc, &t, LT_SLOT_FUNCTIONS, s);
+  return st == TESS_OK ? t.status : st;
+}
+
+/* The arrays are userdata on the stack, which holds them for the run. */
+static void read_postprocs(lt_run *r, tess_tune_options *o) {
+  enum { MOST = 64 };
+  lua_State *L = r->L;
+  if (lua_getfield(L, 4, "postprocs") != LUA_TTABLE) {
+    lua_pop(L, 1);
+    return;
+  }
+  int at = lua_gettop(L);
+  lua_Integer n = luaL_len(L, at);
+  if (n > MOST)
+    lt_error(L, TESS_LIMIT, "option 'postprocs': at most %d functions", MOST);
+  tess_postproc *list = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *list, 0);
+  lua_numbered *own = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *own, 0);
+  for (lua_Integer i = 0; i < n; i++) {
+    own[i] = (lua_numbered){r, i + 1};
+    lua_geti(L, at, i + 1);
+    list[i] = (tess_postproc){
+        .struct_size = sizeof *list,
+        .name = lt_field_str(L, lua_gettop(L), "name", "a function"),
+        .accepts = accept_in_lua,
+        .ud = &own[i]};
+    lua_pop(L, 1);
+  }
+  o->postprocs = list;
+  o->npostprocs = (uint32_t)n;
+}
+
+/* ---- mutators ----------------------------------------------------------- */
 
 /* The decisions are in userdata that the run keeps until the next call. */
 static int call_mutator(lua_State *L) {
   host_task *t = lua_touserdata(L, 1);
-  lua_geti(L, 2, t->mutator);
+  lua_geti(L, 2, t->number);
   lua_getfield(L, -1, "mutate");
   lua_pushvalue(L, 3);
   lt_push_candidate(L, t->in);
@@ -93,8 +144,8 @@ static int call_mutator(lua_State *L) {
 static tess_status mutate_in_lua(void *ud, tess_session *s,
                                  const tess_candidate *parent,
                                  tess_candidate *out) {
-  const lua_mutator *m = ud;
-  host_task t = {.r = m->r, .mutator = m->number, .in = parent, .out = out};
+  const lua_numbered *m = ud;
+  host_task t = {.r = m->r, .number = m->number, .in = parent, .out = out};
   tess_status st = lt_run_call(m->r, call_mutator, &t, LT_SLOT_FUNCTIONS, s);
   return st == TESS_OK ? t.status : st;
 }
@@ -108,9 +159,9 @@ static void read_mutators(lt_run *r, tess_tune_options *o) {
   if (n > MOST)
     lt_error(L, TESS_LIMIT, "option 'mutators': at most %d are possible", MOST);
   tess_mutator *list = lua_newuserdatauv(L, (size_t)n * sizeof *list, 0);
-  lua_mutator *own = lua_newuserdatauv(L, (size_t)n * sizeof *own, 0);
+  lua_numbered *own = lua_newuserdatauv(L, (size_t)n * sizeof *own, 0);
   for (lua_Integer i = 0; i < n; i++) {
-    own[i] = (lua_mutator){r, i + 1};
+    own[i] = (lua_numbered){r, i + 1};
     lua_geti(L, 4, i + 1);
     list[i] = (tess_mutator){
         .struct_size = sizeof *list,
@@ -133,7 +184,7 @@ static int has_function(lua_State *L, const char *name) {
 void lt_run_read_functions(lt_run *r, tess_tune_options *o) {
   lua_State *L = r->L;
   if (!lua_istable(L, 4)) return;
-  luaL_checkstack(L, 8, NULL);
+  luaL_checkstack(L, 16, NULL);
   lua_pushvalue(L, 4);
   lt_set_slot(r, LT_SLOT_FUNCTIONS);
   if (has_function(L, "measure")) {
@@ -145,6 +196,7 @@ void lt_run_read_functions(lt_run *r, tess_tune_options *o) {
     o->measured_ud = r;
   }
   read_mutators(r, o);
+  read_postprocs(r, o);
 }
 
 /* ---- the built-in strategies -------------------------------------------- */

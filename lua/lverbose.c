@@ -60,6 +60,20 @@ static int is_verbose(lua_State *L) {
   return is;
 }
 
+/* Whether that text, at the top, is shown for the first time: a module fails
+ * at each block in each sketch. */
+static int is_new(lua_State *L) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, "tessera.shown");
+  lua_pushvalue(L, -2);
+  int seen = lua_rawget(L, -2) != LUA_TNIL;
+  lua_pop(L, 1);
+  lua_pushvalue(L, -2);
+  lua_pushboolean(L, 1);
+  lua_rawset(L, -3);
+  lua_pop(L, 1);
+  return !seen;
+}
+
 int lt_show_failure(lua_State *L) {
   lua_settop(L, 1);
   if (!is_verbose(L)) return 1;
@@ -68,7 +82,7 @@ int lt_show_failure(lua_State *L) {
                         luaL_callmeta(L, 1, "__tostring"));
   if (shown && lua_type(L, -1) == LUA_TSTRING) {
     lt_push_frames(L, lua_tostring(L, -1));
-    fprintf(stderr, "tessera: %s\n", lua_tostring(L, -1));
+    if (is_new(L)) fprintf(stderr, "tessera: %s\n", lua_tostring(L, -1));
   }
   lua_settop(L, 1);
   return 1;

@@ -178,11 +178,32 @@ static int is_command(const char *word) {
   return 0;
 }
 
+/* May the word be a command of which a letter is wrong, missing, or one too
+ * many, or the beginning of one? */
+static int is_nearly(const char *word, const char *command) {
+  size_t n = strlen(word), m = strlen(command), head = 0, tail = 0;
+  while (word[head] && word[head] == command[head]) head++;
+  if (head == n) return n > 1;
+  while (tail < n - head && tail < m - head &&
+         word[n - 1 - tail] == command[m - 1 - tail])
+    tail++;
+  size_t rest = n > m ? n - head - tail : m - head - tail;
+  int swapped = n == m && rest == 2 && word[head] == command[head + 1] &&
+                word[head + 1] == command[head];
+  return rest <= 1 || swapped;
+}
+
 /* Adds to the error at the top which commands there are, where a word may have
  * been meant as one. */
 static void add_commands(lua_State *L, const char *word) {
   if (strpbrk(word, "./") || !access(word, F_OK)) return;
-  lua_pushliteral(L, "; commands are ");
+  size_t near = 0;
+  while (near < NCOMMANDS && !is_nearly(word, commands[near])) near++;
+  if (near < NCOMMANDS)
+    lua_pushfstring(L, "; did you mean '%s'? The commands are ",
+                    commands[near]);
+  else
+    lua_pushliteral(L, "; commands are ");
   for (size_t i = 0; i < NCOMMANDS; i++)
     lua_pushfstring(L, "%s%s", i ? ", " : "", commands[i]);
   lua_concat(L, NCOMMANDS + 2);

@@ -514,8 +514,9 @@ static tess_status time_kernel(void *ud) {
   measure_result *out = &w->times;
   double first, second;
   measure_policy p = measure_default_policy(1);
-  timing_limits l = {w->min_time > 0 ? w->min_time : p.min_time, p.repeats,
-                     INFINITY};
+  timing_limits l = {.min_time = w->min_time > 0 ? w->min_time : p.min_time,
+                     .repeats = p.repeats,
+                     .deadline = INFINITY};
   bool ok = launch_timed(w, 1, &first) && launch_timed(w, 1, &second);
   if (ok) {
     timing_subject s = {launch_timed, w, fmin(first, second), false};

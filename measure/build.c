@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "ir/query.h"
 #include "measure/clock.h"
+#include "measure/cores.h"
 #include "measure/worker/crew.h"
 #include "vm/text/text.h"
 #include <string.h>
@@ -15,14 +16,17 @@ typedef struct sketch {
   strbuf json;
 } sketch;
 
-typedef struct batch {
+struct measure_building {
   crew_work work;
   measure_pool *pool;
   const measure_task *task;
   const measure_candidate *candidate;
   measure_build *out;
+  uint32_t n, done; /* done: in process, so many */
+  crew *crew;
   VEC(sketch) sketch;
-} batch;
+};
+typedef measure_building batch;
 
 /* ---- requests ----------------------------------------------------------- */
 
@@ -104,15 +108,35 @@ static void fail_build(crew_work *work, uint32_t i, tess_status s,
   pool_set_build(b->pool, &b->out[i], s, why);
 }
 
-static tess_status build_by_workers(batch *b, uint32_t n) {
-  b->work = (crew_work){.n = n,
+/* How many builders may work while something is timed, and where. */
+static void find_spare(batch *b) {
+  enum { MOST = 4 }; /* more would be felt in caches and clock rates */
+  measure_pool *p = b->pool;
+  uint32_t threads = b->task->policy.threads;
+  cpu_set_t all;
+  if (p->spared == threads) return;
+  p->spared = threads;
+  p->spare = sched_getaffinity(0, sizeof all, &all)
+                 ? 0
+                 : cores_left(threads, &all, &p->others);
+  if (p->spare > p->nbuilders) p->spare = p->nbuilders;
+  if (p->spare > MOST) p->spare = MOST;
+}
+
+static tess_status open_builders(batch *b) {
+  b->work = (crew_work){.n = b->n,
                         .send = send_build,
                         .reply = FRAME_BUILT,
                         .take = take_built,
                         .fail = fail_build};
   b->work.limit[JOB_IDLE] = crew_patience(b->pool);
   b->work.limit[JOB_BUILDING] = b->task->policy.build_timeout;
-  return crew_run(b->pool, b->pool->builder, b->pool->nbuilders, &b->work);
+  tess_status s = crew_open(b->pool, b->pool->builder, b->pool->nbuilders,
+                            &b->work, &b->crew);
+  if (s != TESS_OK) return s;
+  find_spare(b);
+  b->pool->behind = b->crew;
+  return TESS_OK;
 }
 
 /* ---- in process --------------------------------------------------------- */
@@ -122,6 +146,7 @@ static tess_status build_by_workers(batch *b, uint32_t n) {
 static bool build_item(void *ud, uint32_t i, uint32_t thread) {
   batch *b = ud;
   err_state e;
+  i += b->done;
   if (pool_is_cancelled(b->pool)) return false;
   job_state *j = pool_local(b->pool, thread, b->task);
   if (!j) return true;
@@ -148,13 +173,16 @@ static void move_text(mem_heap *heap, strbuf *s) {
   str_free(&from);
 }
 
-static tess_status build_here(batch *b, uint32_t n) {
+static tess_status build_here(batch *b, uint32_t end) {
   measure_pool *p = b->pool;
-  for (uint32_t i = 0; i < n; i++) measure_build_free(&b->out[i]);
-  memset(b->out, 0, n * sizeof *b->out);
+  uint32_t n = end > b->done ? end - b->done : 0;
+  measure_build *list = b->out + b->done;
+  for (uint32_t i = 0; i < n; i++) measure_build_free(&list[i]);
+  memset(list, 0, n * sizeof *list);
   bool all = thread_run(p->nbuilders, n, build_item, b);
+  b->done += n;
   for (uint32_t i = 0; i < n; i++) {
-    measure_build *out = &b->out[i];
+    measure_build *out = &list[i];
     if (out->message.heap) {
       move_text(p->heap, &out->message);
       move_text(p->heap, &out->code);
@@ -169,20 +197,13 @@ static tess_status build_here(batch *b, uint32_t n) {
 
 /* ---- the batch ---------------------------------------------------------- */
 
-typedef struct whole {
-  batch b;
-  uint32_t n;
-} whole;
-
-static tess_status run_batch(void *ud) {
-  whole *w = ud;
-  batch *b = &w->b;
-  for (uint32_t i = 0; i < w->n; i++)
+static tess_status begin_building(void *ud) {
+  batch *b = ud;
+  for (uint32_t i = 0; i < b->n; i++)
     if (b->candidate[i].trace) add_sketch(b, b->candidate[i].trace);
   for (uint32_t i = 0; i < b->sketch.n; i++)
     if (b->sketch.v[i].json.bad) return str_status(&b->sketch.v[i].json);
-  if (b->pool->config.in_process) return build_here(b, w->n);
-  return build_by_workers(b, w->n);
+  return b->pool->config.in_process ? TESS_OK : open_builders(b);
 }
 
 /* The pool has no memory for the result of a build. */
@@ -193,19 +214,61 @@ static void drop_build(measure_pool *pool, measure_build *out) {
   pool_set_build(pool, out, e.code, e.message);
 }
 
-tess_status measure_build_batch(measure_pool *pool, const measure_task *t,
+tess_status measure_build_begin(measure_pool *pool, const measure_task *t,
                                 uint32_t n, const measure_candidate *c,
-                                measure_build *out) {
-  double start = clock_now();
-  whole w = {{.pool = pool, .task = t, .candidate = c, .out = out}, n};
+                                measure_build *out, measure_building **made) {
+  *made = NULL;
   memset(out, 0, n * sizeof *out);
   for (uint32_t i = 0; i < n; i++)
     pool_set_build(pool, &out[i], TESS_NOMEM, "out of memory");
-  tess_status s = n ? mem_protect(pool->heap, run_batch, &w) : TESS_OK;
-  for (uint32_t i = 0; i < w.b.sketch.n; i++) str_free(&w.b.sketch.v[i].json);
-  vec_free(pool->heap, &w.b.sketch);
-  for (uint32_t i = 0; i < n; i++)
-    if (out[i].code.bad || out[i].message.bad) drop_build(pool, &out[i]);
+  batch *b = mem_try_resize(pool->heap, NULL, 0, sizeof *b);
+  if (!b) return mem_refusal(pool->heap);
+  *b = (batch){.pool = pool, .task = t, .candidate = c, .out = out, .n = n};
+  tess_status s = mem_protect(pool->heap, begin_building, b);
+  if (s == TESS_OK)
+    *made = b;
+  else
+    measure_build_end(b);
+  return s;
+}
+
+static tess_status build_on(void *ud) {
+  batch *b = ((void **)ud)[0];
+  uint32_t end = *(const uint32_t *)((void **)ud)[1];
+  return b->crew ? crew_until(b->crew, end) : build_here(b, end);
+}
+
+tess_status measure_build_until(measure_building *b, uint32_t end) {
+  measure_pool *pool = b->pool;
+  double start = clock_now();
+  void *ud[] = {b, &end};
+  tess_status s = mem_protect(pool->heap, build_on, ud);
+  for (uint32_t i = 0; i < end; i++)
+    if (b->out[i].code.bad || b->out[i].message.bad)
+      drop_build(pool, &b->out[i]);
   pool->ledger.build_wall += clock_now() - start;
+  return s;
+}
+
+void measure_build_end(measure_building *b) {
+  if (!b) return;
+  mem_heap *heap = b->pool->heap;
+  if (b->crew) {
+    b->pool->behind = NULL;
+    crew_close(b->crew);
+  }
+  for (uint32_t i = 0; i < b->sketch.n; i++) str_free(&b->sketch.v[i].json);
+  vec_free(heap, &b->sketch);
+  mem_free(heap, b, sizeof *b);
+}
+
+tess_status measure_build_batch(measure_pool *pool, const measure_task *t,
+                                uint32_t n, const measure_candidate *c,
+                                measure_build *out) {
+  measure_building *b;
+  if (n == 0) return TESS_OK;
+  tess_status s = measure_build_begin(pool, t, n, c, out, &b);
+  if (s == TESS_OK) s = measure_build_until(b, n);
+  measure_build_end(b);
   return s;
 }

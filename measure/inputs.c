@@ -135,13 +135,14 @@ static interp_arg trial_tensor(taking *w, uint32_t i, size_t *at) {
   return (interp_arg){data, bytes};
 }
 
-static tess_status report_fault(taking *w, const interp_error *e) {
+static tess_status report_fault(tess_program *p, tess_status code,
+                                const char *head, const interp_error *e) {
   strbuf text;
-  str_init(&text, &w->p->c->heap);
-  interp_error_text(&w->p->p, e, &text);
-  tess_status s =
-      text.bad ? ctx_ran_out(w->p->c, str_status(&text), "inputs")
-               : ctx_fail(w->p->c, TESS_INVALID, "inputs: %s", str_get(&text));
+  str_init(&text, &p->c->heap);
+  interp_error_text(&p->p, e, &text);
+  tess_status s = text.bad
+                      ? ctx_ran_out(p->c, str_status(&text), "inputs")
+                      : ctx_fail(p->c, code, "%s: %s", head, str_get(&text));
   str_free(&text);
   return s;
 }
@@ -163,7 +164,7 @@ static tess_status try_inputs(taking *w) {
   bool is_theirs =
       s && (e.fault == INTERP_OUTSIDE || e.fault == INTERP_DOMAIN ||
             e.fault == INTERP_UNWRITTEN);
-  return is_theirs ? report_fault(w, &e) : TESS_OK;
+  return is_theirs ? report_fault(w->p, TESS_INVALID, "inputs", &e) : TESS_OK;
 }
 
 static tess_status take_all(void *ud) {
@@ -196,4 +197,14 @@ tess_status measure_take_inputs(tess_program *p, uint32_t n,
   arena_free(&w.scratch);
   if (s == TESS_OK && out->n) *key = hash_bytes(out->v, out->n) | 1; /* not 0 */
   return s;
+}
+
+tess_status measure_check_drawn(tess_program *p) {
+  enum { FEW_STEPS = 1 << 20 }; /* indices go wrong early */
+  interp_options o = {
+      .max_steps = FEW_STEPS, .max_bytes = MOST_BYTES, .stop = &p->c->stop};
+  interp_error e;
+  tess_status s = interp_drawable(&p->c->heap, &p->p, &o, &e);
+  if (s != TESS_UNSUPPORTED) return s;
+  return report_fault(p, s, "tuning", &e);
 }

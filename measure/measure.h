@@ -45,13 +45,16 @@ typedef struct measure_policy {
   double build_timeout; /* seconds that one may compile */
   double cutoff;        /* a kernel that is this many times slower than the
                          * best at first gets no further samples; 0: all do */
+  double margin;        /* sampling ends early for a kernel whose least of k
+                         * samples is above (1 + margin / k) times the best;
+                         * 0: never */
   uint32_t threads;     /* of the kernel, each on a core of its own */
   uint64_t seed;        /* of the inputs' contents */
   uint64_t inputs;      /* key of contents that are given; 0: they are drawn */
 } measure_policy;
 
 measure_policy measure_default_policy(uint32_t threads);
-/* The policy as a stable text, "v1 min-time=0.1 ...": times under equal texts
+/* The policy as a stable text, "v2 min-time=0.1 ...": times under equal texts
  * are comparable. */
 void measure_policy_text(const measure_policy *p, strbuf *out);
 
@@ -141,6 +144,9 @@ double measure_task_launch(const measure_task *t);
 /* Whether a task of the program fits this machine: NOMEM says how much memory
  * its tensors need; LIMIT; UNSUPPORTED for a symbolic extent. */
 tess_status measure_task_fits(const ir_program *base, err_state *e);
+/* Can tensors be drawn for p?  UNSUPPORTED with the index that leaves its buffer
+ * and the input that it depends on. */
+tess_status measure_check_drawn(tess_program *p);
 /* Why no candidate of the task can be measured: preparing the tensors or the
  * reference timed out, and would again.  NULL: they can. */
 const char *measure_task_stuck(const measure_task *t);
@@ -164,6 +170,21 @@ typedef struct measure_build {
   uint64_t program_hash;         /* of the scheduled program */
   double replay, lower, compile; /* seconds */
 } measure_build;
+
+/* Candidates that are being built, in order. */
+typedef struct measure_building measure_building;
+/* Begins with n candidates, which live until measure_build_end; out[i] is the
+ * result of c[i], initialised here.  Building goes on during the pool's
+ * measure_run and measure_compare, on cores that these leave alone (four at
+ * most); where they leave none it waits. */
+tess_status measure_build_begin(measure_pool *pool, const measure_task *t,
+                                uint32_t n, const measure_candidate *c,
+                                measure_build *out, measure_building **b);
+/* Builds in parallel until the candidates below `end` have their results; the
+ * status is that of measure_build_batch. */
+tess_status measure_build_until(measure_building *b, uint32_t end);
+/* Ends what is being built; NULL is allowed. */
+void measure_build_end(measure_building *b);
 
 /* Builds n candidates in parallel; out[i] is the result of c[i] and initialised
  * here (measure_build_free it whatever is returned).  TESS_OK; CANCELLED, with

@@ -21,7 +21,7 @@ typedef struct saving {
   const char *path, *header; /* header NULL: beside path */
   bool shared;
   measure_build b;
-  strbuf text, name;
+  strbuf text, name, other;
 } saving;
 
 /* ---- the header --------------------------------------------------------- */
@@ -41,25 +41,50 @@ static bool is_output(const ir_program *p, ir_buf b) {
   return p->buf.v[b].role == IR_ROLE_OUTPUT;
 }
 
-/* A parameter's name where it is one in C; else a numbered one. */
-static void put_param_name(const ir_program *p, ir_buf b, uint32_t i,
-                           strbuf *out) {
-  const char *name = ir_text(p, p->buf.v[b].name);
-  char symbol[BACKEND_SYMBOL];
-  backend_symbol(name, symbol);
-  if (strcmp(name, symbol))
-    str_printf(out, "arg%u", i);
+/* Of the i-th parameter or, after those, size. */
+static void put_described(const ir_program *p, uint32_t i, strbuf *out) {
+  const ir_func *f = ir_entry(p);
+  if (i < f->params.n)
+    str_puts(out, ir_text(p, p->buf.v[p->arg.v[f->params.at + i]].name));
   else
-    str_puts(out, name);
+    ir_var_name(p, p->arg.v[f->sizes.at + i - f->params.n], out);
 }
 
-static void put_shapes(const ir_program *p, const ir_func *f, strbuf *out) {
+static bool is_numbered(const char *name) {
+  return !strncmp(name, "arg", 3) && name[3] >= '0' && name[3] <= '9';
+}
+
+/* Is that name one in C, and no other parameter's? */
+static bool has_own_name(saving *w, const ir_program *p, uint32_t i,
+                         const char *name) {
+  uint32_t n = ir_entry(p)->params.n + ir_entry(p)->sizes.n;
+  bool own = backend_is_c_name(name) && !is_numbered(name);
+  for (uint32_t k = 0; k < n && own; k++) {
+    str_clear(&w->other);
+    put_described(p, k, &w->other);
+    own = k == i || strcmp(name, str_get(&w->other)) != 0;
+  }
+  return own;
+}
+
+/* As it was described, or with a number. */
+static void put_name(saving *w, const ir_program *p, uint32_t i) {
+  str_clear(&w->name);
+  put_described(p, i, &w->name);
+  if (has_own_name(w, p, i, str_get(&w->name)))
+    str_puts(&w->text, str_get(&w->name));
+  else
+    str_printf(&w->text, "arg%u", i);
+}
+
+static void put_shapes(saving *w, const ir_program *p, const ir_func *f) {
+  strbuf *out = &w->text;
   for (uint32_t i = 0; i < f->params.n; i++) {
     ir_buf b = p->arg.v[f->params.at + i];
     char type[32];
     tess_dtype_text(p->buf.v[b].dtype, type);
     str_puts(out, " *   ");
-    put_param_name(p, b, i, out);
+    put_name(w, p, i);
     str_printf(out, ": %s, %s [", is_output(p, b) ? "output" : "input", type);
     for (uint32_t d = 0; d < ir_ndim(p, b); d++) {
       int64_t n;
@@ -73,18 +98,18 @@ static void put_shapes(const ir_program *p, const ir_func *f, strbuf *out) {
   }
 }
 
-static void put_params(const ir_program *p, const ir_func *f, strbuf *out) {
+static void put_params(saving *w, const ir_program *p, const ir_func *f) {
+  strbuf *out = &w->text;
   const char *before = "";
   for (uint32_t i = 0; i < f->params.n; i++, before = ", ") {
     ir_buf b = p->arg.v[f->params.at + i];
     str_printf(out, "%s%s%s *", before, is_output(p, b) ? "" : "const ",
                c_type_of(p->buf.v[b].dtype));
-    put_param_name(p, b, i, out);
+    put_name(w, p, i);
   }
   for (uint32_t i = 0; i < f->sizes.n; i++, before = ", ") {
-    ir_var v = p->arg.v[f->sizes.at + i];
     str_printf(out, "%sint64_t ", before);
-    ir_var_name(p, v, out);
+    put_name(w, p, f->params.n + i);
   }
   if (!f->params.n && !f->sizes.n) str_puts(out, "void");
 }
@@ -99,10 +124,10 @@ static void put_header(saving *w) {
              "/* %s, made by Tessera %s for\n * %s.\n *\n"
              " * Tensors are row-major and at multiples of their elements' "
              "size; what is\n * written must not overlap anything else.  "
-             "Functions\n * return 0, or another number where memory ran out."
-             "\n *\n",
+             "Functions\n * return 0, or another number where memory ran out "
+             "or a size is less than 1.\n *\n",
              ir_text(p, f->name), tess_version(), w->k->target_text);
-  put_shapes(p, f, out);
+  put_shapes(w, p, f);
   str_printf(
       out,
       " */\n#ifndef TESS_SAVED_%s\n#define TESS_SAVED_%s\n\n"
@@ -119,11 +144,10 @@ static void put_header(saving *w) {
       "  void (*free)(void *ud, void *ptr);\n"
       "} tess_runtime;\n#endif\n\n"
       "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
-      "/* On a small runtime of its own: libgomp's threads where the "
-      "program links\n * libgomp (-lgomp, -fopenmp), else the caller's. "
-      "*/\nint32_t %s(",
+      "/* On a runtime of its own, a pool of OMP_NUM_THREADS threads, or "
+      "as many as\n * there are cores. */\nint32_t %s(",
       name, name, name);
-  put_params(p, f, out);
+  put_params(w, p, f);
   str_printf(
       out,
       ");\n\n/* The same on a runtime of the host's; NULL: its own.  The "
@@ -137,14 +161,14 @@ static void put_header(saving *w) {
 
 static tess_status write_header(saving *w) {
   tess_context *c = w->k->c;
-  str_init(&w->name, &c->heap);
+  put_header(w);
+  tess_status s = str_status(&w->text);
+  str_clear(&w->name);
   if (w->header)
     str_puts(&w->name, w->header);
   else
     str_printf(&w->name, "%.*s.h", (int)strlen(w->path) - (w->shared ? 3 : 2),
                w->path);
-  put_header(w);
-  tess_status s = str_status(&w->text);
   if (!s) s = str_status(&w->name);
   return s ? s : file_write(str_get(&w->name), w->text.v, w->text.n, &c->err);
 }
@@ -177,19 +201,12 @@ static int run_command(const char *const *words, int said) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
-/* With libgomp where the system has it, for the threads of the kernel's
- * runtime, and else without. */
+/* With the threads of C libraries that have them apart. */
 static tess_status link_object(saving *w, const char *object, int said) {
-  const char *with[] = {"cc",     "-shared", "-o",
-                        w->path,  object,    "-Wl,--no-as-needed",
-                        "-lgomp", "-lm",     NULL};
-  const char *without[] = {"cc", "-shared", "-o", w->path, object, "-lm", NULL};
+  const char *words[] = {"cc",    "-shared", "-pthread", "-o",
+                         w->path, object,    "-lm",      NULL};
   char why[400];
-  int status = run_command(with, said);
-  if (status > 0 && !ftruncate(said, 0)) {
-    lseek(said, 0, SEEK_SET);
-    status = run_command(without, said);
-  }
+  int status = run_command(words, said);
   if (status == 0) return TESS_OK;
   if (status == -1 || status == 127)
     return ctx_fail(w->k->c, TESS_UNSUPPORTED,
@@ -236,7 +253,9 @@ static bool ends_with(const char *path, const char *end) {
 
 tess_status tess_kernel_save(tess_kernel *k, const char *path,
                              const char *header) {
+  if (!k) return TESS_INVALID;
   tess_context *c = k->c;
+  if (!path) return ctx_fail(c, TESS_INVALID, "the path of a kernel is NULL");
   saving w = {.k = k, .path = path, .header = header};
   w.shared = ends_with(path, ".so");
   if (!w.shared && !ends_with(path, ".o"))
@@ -251,11 +270,13 @@ tess_status tess_kernel_save(tess_kernel *k, const char *path,
                     path);
   str_init(&w.text, &c->heap);
   str_init(&w.name, &c->heap);
+  str_init(&w.other, &c->heap);
   ctx_begin_work(c);
   tess_status s = ctx_run(c, do_save, &w);
   ctx_end_work(c);
   measure_build_free(&w.b);
   str_free(&w.text);
   str_free(&w.name);
+  str_free(&w.other);
   return s;
 }

@@ -28,36 +28,54 @@ static uint64_t runs_per_sample(const timing_subject *s,
   return (uint64_t)ceil(length / fmax(run, 1e-9));
 }
 
+/* The samples of one subject so far. */
+typedef struct sampling {
+  double total, least;
+} sampling;
+
+/* The more samples there are, the less the least of them is above what a run
+ * takes, so the nearer to the best it must be. */
+static bool is_beaten(const timing_limits *l, const measure_result *r,
+                      const sampling *a) {
+  uint32_t n = r->sample.n;
+  return n && l->best > 0 && l->margin > 0 &&
+         a->least > l->best * (1 + l->margin / n);
+}
+
 static bool has_enough(const timing_limits *l, const timing_subject *s,
-                       const measure_result *r, double total) {
+                       const measure_result *r, const sampling *a) {
   if (r->sample.n && clock_now() > l->deadline) return true;
-  if (r->sample.n >= MAX_SAMPLES) return s->alone || total >= l->min_time;
-  return r->sample.n >= l->repeats && total >= l->min_time;
+  if (is_beaten(l, r, a)) return true;
+  if (r->sample.n >= MAX_SAMPLES) return s->alone || a->total >= l->min_time;
+  return r->sample.n >= l->repeats && a->total >= l->min_time;
 }
 
 static bool take_sample(mem_heap *heap, const timing_limits *l,
                         const timing_subject *s, measure_result *r,
-                        double *total) {
+                        sampling *a) {
   double seconds;
-  uint64_t runs = runs_per_sample(s, r, sample_length(l, r->sample.n, *total));
+  uint64_t runs =
+      runs_per_sample(s, r, sample_length(l, r->sample.n, a->total));
   vec_reserve(heap, &r->sample, 1);
   if (!s->run(s->ud, runs, &seconds)) return false;
   vec_push(heap, &r->sample, seconds / (double)runs);
   r->runs += runs;
-  *total += seconds;
+  a->total += seconds;
+  a->least = fmin(a->least, seconds / (double)runs);
   return true;
 }
 
 bool timing_take(mem_heap *heap, const timing_limits *l, uint32_t n,
                  const timing_subject *s, measure_result *const *out) {
   bool ok = true, more = true;
-  double total[TIMING_MAX] = {0};
+  sampling so_far[TIMING_MAX];
+  for (uint32_t k = 0; k < n; k++) so_far[k] = (sampling){0, INFINITY};
   for (uint32_t round = 0; ok && more; round++) {
     more = false;
     for (uint32_t k = 0; ok && k < n; k++) {
       uint32_t i = (k + round) % n;
-      ok = take_sample(heap, l, &s[i], out[i], &total[i]);
-      more = more || !has_enough(l, &s[i], out[i], total[i]);
+      ok = take_sample(heap, l, &s[i], out[i], &so_far[i]);
+      more = more || !has_enough(l, &s[i], out[i], &so_far[i]);
     }
   }
   return ok;

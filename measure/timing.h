@@ -19,6 +19,9 @@ typedef struct timing_limits {
                      * are `alone` end at 10,000 samples */
   uint32_t repeats; /* samples, at least */
   double deadline;  /* clock_now() after which none is begun */
+  double best;      /* seconds of a run that one must come near to be sampled
+                     * on, by `margin` (measure_policy); 0: all are */
+  double margin;
 } timing_limits;
 
 enum { TIMING_MAX = 64 }; /* subjects at once */

@@ -55,7 +55,8 @@ return ts.module {
     local producer, structure = tiled_producer(sch, block)
     if not producer then return nil, "it reads nothing that is tiled" end
     local result = sch:access_info(producer, "write", 0).buffer
-    if not tiling.is_elementwise(sch, block, result) then
+    if not tiling.is_elementwise(sch, block, result,
+                                 sch:footprint(producer, "write", 0)) then
       return nil, "it is not elementwise"
     end
     local inner, list, why = nil, {}, nil

@@ -2,6 +2,8 @@
 -- The list of the modules in this folder, and the default space of each kind of
 -- target; stdlib/ loads it on first use.
 local ts = require "tessera"
+local intrin = require "tessera.intrin"
+local names = require "tessera.names"
 local spaces = {}
 
 -- The schedule modules that come with Tessera.
@@ -17,7 +19,7 @@ spaces.modules = {
 -- modules/ of the user's; nil where there is none.
 function spaces.find(name)
   for _, prefix in ipairs { "tessera.modules.", "modules." } do
-    local path = package.searchpath(prefix .. name, package.path)
+    local path = names.path(prefix .. name)
     local m = path and require(prefix .. name)
     if type(m) == "table" and m ~= spaces then return m, path end
   end
@@ -27,9 +29,23 @@ local function use(name, parameters)
   return require("tessera.modules." .. name)(parameters)
 end
 
+-- Sums of four products of bytes by one instruction, where the target has it:
+-- VNNI, or SDOT, UDOT and USDOT.
+local function byte_dots(target)
+  local list = {}
+  for _, types in ipairs { "u8u8", "s8s8", "u8s8" } do
+    local name = intrin.dot(target, types)
+    if name and (name:find "vnni" or name:find "[su]dot$") then
+      list[#list + 1] = use("multi_level_tiling_with_intrin", {
+        intrin = name, pad_extents = true })
+    end
+  end
+  return list
+end
+
 -- Processors with vectors: tiles that fill the vector registers, inside one
 -- level of tiles for the caches, with what they walk packed; and MetaSchedule's
--- tiles of any size.
+-- tiles of any size.  Sums of bytes come first.
 local function cpu(target)
   local list = {
     use "apply_custom_rule", use "inline_constant_scalars",
@@ -42,11 +58,7 @@ local function cpu(target)
     use("random_compute_location", { open = false, fuse = true }),
     use "parallel_vectorize_unroll",
   }
-  -- Sums of four products of bytes by one instruction come first.
-  if target:has "avx512vnni" then
-    table.insert(list, 5, use("multi_level_tiling_with_intrin", {
-      pad_extents = true }))
-  end
+  for _, dots in ipairs(byte_dots(target)) do table.insert(list, 5, dots) end
   return list
 end
 
@@ -88,6 +100,16 @@ local function tensor_cores()
   table.insert(list, 1, use("use_tensor_core", {
     tensorize = true, threads_per_block = { 2, 8 } }))
   return list
+end
+
+-- MetaSchedule's rules for processors, in its order and with its parameters, but
+-- for parallel loops, vectors and unrolling: a space to compare with.
+function spaces.metaschedule()
+  return {
+    use "apply_custom_rule", use "inline_constant_scalars",
+    use("auto_inline", { keep = true }), use "add_rfactor",
+    use "multi_level_tiling", use "random_compute_location",
+  }
 end
 
 -- The compute capability that a text as "cuda -arch=sm_80" gives.

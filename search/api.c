@@ -52,6 +52,28 @@ static tess_status check_mutators(tess_context *c, const tess_tune_options *o) {
   return TESS_OK;
 }
 
+static tess_status check_postprocs(tess_context *c,
+                                   const tess_tune_options *o) {
+  if (o->npostprocs && !o->postprocs)
+    return ctx_fail(c, TESS_INVALID,
+                    "option 'postprocs' is NULL, and there are %u of them",
+                    o->npostprocs);
+  for (uint32_t i = 0; i < o->npostprocs; i++) {
+    const tess_postproc *m = &o->postprocs[i];
+    if (m->struct_size != sizeof *m)
+      return ctx_fail(c, TESS_INVALID,
+                      "option 'postprocs': struct_size of number %u, counted "
+                      "from 1, is %u, not %zu",
+                      i + 1, m->struct_size, sizeof *m);
+    if (!m->accepts || !m->name)
+      return ctx_fail(c, TESS_INVALID,
+                      "option 'postprocs': '%s' of number %u, counted from 1, "
+                      "is NULL",
+                      m->name ? "accepts" : "name", i + 1);
+  }
+  return TESS_OK;
+}
+
 /* The functions that plugged-in strategies and models must have. */
 static tess_status check_plugged_in(tess_context *c,
                                     const tess_tune_options *o) {
@@ -81,6 +103,7 @@ static tess_status check_options(tess_context *c, const tess_tune_options *o) {
   if (!s) s = check_switch(c, "check", o->check);
   if (!s) s = check_switch(c, "frozen", o->frozen);
   if (!s) s = check_mutators(c, o);
+  if (!s) s = check_postprocs(c, o);
   return s ? s : check_plugged_in(c, o);
 }
 

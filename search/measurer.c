@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Measures a batch of candidates with worker processes: part by part, each is
- * built in parallel, then run one candidate at a time.  Nothing is built while
- * something is timed. */
+ * built in parallel, then run one candidate at a time.  While something is
+ * timed the next parts are built on the cores that it leaves alone; where it
+ * leaves none building and timing take turns. */
 #include "search/tune.h"
 
 #include <math.h>
@@ -71,6 +72,7 @@ typedef struct batch {
   double best;
   const measure_candidate *candidate;
   measure_build *build;
+  measure_building *building;
   search_outcome *out;
   int (*done)(void *ud, uint32_t i);
   void *done_ud;
@@ -94,8 +96,7 @@ static tess_status build_part(batch *b, uint32_t at, uint32_t end) {
   err_state e;
   b->ended = m->compiling && m->compiling(m->compiling_ud, at, b->n);
   if (b->ended) return TESS_OK;
-  tess_status s = measure_build_batch(m->pool, m->task, end - at,
-                                      &b->candidate[at], &b->build[at]);
+  tess_status s = measure_build_until(b->building, end);
   if (s != TESS_OK || !measure_pool_unresponsive(m->pool)) return s;
   s = measure_report_unresponsive(m->pool, &e);
   return ctx_fail(m->c, s, "%s", e.message);
@@ -105,8 +106,10 @@ static tess_status build_part(batch *b, uint32_t at, uint32_t end) {
  * the parts grow, so that builders seldom wait for each other. */
 static tess_status run_parts(batch *b) {
   enum { MOST = 4 }; /* candidates a builder */
-  uint32_t part = measure_pool_builders(b->m->pool), most = MOST * part;
-  tess_status s = TESS_OK;
+  measurer *m = b->m;
+  uint32_t part = measure_pool_builders(m->pool), most = MOST * part;
+  tess_status s = measure_build_begin(m->pool, m->task, b->n, b->candidate,
+                                      b->build, &b->building);
   for (uint32_t at = 0; s == TESS_OK && at < b->n && !b->ended;) {
     uint32_t end = b->n - at > part ? at + part : b->n;
     s = build_part(b, at, end);
@@ -114,6 +117,7 @@ static tess_status run_parts(batch *b) {
     at = end;
     part = 2 * part < most ? 2 * part : most;
   }
+  measure_build_end(b->building);
   return s;
 }
 
@@ -228,6 +232,7 @@ tess_status measurer_open(tess_context *c, tess_program *p, const char *target,
                   .check =
                       check_all ? MEASURE_CHECK_ALWAYS : MEASURE_CHECK_IF_BEST};
   tess_status s = measure_task_fits(&p->p, &c->err);
+  if (s == TESS_OK && !policy->inputs) s = measure_check_drawn(p);
   if (s == TESS_OK) s = measure_context_pool(c, &m->pool);
   if (s == TESS_OK)
     s = measure_task_new(m->pool, &p->p, target, policy, &m->task, &c->err);

@@ -51,7 +51,7 @@ void tune_progress_line(const tess_progress *p, strbuf *out) {
   str_printf(out, "  failed %u", p->failed);
   if (p->compiling)
     str_printf(out, "  compiling %u/%u", p->compiled, p->compiling);
-  if (!isfinite(p->eta)) return;
+  if (!isfinite(p->eta) || p->trials >= p->max_trials) return;
   str_puts(out, "  ETA ");
   tune_print_clock(p->eta, out);
 }

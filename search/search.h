@@ -94,6 +94,8 @@ struct tess_session {
   uint32_t **slot, nslot;    /* columns of "decisions" (decisions.c) */
   const tess_mutator *mutator; /* the host's */
   uint32_t nmutator;
+  const tess_postproc *postproc; /* the host's, too */
+  uint32_t npostproc;
   tess_status broken;        /* one of these failed so: it ends the run */
 };
 

@@ -298,13 +298,62 @@ static tess_status take_tallies(void *ud) {
   return TESS_OK;
 }
 
+/* ---- the host's postprocessors ------------------------------------------ */
+
+typedef struct rejection {
+  tess_session *s;
+  funnel_stage stage;
+  const char *who;
+} rejection;
+
+static tess_status count_rejection(void *ud) {
+  const rejection *r = ud;
+  funnel_add(&r->s->total, &r->s->c->heap, r->stage, r->who, "it refuses", 0);
+  return TESS_OK;
+}
+
+/* Asks them about a candidate. */
+static tess_status ask_postprocs(tess_session *s, const search_cand *c,
+                                 funnel_stage stage, bool *fits) {
+  tess_candidate given;
+  session_to_public(c, &given);
+  *fits = true;
+  for (uint32_t i = 0; i < s->npostproc && *fits; i++) {
+    const tess_postproc *p = &s->postproc[i];
+    tess_status st = p->accepts(p->ud, s, &given);
+    *fits = st == TESS_OK;
+    rejection r = {s, stage, p->name};
+    if (st == TESS_REFUSED)
+      st = mem_protect(&s->c->heap, count_rejection, &r);
+    else if (st != TESS_OK)
+      st = s->broken = session_blame(s, st, p->name);
+    if (st != TESS_OK) return st;
+  }
+  return TESS_OK;
+}
+
+static tess_status ask_about_all(tess_session *s, uint32_t n,
+                                 search_cand *out) {
+  bool fits;
+  for (uint32_t i = 0; s->npostproc && i < n; i++) {
+    if (!out[i].d) continue;
+    tess_status st = ask_postprocs(s, &out[i], FUNNEL_REJECTED, &fits);
+    if (st != TESS_OK) return st;
+    if (fits) continue;
+    out[i] = (search_cand){0};
+    s->total.valid--;
+  }
+  return TESS_OK;
+}
+
 tess_status session_make(tess_session *s, uint32_t n, const search_order *order,
                          search_cand *out) {
   job j = {s, order, out, s->next};
   memset(out, 0, n * sizeof *out);
   s->next += n;
   thread_run(s->nworker, n, run_item, &j);
-  return mem_protect(&s->c->heap, take_tallies, s);
+  tess_status st = mem_protect(&s->c->heap, take_tallies, s);
+  return st == TESS_OK ? ask_about_all(s, n, out) : st;
 }
 
 void session_begin_batch(tess_session *s) {
@@ -363,7 +412,8 @@ tess_status session_check_proposal(tess_session *s, const search_cand *c,
   proposal x = {s, c, false};
   tess_status st = mem_protect(&s->worker[0].heap, check_proposal, &x);
   *fits = st == TESS_OK && x.fits;
-  return st == TESS_OK ? mem_protect(&s->c->heap, take_tallies, s) : st;
+  if (st == TESS_OK) st = mem_protect(&s->c->heap, take_tallies, s);
+  return st == TESS_OK && *fits ? ask_postprocs(s, c, FUNNEL_UNFIT, fits) : st;
 }
 
 /* ---- history ------------------------------------------------------------ */

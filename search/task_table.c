@@ -127,7 +127,8 @@ void tasks_line(const task_set *s, const tess_tasks_progress *p, strbuf *out) {
   if (p->trial && p->trial->compiling)
     str_printf(out, "  compiling %u/%u", p->trial->compiled,
                p->trial->compiling);
-  if (!isfinite(p->eta)) return;
+  if (!isfinite(p->eta) || (p->max_trials && p->trials >= p->max_trials))
+    return;
   str_puts(out, "  ETA ");
   tune_print_clock(p->eta, out);
 }

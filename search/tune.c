@@ -80,6 +80,8 @@ static tess_status tune_set_up(tune *t) {
   t->s.program = set->program;
   t->s.mutator = set->o->mutators;
   t->s.nmutator = set->o->nmutators;
+  t->s.postproc = set->o->postprocs;
+  t->s.npostproc = set->o->npostprocs;
   if (s == TESS_OK) s = open_model(t);
   t->s.model = &t->model;
   if (s == TESS_OK) s = open_strategy(t);

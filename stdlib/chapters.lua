@@ -56,6 +56,18 @@ function chapters.lines(word, mark)
   return lines
 end
 
+-- The names, each with its title.
+function chapters.index()
+  local lines = { "## chapters", "",
+                  "`tessera doc NAME` shows one:", "" }
+  for _, name in ipairs(chapters.names) do
+    local f <close> = open(name)
+    local title = f and f:read "l":match "^# (.*)$" or "not installed"
+    lines[#lines + 1] = ("- `%s`: %s"):format(name, title)
+  end
+  return table.concat(lines, "\n")
+end
+
 -- A chapter as it stands, by its name, as "tutorial"; nil: there is none.
 function chapters.text(name)
   for _, chapter in ipairs(chapters.names) do

@@ -163,6 +163,17 @@ local function description_of(path, schedules, result)
      options.is(result.program, "program") then
     return result
   end
+  if type(result) == "table" and type(result.program) == "function" then
+    local made = { pcall(result.program) }
+    if made[1] and options.is(made[2], "program") then
+      return { program = made[2], space = result.space,
+               target = result.target }
+    end
+    error(("%s: the field 'program' is a function that, without arguments, " ..
+           "%s: let it have defaults, or return a program"):format(path,
+          made[1] and "gives " .. options.text_of(made[2]) or
+          "fails: " .. tostring(made[2])), 0)
+  end
   if type(result) == "table" then
     error(("%s: the field 'program' is %s, not a program"):format(path,
           options.text_of(result.program)), 0)
@@ -620,8 +631,25 @@ local function print_rest(rows, path)
           #rows, rows.total, path, rows.total))
 end
 
+-- "workload and target", of those that are given.
+local function filter_words(filter)
+  local words = {}
+  for _, word in ipairs { "program", "workload", "target" } do
+    if filter[word] then words[#words + 1] = word end
+  end
+  return table.concat(words, " and ")
+end
+
 local function list_records(path, filter, verbose)
   local rows = ts.database(path):records(filter)
+  if rows.total == 0 then
+    filter.limit = nil
+    local all = ts.database(path):records().total
+    print(all == 0 and path .. ": no records" or
+          next(filter) and ("%s: none of its %d records is of that %s"):format(
+            path, all, filter_words(filter)) or path .. ": none is shown")
+    return 0
+  end
   print_workloads(rows)
   print(("%6s  %12s  %-13s  %-20s  %-8s  %s"):format(
           "record", "time", "status", "workload", "hash", "target"))

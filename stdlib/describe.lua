@@ -526,6 +526,6 @@ return function(ts)
   add_builder(ts, core)
   limit_arguments(ts, core)
   require "tessera.searching"(ts, core)
-  require "tessera.names"()
+  require "tessera.names".install()
   return ts
 end

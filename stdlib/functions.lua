@@ -394,6 +394,23 @@ local rows = {
     "operators" },
   { "ops.polybench(name, size)", "tessera.Program",
     "A kernel of PolyBench at one of its dataset sizes.", "operators" },
+  -- require "tessera.intrin"
+  { "intrin.use(name)", "string",
+    "Declare a tensor intrinsic; its name, for sch:tensorize. Of require " ..
+    "\"tessera.intrin\", as those below.", "tensor-intrinsics" },
+  { "intrin.names([family])", "string[]",
+    'The names of all, or of a family: "vectors", "x86", "arm", "wmma", ' ..
+    '"mma".', "tensor-intrinsics" },
+  { "intrin.description(name)", "tessera.Program", "What it computes.",
+    "tensor-intrinsics" },
+  { "intrin.info(name)", "table",
+    "Its family, summary and needs: features of the target.",
+    "tensor-intrinsics" },
+  { "intrin.has(name [, target])", "boolean",
+    "Whether the target has what it needs.", "tensor-intrinsics" },
+  { "intrin.dot(target, types)", "string?, string?",
+    'The best dot product of bytes, "u8s8", "s8s8" or "u8u8", declared; nil ' ..
+    "and why there is none.", "tensor-intrinsics" },
   -- require "tessera.tensor"
   { "tensor.mma(options)", "string",
     "An intrinsic, C[m, n] += A[m, k] * B[k, n] by vectors; of require " ..
@@ -526,7 +543,8 @@ end
 -- Declarations for the Lua language server, behind those of the classes and of
 -- `ts`.
 function functions.stubs()
-  local lines = { "ts.trace, ts.space = {}, {}", "local ops, tensor = {}, {}" }
+  local lines = { "ts.trace, ts.space = {}, {}",
+                  "local ops, intrin, tensor = {}, {}, {}" }
   for _, row in ipairs(rows) do add_stub(lines, row) end
   for _, row in ipairs(operators()) do add_stub(lines, row) end
   return table.concat(lines, "\n") .. "\n"

@@ -1,8 +1,19 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The names of the schedule modules: "tessera.modules.NAME" finds a file of
--- modules/, which stands in this folder, too.  "modules.NAME", which a folder
--- of the user's may have as well, is the same module where it would find the
--- same file.
+-- modules/, which stands in this folder, too, before any of that name on
+-- package.path, as below a folder tessera/ of the user's.  "modules.NAME",
+-- which a folder of the user's may have as well, is the same module where it
+-- would find the same file.
+local names = {}
+
+local folder = debug.getinfo(1, "S").source:match "^@(.*[/\\])" or "./"
+
+-- The file that `require(name)` loads; nil where there is none.
+function names.path(name)
+  local rest = name:match "^tessera%.(modules%..+)$"
+  return rest and package.searchpath(rest, folder .. "?.lua") or
+         package.searchpath(name, package.path)
+end
 
 -- Where modules/ lies besides: next to this folder.
 local function beside(path)
@@ -12,11 +23,15 @@ local function beside(path)
 end
 
 local function is_same_file(name, path)
-  local ours = package.searchpath("tessera." .. name, package.path)
+  local ours = names.path("tessera." .. name)
   return ours and beside(ours) == path
 end
 
 local function search(name)
+  if name:find "^tessera%.modules%." then
+    local path = names.path(name)
+    return path and assert(loadfile(path)), path
+  end
   if not name:find "^modules%." then return nil end
   local path = package.searchpath(name, package.path)
   if not path or not is_same_file(name, path) then return nil end
@@ -24,6 +39,8 @@ local function search(name)
 end
 
 -- Once in a state, behind the loaders that are there before files are sought.
-return function()
+function names.install()
   if package.searchers then table.insert(package.searchers, 2, search) end
 end
+
+return names

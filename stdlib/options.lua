@@ -28,8 +28,10 @@ options.list = {
     instead = "ts.space.with_postprocs around the field space of what " ..
               "FILE.lua returns",
     type = "table", default = "those of the space, or of the target's kind",
-    help = "the postprocessors of all candidates: a list of names, and of " ..
-           "tables { name, parameter = value }" },
+    help = "the postprocessors of all candidates: a list of names, of " ..
+           "tables { name, parameter = value }, \"default\" for those of " ..
+           "the target's kind, and of functions of a schedule, or " ..
+           "{ name, function }, that say whether it is kept" },
   { name = "inputs", flag = "inputs", takes = "string", type = "table",
     default = "drawn, within what the placeholders declare",
     help = "a list of your own tensors, one for each parameter that is no " ..

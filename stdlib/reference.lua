@@ -172,6 +172,11 @@ local function strategies()
   return list
 end
 
+local function intrinsics()
+  local names = require("tessera.intrin").names()
+  return require("tessera.intrin.kit").pages(names)
+end
+
 -- ---- all of it -------------------------------------------------------------
 
 -- Lines that name what begins with the prefix, "ts.space." or "trace:".
@@ -220,6 +225,7 @@ local function everything(wanted)
     { "strategies and cost models in Lua:", plugins.entries() },
     { "what functions take and give:", classes(all) },
     { "operators (require \"tessera.ops\"):", functions.operators() },
+    { "tensor intrinsics (require \"tessera.intrin\"):", intrinsics() },
     { "other functions:", functions.entries() },
     { "statuses (e.code, result.status, classes of measurements):",
       statuses.codes() },
@@ -334,6 +340,8 @@ end
 -- A name as it was given, without what stands around it: "--db", "-num-cores"
 -- of a target, "split()".
 local function bare(name)
+  local code = name:match "^TESS_(%u+[%u_]*)$" -- as C has it
+  if code and statuses.is_code(code) then return code end
   return (name:gsub("^%-%-", ""):gsub("^%-(%w%w)", "%1"):gsub("%b()$", ""))
 end
 
@@ -341,6 +349,7 @@ end
 -- "p:save", "split" or "--db"; else the chapters that mention it; nil for none.
 function reference.page(name)
   name = bare(name)
+  if name == "chapters" then return chapters.index() end
   local mark, word = name:match "([.:])([%w_]+)$"
   word = word or name
   local entries = everything(not mark and name or nil)

@@ -119,6 +119,10 @@ local function to_postprocs(ts, list)
       core.invalid(("postprocs: entry %d is not the name of one, nor a " ..
                     "table { name, parameter = value }"):format(i))
     end
+    if name == "default" then
+      core.invalid("postprocs: \"default\" stands for all those of the " ..
+                   "target's kind, and no other name beside it")
+    end
     local given = {}
     for k, v in next, entry do
       if k ~= 1 then
@@ -134,6 +138,49 @@ local function to_postprocs(ts, list)
     text[#text + 1] = ("sch:%s{%s}"):format(name, table.concat(given, ", "))
   end
   return ts.trace.from_lua(table.concat(text, "\n") .. "\n")
+end
+
+-- What the engine asks about a candidate: f(schedule) says whether it is kept,
+-- and changes nothing.
+local function accepting(name, f, program)
+  return { name = name, accepts = function(session, candidate)
+    local sch = session:trace(candidate):replay(program)
+    local before = sch:program():hash()
+    local ok = f(sch)
+    if sch:program():hash() ~= before then
+      core.invalid(("postprocs: %s changes the schedule: it says whether " ..
+                    "a candidate is kept, and modules schedule"):format(name))
+    end
+    if type(ok) ~= "boolean" then
+      core.wrong_type(("postprocs: %s returns true or false, not %s")
+                      :format(name, type(ok)))
+    end
+    return ok
+  end }
+end
+
+-- Of the option postprocs the names, nil where the default ones are meant, and
+-- the functions: f, or { name, f }.
+local function split_postprocs(list, program)
+  if type(list) ~= "table" then return list, {} end
+  local names, functions = {}, {}
+  for i, entry in ipairs(list) do
+    local name, f = "function " .. i, entry
+    if type(entry) == "table" and type(entry[2]) == "function" then
+      name, f = entry[1], entry[2]
+      if type(name) ~= "string" then
+        core.invalid(("postprocs: entry %d is a table { name, function } " ..
+                      "without a name"):format(i))
+      end
+    end
+    if type(f) == "function" then
+      functions[#functions + 1] = accepting(name, f, program)
+    else
+      names[#names + 1] = entry
+    end
+  end
+  if #names == 1 and names[1] == "default" then names = nil end
+  return names, functions
 end
 
 local function add_spaces(ts)
@@ -322,10 +369,12 @@ local function built_in_text(t)
   return t.name .. (#words > 0 and ":" .. table.concat(words, ",") or "")
 end
 
--- What a run calls: options measure and measured, and a list of the mutators
+-- What a run calls: options measure and measured, postprocs that are
+-- functions, { name =, accepts = }, and a list of the mutators
 -- that are functions, { probability =, mutate = }, by name.
-local function functions_of(o)
-  local list = { measure = o.measure, measured = o.measured }
+local function functions_of(o, postprocs)
+  local list = { measure = o.measure, measured = o.measured,
+                 postprocs = postprocs }
   local strategy = type(o.strategy) == "table" and o.strategy or {}
   local mutators = type(strategy.mutators) == "table" and strategy.mutators
   for name, m in next, is_built_in(strategy) and mutators or {} do
@@ -371,8 +420,10 @@ local function add_tuning(ts)
     end
     local s = o.space
     if s == nil then s = space.default(o.target) end
-    if o.postprocs ~= nil then s = space.with_postprocs(s, o.postprocs) end
-    return core.tune(program, options, to_space(s), functions_of(o))
+    local named, functions = split_postprocs(o.postprocs, program)
+    if named ~= nil then s = space.with_postprocs(s, named) end
+    return core.tune(program, options, to_space(s),
+                     functions_of(o, functions))
   end
 
   require "tessera.tasks"(ts, core, to_space, function(maker, given)

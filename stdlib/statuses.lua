@@ -140,6 +140,13 @@ local function entries_of(kind, rows)
   return list
 end
 
+function statuses.is_code(name)
+  for _, code in ipairs(codes) do
+    if code[1] == name then return true end
+  end
+  return false
+end
+
 function statuses.codes() return entries_of("status", codes) end
 
 function statuses.reasons()

@@ -144,17 +144,29 @@ function tiling.match_inner(sch, block, inner)
   sch:annotate(block, "tiled_like", 1)
 end
 
--- Whether the block reads the buffer at one place, each index of which is an
--- iter of its own, so that its tiles read what the buffer's tiles hold.
-function tiling.is_elementwise(sch, block, buffer)
+-- Whether each index of the access is an iter of its own, or, in a dimension
+-- of one element, a constant: `all` is how many elements the buffer has.
+local function is_one_to_one(sch, block, r, all)
+  local seen, constant = {}, false
+  for _, iter in ipairs(sch:access_info(block, "read", r).dims) do
+    if iter and seen[iter] then return false end
+    if iter then seen[iter] = true else constant = true end
+  end
+  if not constant then return true end
+  for iter, used in ipairs(sch:access(block, "read", r)) do
+    if used and not seen[iter] then return false end
+  end
+  return all and sch:footprint(block, "read", r) == all
+end
+
+-- Whether the block reads the buffer, of `all` elements, at one place, so that
+-- its tiles read what the buffer's tiles hold.
+function tiling.is_elementwise(sch, block, buffer, all)
   if not sch:is_spatial(block) then return false end
   for r = 0, sch:block_info(block).reads - 1 do
-    local read, seen = sch:access_info(block, "read", r), {}
-    if read.buffer == buffer then
-      for _, iter in ipairs(read.dims) do
-        if not iter or seen[iter] then return false end
-        seen[iter] = true
-      end
+    if sch:access_info(block, "read", r).buffer == buffer and
+       not is_one_to_one(sch, block, r, all) then
+      return false
     end
   end
   return true
@@ -164,7 +176,9 @@ end
 function tiling.consumer(sch, block)
   local consumers = { sch:get_consumers(block) }
   local only, result = consumers[1], sch:access_info(block, "write", 0).buffer
-  if #consumers == 1 and tiling.is_elementwise(sch, only, result) then
+  if #consumers == 1 and
+     tiling.is_elementwise(sch, only, result,
+                           sch:footprint(block, "write", 0)) then
     return only
   end
 end

@@ -182,8 +182,17 @@ static bool read_call(const ir_program *p, const char *text, strbuf *out,
       !ir_tensor_call_fits(p, &c, span.n, param, why))
     return false;
   *why = "the description sets another parameter";
-  for (uint32_t i = 0; i < span.n && c.is_llvm; i++)
-    if (stores_to(p, param[i]) != (i == c.result)) return false;
+  bool sets_result = c.is_llvm || (ir_tensor_call_is_asm(&c) &&
+                                   c.result != IR_TENSOR_NO_RESULT);
+  for (uint32_t i = 0; i < span.n && sets_result; i++) {
+    bool may = c.result == IR_TENSOR_NO_RESULT ? ir_tensor_call_addresses(&c, i)
+                                               : i == c.result;
+    bool must = i == c.result, sets = stores_to(p, param[i]);
+    if (sets && !may && c.result == IR_TENSOR_NO_RESULT)
+      *why = "LLVM's intrinsics, whose names start with \"llvm.\", give a "
+             "parameter its value or get the address of what they set";
+    if ((sets && !may) || (must && !sets)) return false;
+  }
   ir_tensor_call_print(&c, out);
   return true;
 }

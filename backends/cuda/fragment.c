@@ -304,6 +304,10 @@ void cuda_instead(emit *m, ir_expr cond) {
   const char *name = ir_text(m->p, n.c);
   cuda_tile tile[3];
   uint32_t count;
+  if (strncmp(name, "fragment.", 9)) {
+    emit_tensor_call(m, cond);
+    return;
+  }
   if (!read_tiles(m, &n, &count, tile)) return;
   for (uint32_t i = 0; i < count; i++)
     if (is_fragment(m, tile[i].buf) && !is_at_tile(m, &tile[i])) {

@@ -443,3 +443,26 @@ tess_status interp_equal(mem_heap *heap, const ir_program *p,
   arena_free(&c.ranges);
   return st;
 }
+
+static bool any_unproven(const pair *c) {
+  for (uint32_t i = 0; i < ir_entry(c->p)->params.n; i++)
+    if (c->range[i].unproven) return true;
+  return false;
+}
+
+tess_status interp_drawable(mem_heap *heap, const ir_program *p,
+                            const interp_options *o, interp_error *e) {
+  pair c = {.p = p, .q = p, .o = o, .e = e, .seed = 1};
+  interp_init(&c.in, heap);
+  interp_expect_init(&c.x, heap);
+  arena_init(&c.ranges, heap);
+  *e = (interp_error){.element = -1};
+  tess_status st = mem_protect(heap, find_ranges, &c);
+  if (!st && any_unproven(&c) &&
+      interp_expect_run(&c.x, &c.in, p, c.seed, o, e))
+    st = blame_inputs(&c) == TESS_UNSUPPORTED ? TESS_UNSUPPORTED : TESS_OK;
+  interp_expect_free(&c.x);
+  interp_free(&c.in);
+  arena_free(&c.ranges);
+  return st;
+}

@@ -255,6 +255,12 @@ tess_status interp_expect_check(interp_expect *x, interp *in,
                                 const ir_program *q, const interp_options *o,
                                 interp_error *e);
 
+/* UNSUPPORTED where p leaves a buffer on what is drawn for its inputs, since no
+ * range is known for one that indices depend on; *e names both.  A run that
+ * exceeds the limits of *o says nothing, and is OK. */
+tess_status interp_drawable(mem_heap *heap, const ir_program *p,
+                            const interp_options *o, interp_error *e);
+
 /* Runs and compares both on inputs of any values; of a few values, where the
  * programs compare data; of extreme ones, where there are integers; and with
  * peaks, where one of several values is selected.  *which (may be NULL): the

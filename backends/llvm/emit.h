@@ -210,6 +210,8 @@ LLVMValueRef emit_rt_entry(emit *m, size_t offset);
 /* ---- the whole (emit_module.c) ------------------------------------------ */
 
 #define EMIT_KERNEL "tess_kernel"     /* the one name that code exports */
+/* In code that uses the tiles of AMX, so that who loads it asks for them. */
+#define EMIT_USES_TILES "tess_uses_tiles"
 
 /* Opens the module of p's entry function for a target machine. */
 void emit_open(emit *m, LLVMContextRef ctx, const char *triple,

@@ -1,28 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tensor intrinsics that are one call (ir/tensor_call.h): of a C function, on
- * addresses and strides, or of an LLVM intrinsic, on vectors. */
-#include "backends/llvm/emit.h"
+ * addresses and strides, or of LLVM intrinsics (emit_tensor_llvm.c), or inline
+ * assembly (emit_tensor_asm.c). */
+#include "backends/llvm/emit_tensor.h"
 #include "ir/edit.h"
 #include "ir/tensor_call.h"
-
-/* A parameter: its elements, as the operands of `instead` give them
- * (lower/lower_tensor_calls.c). */
-typedef struct param {
-  ir_buf buf;
-  tess_dtype dtype;
-  uint32_t ndim, lanes; /* lanes: all elements */
-  int64_t extent[IR_TENSOR_CALL_PARAMS];
-  LLVMValueRef stride[IR_TENSOR_CALL_PARAMS];
-  LLVMValueRef first;
-  uint32_t run; /* number of consecutive elements */
-} param;
-
-typedef struct calling {
-  emit *m;
-  ir_tensor_call call;
-  uint32_t n;
-  param param[IR_TENSOR_CALL_PARAMS];
-} calling;
 
 /* ---- the parameters ----------------------------------------------------- */
 
@@ -72,22 +54,21 @@ static bool take_place(reader *r, ir_buf buf, ir_expr *out) {
          (!buf || n->a == buf);
 }
 
-enum { MOST_LANES = 1 << 16 };
-
-static bool read_shape(reader *r, param *out) {
+static bool read_shape(reader *r, tensor_param *out) {
   int64_t n, lanes = 1;
   if (!take_count(r, 0, IR_TENSOR_CALL_PARAMS, &n)) return false;
   out->ndim = (uint32_t)n;
   for (uint32_t d = 0; d < out->ndim; d++) {
     if (!take_count(r, 1, INT32_MAX, &out->extent[d])) return false;
     lanes *= out->extent[d];
-    if (lanes > MOST_LANES) lanes = MOST_LANES + 1; /* no vector */
+    if (lanes > EMIT_TENSOR_LANES)
+      lanes = EMIT_TENSOR_LANES + 1; /* no vector */
   }
   out->lanes = (uint32_t)lanes;
   return true;
 }
 
-static bool read_param(emit *m, reader *r, param *out) {
+static bool read_param(emit *m, reader *r, tensor_param *out) {
   ir_expr first, next;
   if (!read_shape(r, out) || !take_place(r, 0, &first)) return false;
   out->run = 1;
@@ -109,184 +90,34 @@ static bool read_param(emit *m, reader *r, param *out) {
 
 enum { MAX_C_ARGS = IR_TENSOR_CALL_OPERANDS * (1 + IR_TENSOR_CALL_PARAMS) };
 
-static void call_c(calling *k) {
+static void call_c(tensor_calling *k) {
   emit *m = k->m;
   LLVMTypeRef types[MAX_C_ARGS];
   LLVMValueRef args[MAX_C_ARGS];
   unsigned n = 0;
-  for (uint32_t i = 0; i < k->call.n; i++) {
-    const ir_tensor_operand *o = &k->call.operand[i];
+  const ir_tensor_node *root = &k->call.node[k->call.root];
+  for (uint32_t i = root->first; i; i = k->call.node[i].next) {
+    const ir_tensor_node *o = &k->call.node[i];
     if (o->kind != IR_TENSOR_PARAM) {
       args[n++] = emit_i64(m, o->value);
       continue;
     }
-    const param *p = &k->param[o->param];
+    const tensor_param *p = &k->param[o->param];
     args[n++] = p->first;
     for (uint32_t d = 0; d < p->ndim; d++) args[n++] = p->stride[d];
   }
   for (unsigned i = 0; i < n; i++) types[i] = LLVMTypeOf(args[i]);
   LLVMTypeRef type =
       LLVMFunctionType(LLVMVoidTypeInContext(m->ctx), types, n, false);
-  LLVMValueRef fn = LLVMGetNamedFunction(m->module, k->call.symbol);
-  if (!fn) fn = LLVMAddFunction(m->module, k->call.symbol, type);
+  const char *symbol = k->call.text + root->symbol;
+  LLVMValueRef fn = LLVMGetNamedFunction(m->module, symbol);
+  if (!fn) fn = LLVMAddFunction(m->module, symbol, type);
   if (LLVMGlobalGetValueType(fn) != type)
     emit_refuse(m, TESS_TYPE,
                 "external function '%s' is called with different types",
-                k->call.symbol);
+                symbol);
   else
     LLVMBuildCall2(m->b, type, fn, args, n, "");
-}
-
-/* ---- vectors ------------------------------------------------------------ */
-
-static LLVMTypeRef vector_type(emit *m, tess_dtype t, uint32_t lanes) {
-  t.lanes = 1;
-  return emit_vector_type(emit_memory_type(m, t), lanes);
-}
-
-/* The address of run number i of a parameter. */
-static LLVMValueRef run_address(emit *m, const param *p, uint32_t i) {
-  LLVMValueRef at = p->first;
-  LLVMTypeRef type = emit_memory_type(m, p->dtype);
-  uint32_t left = i * p->run;
-  for (uint32_t d = p->ndim; d-- > 0;) {
-    uint32_t k = left % (uint32_t)p->extent[d];
-    left /= (uint32_t)p->extent[d];
-    if (!k) continue;
-    LLVMValueRef by = LLVMBuildMul(m->b, p->stride[d], emit_i64(m, k), "");
-    at = LLVMBuildInBoundsGEP2(m->b, type, at, &by, 1, "");
-  }
-  return at;
-}
-
-/* Inserts `piece` at lanes at .. of the vector. */
-static LLVMValueRef put_piece(emit *m, LLVMValueRef v, LLVMValueRef piece,
-                              uint32_t at) {
-  LLVMTypeRef types[2] = {LLVMTypeOf(v), LLVMTypeOf(piece)};
-  if (LLVMGetTypeKind(types[1]) != LLVMVectorTypeKind)
-    return LLVMBuildInsertElement(m->b, v, piece,
-                                  LLVMConstInt(m->i32, at, false), "");
-  LLVMValueRef args[3] = {v, piece, emit_i64(m, at)};
-  return emit_intrinsic(m, "llvm.vector.insert", 2, types, 3, args);
-}
-
-static LLVMValueRef get_piece(emit *m, LLVMValueRef v, LLVMTypeRef type,
-                              uint32_t at) {
-  LLVMTypeRef types[2] = {type, LLVMTypeOf(v)};
-  if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
-    return LLVMBuildExtractElement(m->b, v, LLVMConstInt(m->i32, at, false),
-                                   "");
-  LLVMValueRef args[2] = {v, emit_i64(m, at)};
-  return emit_intrinsic(m, "llvm.vector.extract", 2, types, 2, args);
-}
-
-/* Loads a parameter as one vector. */
-static LLVMValueRef load_param(emit *m, const param *p) {
-  LLVMTypeRef piece = vector_type(m, p->dtype, p->run);
-  LLVMValueRef v = LLVMGetPoison(vector_type(m, p->dtype, p->lanes));
-  for (uint32_t i = 0; i < p->lanes / p->run; i++) {
-    LLVMValueRef at = run_address(m, p, i);
-    LLVMValueRef x = LLVMBuildLoad2(m->b, piece, at, "");
-    LLVMSetAlignment(x, p->dtype.bits / 8u);
-    if (p->run == p->lanes) return x;
-    v = put_piece(m, v, x, i * p->run);
-  }
-  return v;
-}
-
-static void store_param(emit *m, const param *p, LLVMValueRef v) {
-  LLVMTypeRef piece = vector_type(m, p->dtype, p->run);
-  for (uint32_t i = 0; i < p->lanes / p->run; i++) {
-    LLVMValueRef x =
-        p->run == p->lanes ? v : get_piece(m, v, piece, i * p->run);
-    LLVMValueRef s = LLVMBuildStore(m->b, x, run_address(m, p, i));
-    LLVMSetAlignment(s, p->dtype.bits / 8u);
-  }
-}
-
-static LLVMValueRef operand_value(calling *k, const ir_tensor_operand *o) {
-  emit *m = k->m;
-  if (o->kind == IR_TENSOR_INT)
-    return LLVMConstInt(m->i32, (unsigned long long)o->value, true);
-  if (o->kind == IR_TENSOR_BOOL) return LLVMConstInt(m->i1, o->value != 0, 0);
-  const param *p = &k->param[o->param];
-  LLVMValueRef v = load_param(m, p);
-  if (!o->is_view) return v;
-  uint64_t bits = (uint64_t)p->dtype.bits * p->lanes;
-  uint32_t lanes = ir_tensor_view_lanes(o->as, bits);
-  bool one = bits == o->as.bits;
-  v = LLVMBuildBitCast(m->b, v, vector_type(m, o->as, one ? 1 : lanes), "");
-  return one && lanes > 1 ? emit_splat(m, v, lanes) : v;
-}
-
-/* ---- LLVM's intrinsics -------------------------------------------------- */
-
-static uint64_t type_bits(LLVMTypeRef t) {
-  switch (LLVMGetTypeKind(t)) {
-  case LLVMVectorTypeKind:
-    return LLVMGetVectorSize(t) * type_bits(LLVMGetElementType(t));
-  case LLVMIntegerTypeKind: return LLVMGetIntTypeWidth(t);
-  case LLVMHalfTypeKind: return 16;
-  case LLVMFloatTypeKind: return 32;
-  case LLVMDoubleTypeKind: return 64;
-  default: return 0;
-  }
-}
-
-/* The intrinsic's function type, where its name does not determine it. */
-static LLVMTypeRef type_of_intrinsic(calling *k, unsigned n,
-                                     LLVMTypeRef *types) {
-  emit *m = k->m;
-  const param *r = &k->param[k->call.result];
-  const char *name = k->call.symbol;
-  LLVMTypeRef mine =
-      LLVMFunctionType(vector_type(m, r->dtype, r->lanes), types, n, false);
-  unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-  if (!id) {
-    emit_refuse(m, TESS_UNSUPPORTED, "LLVM has no intrinsic '%s'", name);
-    return NULL;
-  }
-  if (LLVMIntrinsicIsOverloaded(id)) return mine;
-  LLVMTypeRef t = LLVMIntrinsicGetType(m->ctx, id, NULL, 0);
-  LLVMTypeRef wants[IR_TENSOR_CALL_OPERANDS + 1];
-  bool fits =
-      LLVMCountParamTypes(t) == n &&
-      type_bits(LLVMGetReturnType(t)) == (uint64_t)r->dtype.bits * r->lanes;
-  if (fits) LLVMGetParamTypes(t, wants);
-  for (unsigned i = 0; fits && i < n; i++) fits = wants[i] == types[i];
-  if (fits) return t;
-  emit_refuse(m, TESS_TYPE, "the intrinsic '%s' has operands of other types",
-              name);
-  return NULL;
-}
-
-static void call_llvm(calling *k) {
-  emit *m = k->m;
-  LLVMValueRef args[IR_TENSOR_CALL_OPERANDS];
-  LLVMTypeRef types[IR_TENSOR_CALL_OPERANDS];
-  for (uint32_t i = 0; i < k->call.n; i++) {
-    args[i] = operand_value(k, &k->call.operand[i]);
-    types[i] = LLVMTypeOf(args[i]);
-  }
-  LLVMTypeRef type = type_of_intrinsic(k, k->call.n, types);
-  if (!type) return;
-  LLVMValueRef fn = LLVMGetNamedFunction(m->module, k->call.symbol);
-  if (!fn) fn = LLVMAddFunction(m->module, k->call.symbol, type);
-  if (LLVMGlobalGetValueType(fn) != type) {
-    emit_refuse(m, TESS_TYPE,
-                "the intrinsic '%s' is called with different types",
-                k->call.symbol);
-    return;
-  }
-  const param *r = &k->param[k->call.result];
-  LLVMValueRef v = LLVMBuildCall2(m->b, type, fn, args, k->call.n, "");
-  v = LLVMBuildBitCast(m->b, v, vector_type(m, r->dtype, r->lanes), "");
-  if (k->call.adds) {
-    LLVMValueRef was = load_param(m, r);
-    v = r->dtype.code == TESS_DTYPE_FLOAT ? LLVMBuildFAdd(m->b, was, v, "")
-                                          : LLVMBuildAdd(m->b, was, v, "");
-  }
-  store_param(m, r, v);
 }
 
 /* ---- the whole ---------------------------------------------------------- */
@@ -296,22 +127,55 @@ static bool is_vector(tess_dtype t) {
          t.code == TESS_DTYPE_FLOAT;
 }
 
-/* Can operand and result of the LLVM intrinsic be one vector each? */
-static bool has_vectors(const calling *k) {
-  for (uint32_t i = 0; i <= k->call.n; i++) {
-    const ir_tensor_operand *o = i < k->call.n ? &k->call.operand[i] : NULL;
-    if (o && o->kind != IR_TENSOR_PARAM) continue;
-    const param *p = &k->param[o ? o->param : k->call.result];
-    uint64_t bits = (uint64_t)p->dtype.bits * p->lanes;
-    if (p->lanes > MOST_LANES || !is_vector(p->dtype)) return false;
-    if (o && o->is_view &&
-        (!is_vector(o->as) || !ir_tensor_view_lanes(o->as, bits)))
+static bool has_vector(const tensor_calling *k, uint32_t i) {
+  const tensor_param *p = &k->param[i];
+  return p->lanes <= EMIT_TENSOR_LANES && is_vector(p->dtype);
+}
+
+/* Are the parameters that LLVM's intrinsics get as values vectors, and those
+ * whose strides they get of enough dimensions? */
+static bool has_vectors(const tensor_calling *k) {
+  const ir_tensor_call *c = &k->call;
+  for (uint32_t i = 1; i <= c->n; i++) {
+    const ir_tensor_node *o = &c->node[i];
+    const tensor_param *p = &k->param[o->param];
+    bool fits = o->kind == IR_TENSOR_PARAM  ? has_vector(k, o->param)
+                : o->kind == IR_TENSOR_VIEW ? is_vector(o->as)
+                : o->kind == IR_TENSOR_BYTES
+                    ? o->value >= 0 && o->value < p->ndim
+                    : true;
+    if (!fits) return false;
+  }
+  return c->result == IR_TENSOR_NO_RESULT || has_vector(k, c->result);
+}
+
+/* Can what assembly gets and gives be registers? */
+static bool has_registers(const tensor_calling *k) {
+  const ir_tensor_call *c = &k->call;
+  for (uint32_t i = 1; i <= c->n + 1; i++) {
+    const ir_tensor_node *o = i <= c->n ? &c->node[i] : NULL;
+    const ir_tensor_node *in = o ? &c->node[o->first] : NULL;
+    bool is_view =
+        o && o->kind == IR_TENSOR_VIEW && in->kind == IR_TENSOR_PARAM;
+    if (o && o->kind == IR_TENSOR_BYTES &&
+        (o->value < 0 || o->value >= k->param[o->param].ndim))
+      return false;
+    if (o ? !is_view && o->kind != IR_TENSOR_PARAM
+          : c->result == IR_TENSOR_NO_RESULT)
+      continue;
+    const tensor_param *p = &k->param[!o        ? c->result
+                                      : is_view ? in->param
+                                                : o->param];
+    tess_dtype as = !o        ? c->result_as
+                    : is_view ? o->as
+                              : (tess_dtype){.bits = 0};
+    if (!ir_tensor_registers(as, p->dtype, (uint64_t)p->dtype.bits * p->lanes))
       return false;
   }
   return true;
 }
 
-static bool read_operands(calling *k, const ir_node *n) {
+static bool read_operands(tensor_calling *k, const ir_node *n) {
   emit *m = k->m;
   reader r = {m->p, m->p->arg.v + n->b, m->p->arg.v + n->b + n->n};
   const char *why;
@@ -322,21 +186,29 @@ static bool read_operands(calling *k, const ir_node *n) {
     return false;
   for (uint32_t i = 0; i < k->n; i++)
     if (!read_param(m, &r, &k->param[i])) return false;
-  return r.at == r.end && (!k->call.is_llvm || has_vectors(k));
+  return r.at == r.end && (!k->call.is_llvm || has_vectors(k)) &&
+         (!ir_tensor_call_is_asm(&k->call) || has_registers(k));
 }
 
 /* Lowering made the operands, but a program may come from a file. */
 void emit_tensor_call(emit *m, ir_expr e) {
   const ir_node n = *ir_at(m->p, e);
   arena_mark mark = arena_get_mark(m->scratch);
-  calling *k = arena_zalloc(m->scratch, sizeof *k);
+  tensor_calling *k = arena_zalloc(m->scratch, sizeof *k);
   k->m = m;
   if (!read_operands(k, &n))
     emit_refuse(m, TESS_INVALID,
                 "a tensor intrinsic's call has other "
                 "operands than lowering gives it");
   else if (k->call.is_llvm)
-    call_llvm(k);
+    emit_tensor_llvm(k);
+  else if (ir_tensor_call_is_asm(&k->call))
+    emit_tensor_asm(k);
+  else if (m->device)
+    emit_refuse(
+        m, TESS_UNSUPPORTED,
+        "a kernel cannot call the C function '%s' of a tensor intrinsic",
+        k->call.text + k->call.node[k->call.root].symbol);
   else
     call_c(k);
   arena_reset_to(m->scratch, mark);

@@ -15,6 +15,9 @@
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Orc.h>
 #include <math.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 struct backend_code {
   mem_heap *heap;
@@ -77,6 +80,25 @@ static void on_error(void *ud, LLVMErrorRef error) {
   LLVMDisposeErrorMessage(text);
 }
 
+/* Linux gives the tiles of AMX to a process that asks for them.  Whether it
+ * did is not checked: systems that give them to all know no such request. */
+static void ask_for_tiles(const char *code, size_t n) {
+#if defined __linux__ && defined __x86_64__
+  enum { REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 };
+  static const char mark[] = EMIT_USES_TILES;
+  for (const char *end = code + n; code < end; code++) {
+    code = memchr(code, *mark, (size_t)(end - code));
+    if (!code || (size_t)(end - code) < sizeof mark) return;
+    if (memcmp(code, mark, sizeof mark) == 0) {
+      syscall(SYS_arch_prctl, REQ_XCOMP_PERM, XTILEDATA);
+      return;
+    }
+  }
+#else
+  (void)code, (void)n;
+#endif
+}
+
 static LLVMErrorRef link_code(backend_code *c, const void *code, size_t n) {
   LLVMErrorRef error = LLVMOrcCreateLLJIT(&c->jit, NULL);
   if (error) return error;
@@ -101,6 +123,7 @@ static void llvm_unload(backend_code *c) {
 static tess_status llvm_load(mem_heap *heap, const void *code, size_t n,
                              backend_code **out, err_state *e) {
   llvm_initialize();
+  ask_for_tiles(code, n);
   backend_code *c = mem_try_resize(heap, NULL, 0, sizeof *c);
   if (!c) return err_ran_out(e, heap, mem_refusal(heap), "loading a kernel");
   *c = (backend_code){.heap = heap, .err = e};

@@ -4,12 +4,21 @@
 #include "backends/llvm/llvm.h"
 #include <llvm-c/Core.h>
 #include <llvm-c/Target.h>
+#include <llvm/Config/llvm-config.h>
 #include <pthread.h>
 #include <string.h>
 
+/* This machine's architecture, and AArch64, which code is generated for on
+ * other machines too. */
 static void initialize(void) {
   LLVMInitializeNativeTarget();
   LLVMInitializeNativeAsmPrinter();
+#ifdef LLVM_HAS_AARCH64_TARGET
+  LLVMInitializeAArch64TargetInfo();
+  LLVMInitializeAArch64Target();
+  LLVMInitializeAArch64TargetMC();
+  LLVMInitializeAArch64AsmPrinter();
+#endif
 }
 
 /* LLVM's target registry is global; filling it concurrently is a race. */
@@ -26,7 +35,7 @@ tess_status llvm_machine_new(const target *t, LLVMTargetMachineRef *out,
   if (LLVMGetTargetFromTriple(t->triple, &kind, &text)) {
     tess_status s = err_set(e, TESS_UNSUPPORTED,
                             "LLVM: %s: a triple must be of this machine's "
-                            "architecture",
+                            "architecture, or of AArch64",
                             text);
     LLVMDisposeMessage(text);
     return s;
@@ -62,35 +71,52 @@ static bool is_x86(const target *t) {
   return is_32 || !strncmp(s, "x86_64", 6);
 }
 
+static bool is_aarch64(const target *t) {
+  return !strncmp(t->triple, "aarch64", 7) || !strncmp(t->triple, "arm64", 5);
+}
+
 static bool is_known_cpu(const target *t) {
   static const struct {
     const char *name;
-    bool is_32;
+    bool is_32, is_x86;
   } cpu[] = {
-#define CPU(name) {name, false},
-#define CPU32(name) {name, true},
+#define CPU(name) {name, false, true},
+#define CPU32(name) {name, true, true},
 #include "backends/llvm/cpu.def"
 #undef CPU
 #undef CPU32
+#define CPU(name) {name, false, false},
+#include "backends/llvm/cpu_aarch64.def"
+#undef CPU
   };
-  bool is_64 = t->triple[0] == 'x';
-  if (!is_x86(t)) return true;
+  bool x86 = is_x86(t), is_64 = t->triple[0] == 'x';
+  if (!x86 && !is_aarch64(t)) return true;
   for (size_t i = 0; i < sizeof cpu / sizeof *cpu; i++)
-    if (!strcmp(cpu[i].name, t->cpu)) return !(is_64 && cpu[i].is_32);
+    if (cpu[i].is_x86 == x86 && !strcmp(cpu[i].name, t->cpu))
+      return !(is_64 && cpu[i].is_32);
   return false;
 }
 
 static bool is_known_feature(const target *t, const char *name, size_t n) {
-  static const char *const names[] = {
-#define FEATURE(name) name,
-#define SYSTEM(name) name,
+  static const struct {
+    const char *name;
+    bool is_x86;
+  } known[] = {
+#define FEATURE(name) {name, true},
+#define SYSTEM(name) {name, true},
 #include "backends/llvm/feature.def"
 #undef FEATURE
 #undef SYSTEM
+#define FEATURE(name) {name, false},
+#include "backends/llvm/feature_aarch64.def"
+#undef FEATURE
   };
-  if (!is_x86(t)) return true;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (strlen(names[i]) == n && !memcmp(names[i], name, n)) return true;
+  bool x86 = is_x86(t);
+  if (!x86 && !is_aarch64(t)) return true;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (known[i].is_x86 == x86 && strlen(known[i].name) == n &&
+        !memcmp(known[i].name, name, n))
+      return true;
   return false;
 }
 
@@ -127,13 +153,21 @@ static tess_status complete_features(target *t, err_state *e) {
   return TESS_OK;
 }
 
+/* Is the triple of another architecture than this machine's? */
+static bool is_foreign(const target *t, err_state *e) {
+  target host = {.kind = "llvm"};
+  if (complete_triple(&host, e)) return false;
+  return is_x86(t) != is_x86(&host) || is_aarch64(t) != is_aarch64(&host);
+}
+
 static tess_status complete_cpu(target *t, err_state *e) {
   char host[TARGET_CPU_MAX];
+  bool foreign = is_foreign(t, e);
   tess_status s =
       copy_text(host, sizeof host, LLVMGetHostCPUName(), "processor", e);
   if (s) return s;
-  if (!t->cpu[0]) strcpy(t->cpu, host);
-  t->is_host = strcmp(t->cpu, host) == 0;
+  if (!t->cpu[0]) strcpy(t->cpu, foreign ? "generic" : host);
+  t->is_host = !foreign && strcmp(t->cpu, host) == 0;
   if (!t->is_host && !is_known_cpu(t))
     return err_set(e, TESS_INVALID, "target: LLVM knows no processor '%s'",
                    t->cpu);

@@ -708,8 +708,10 @@ TESS_API tess_status tess_tensor_intrin(tess_context *c, const char *name,
  * stride of each dimension, in elements, as int64_t; or of one of LLVM's
  * intrinsics, "C = llvm.fma.v16f32(A, B, C)", "C += ..", which gets each
  * parameter whole, as a vector; `int32x16(A)` is its bits as another type, in
- * all lanes where it is one value.  Compiled code makes the call, and the
- * interpreter runs the description. */
+ * all lanes where it is one value.  They may be nested, and added up
+ * ("C = llvm.x(A) + llvm.y(llvm.z(B))"); one that stores itself gets
+ * `address(C)` and strides, `bytes(C, 0)`.  Compiled code makes the call, and
+ * the interpreter runs the description. */
 TESS_API tess_status tess_tensor_intrin_call(tess_context *c, const char *name,
                                              tess_program *desc,
                                              const char *call, int override);
@@ -824,9 +826,11 @@ TESS_API tess_status tess_kernel_source(tess_kernel *k, const char *what,
  * with .o, an object, or .so, a shared library, which the system's `cc` links;
  * and a C header, at `header` or, where that is NULL, beside it with the same
  * name.  They have the program's name as a C function of its tensors' data, and
- * NAME_kernel, which also takes a runtime of the host's.  Of a layout-free
+ * NAME_kernel, which also takes a runtime of the host's; a name that C has
+ * another use for begins with kernel_.  Of a layout-free
  * parameter they take the layout that was described, and convert it in each
- * call.  INVALID for another ending; UNSUPPORTED for a .so without `cc` or in a
+ * call.  INVALID for another ending, NULL, and a program that calls a function
+ * of its own name; UNSUPPORTED for a .so without `cc` or in a
  * context with in_process; BUILD_ERROR with what `cc` said; IO; as tess_build
  * where compiling fails. */
 TESS_API tess_status tess_kernel_save(tess_kernel *k, const char *path,
@@ -1042,6 +1046,17 @@ typedef struct tess_mutator {
   void *ud;
 } tess_mutator;
 
+/* A postprocessor of the host's: asked about each candidate that replays and
+ * that the space's postprocessors accept, on the thread that tunes, before any
+ * strategy or cost model sees it.  TESS_OK, or TESS_REFUSED: it is counted in
+ * the funnel by the name.  Anything else ends the run. */
+typedef struct tess_postproc {
+  uint32_t struct_size;         /* sizeof(tess_postproc) */
+  const char *name;
+  tess_status (*accepts)(void *ud, tess_session *s, const tess_candidate *c);
+  void *ud;
+} tess_postproc;
+
 typedef struct tess_cost_model {
   uint32_t struct_size;         /* sizeof(tess_cost_model) */
   const char *name;
@@ -1172,7 +1187,9 @@ typedef struct tess_tune_options {
    * heuristic prefers among schedules drawn from the space: its latency is
    * +inf, and a note says so. */
   int32_t frozen;
-  uint32_t reserved_frozen;
+  uint32_t npostprocs;          /* of the host's, in order; candidates out of a
+                                 * database are not asked about */
+  const tess_postproc *postprocs;
 } tess_tune_options;
 
 /* Searches the space for the fastest schedule of p; target NULL: "llvm", space

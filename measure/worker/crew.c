@@ -27,17 +27,19 @@ typedef struct slot {
   double busy_since;
 } slot;
 
-typedef struct crew {
+struct crew {
   measure_pool *pool;
   crew_work *work;
+  worker *workers;
   slot *places;
   uint32_t n;
   uint32_t next, done; /* jobs handed out for the first time; finished */
+  uint32_t end;        /* of the jobs that are handed out */
   VEC(uint32_t) again; /* to be handed out again */
   uint8_t *tries;      /* of each job */
   struct pollfd *poll;
   double busy; /* seconds, of all workers */
-} crew;
+};
 
 double crew_patience(const measure_pool *pool) {
   enum { PATIENCE = 60 };
@@ -328,7 +330,7 @@ static void read_frames(crew *c, slot *x) {
 /* ---- assigning jobs ----------------------------------------------------- */
 
 static bool is_waiting(const crew *c) {
-  return c->again.n > 0 || c->next < c->work->n;
+  return c->again.n > 0 || c->next < c->end;
 }
 
 /* Starts the slot's worker unless it runs; true: it runs. */
@@ -370,31 +372,48 @@ static void assign_jobs(crew *c, slot *x) {
 
 /* ---- the loop ----------------------------------------------------------- */
 
-static int poll_timeout(const crew *c) {
-  double now = clock_now(), until = INFINITY;
+/* Shortens *until to the first deadline of a crew's workers. */
+static void find_deadline(const crew *c, double *until) {
   for (uint32_t i = 0; i < c->n; i++)
-    if (c->places[i].job != NOBODY) until = fmin(until, c->places[i].until);
+    if (c->places[i].job != NOBODY) *until = fmin(*until, c->places[i].until);
+}
+
+static int poll_timeout(const crew *c, const crew *behind) {
+  double now = clock_now(), until = INFINITY;
+  find_deadline(c, &until);
+  if (behind) find_deadline(behind, &until);
   int ms = c->pool->config.cancel ? CANCEL_MS : 10000;
   if (until - now < ms * 1e-3) ms = (int)(fmax(until - now, 0) * 1e3) + 1;
   return ms;
 }
 
-static void poll_workers(crew *c) {
+static uint32_t gather_busy(const crew *c, struct pollfd *to) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < c->n; i++)
     if (c->places[i].job != NOBODY)
-      c->poll[n++] =
-          (struct pollfd){.fd = c->places[i].w->fd, .events = POLLIN};
-  if (!n) return;
-  int ready = poll(c->poll, n, poll_timeout(c));
-  n = 0;
+      to[n++] = (struct pollfd){.fd = c->places[i].w->fd, .events = POLLIN};
+  return n;
+}
+
+/* What the busy workers sent, in the order of gather_busy, and who is late. */
+static void handle_busy(crew *c, const struct pollfd *from, bool ready) {
+  uint32_t n = 0;
   for (uint32_t i = 0; i < c->n; i++) {
     slot *x = &c->places[i];
     if (x->job == NOBODY) continue;
-    if (ready > 0 && c->poll[n].revents) read_frames(c, x);
+    if (ready && from[n].revents) read_frames(c, x);
     n++;
     if (x->job != NOBODY && clock_now() > x->until) phase_timed_out(c, x);
   }
+}
+
+static void poll_workers(crew *c, crew *behind) {
+  uint32_t n = gather_busy(c, c->poll), m = 0;
+  if (behind) m = gather_busy(behind, c->poll + n);
+  if (!n && !m) return;
+  int ready = poll(c->poll, n + m, poll_timeout(c, behind));
+  handle_busy(c, c->poll, ready > 0);
+  if (behind) handle_busy(behind, c->poll + n, ready > 0);
 }
 
 static void cancel_jobs(crew *c) {
@@ -405,64 +424,138 @@ static void cancel_jobs(crew *c) {
     worker_end(x->w);
     fail_job(c, job, TESS_CANCELLED, "cancelled");
   }
+  c->end = c->work->n;
   while (is_waiting(c)) {
     uint32_t job = c->again.n ? vec_pop(&c->again) : c->next++;
     fail_job(c, job, TESS_CANCELLED, "cancelled");
   }
 }
 
-static void take_memory(crew *c) {
-  mem_heap *heap = c->pool->heap;
-  c->places = mem_resize(heap, NULL, 0, c->n * sizeof *c->places);
-  c->poll = mem_resize(heap, NULL, 0, c->n * sizeof *c->poll);
-  c->tries = mem_resize(heap, NULL, 0, c->work->n);
-  memset(c->tries, 0, c->work->n);
-  vec_reserve(heap, &c->again, c->n);
+/* ---- building behind timing --------------------------------------------- */
+
+/* A builder runs on the cores that are not timed on, or on any. */
+static void confine(const crew *c, worker *w, bool yes) {
+  cpu_set_t all;
+  if (!w->pid || w->confined == yes) return;
+  if (!yes && sched_getaffinity(0, sizeof all, &all)) return;
+  sched_setaffinity(w->pid, sizeof all, yes ? &c->pool->others : &all);
+  w->confined = yes;
 }
 
-static void give_memory(crew *c) {
-  mem_heap *heap = c->pool->heap;
-  if (c->places) mem_free(heap, c->places, c->n * sizeof *c->places);
-  if (c->poll) mem_free(heap, c->poll, c->n * sizeof *c->poll);
-  if (c->tries) mem_free(heap, c->tries, c->work->n);
-  vec_free(heap, &c->again);
+/* Gives idle workers jobs, so that at most `most` of them are busy. */
+static void hand_out(crew *c, uint32_t most, bool behind) {
+  uint32_t busy = 0;
+  for (uint32_t i = 0; i < c->n; i++) busy += c->places[i].job != NOBODY;
+  for (uint32_t i = 0; i < c->n && busy < most && is_waiting(c); i++) {
+    slot *x = &c->places[i];
+    if (x->job != NOBODY) continue;
+    assign_jobs(c, x);
+    busy += x->job != NOBODY;
+  }
+  for (uint32_t i = 0; i < c->n; i++)
+    if (c->places[i].job != NOBODY) confine(c, c->places[i].w, behind);
 }
 
-typedef struct serving {
-  crew c;
-  worker *workers;
-} serving;
+/* The crew that may build while c, another one, is at work. */
+static crew *find_behind(const crew *c) {
+  crew *b = c->pool->behind;
+  return b && b != c && c->pool->spare ? b : NULL;
+}
+
+/* ---- the loop ----------------------------------------------------------- */
+
+/* Whether all jobs below c->end are done. */
+static bool is_done(const crew *c) {
+  if (is_waiting(c)) return false;
+  for (uint32_t i = 0; i < c->n; i++)
+    if (c->places[i].job != NOBODY && c->places[i].job < c->end) return false;
+  return true;
+}
 
 static tess_status run_crew(void *ud) {
-  serving *s = ud;
-  crew *c = &s->c;
-  take_memory(c);
-  for (uint32_t i = 0; i < c->n; i++)
-    c->places[i] = (slot){.w = &s->workers[i], .job = NOBODY};
-  while (c->done < c->work->n) {
+  crew *c = ud, *behind = find_behind(c);
+  while (!is_done(c)) {
     if (pool_is_cancelled(c->pool)) {
       cancel_jobs(c);
       return TESS_CANCELLED;
     }
-    for (uint32_t i = 0; i < c->n && is_waiting(c); i++)
-      if (c->places[i].job == NOBODY) assign_jobs(c, &c->places[i]);
-    poll_workers(c);
+    hand_out(c, c->n, false);
+    if (behind) {
+      behind->end = behind->work->n;
+      hand_out(behind, c->pool->spare, true);
+    }
+    poll_workers(c, behind);
   }
   return TESS_OK;
 }
 
-/* Runs all jobs; when memory runs out, workers in the middle of a job are
- * ended. */
+tess_status crew_until(crew *c, uint32_t end) {
+  double start = clock_now(), busy = c->busy;
+  c->end = end < c->next ? c->next : end;
+  tess_status s = mem_protect(c->pool->heap, run_crew, c);
+  if (s == TESS_OK)
+    c->pool->ledger.idle += c->n * (clock_now() - start) - (c->busy - busy);
+  return s;
+}
+
+typedef struct opening {
+  crew *c;
+  measure_pool *pool;
+  worker *workers;
+  uint32_t n;
+  crew_work *work;
+} opening;
+
+/* Room to poll the pool's builders, too. */
+static size_t poll_bytes(const crew *c) {
+  return (c->n + c->pool->nbuilders) * sizeof *c->poll;
+}
+
+static tess_status open_crew(void *ud) {
+  opening *o = ud;
+  mem_heap *heap = o->pool->heap;
+  crew *c = o->c = mem_new(heap, crew);
+  *c = (crew){.pool = o->pool,
+              .work = o->work,
+              .workers = o->workers,
+              .n = o->n < o->work->n ? o->n : o->work->n};
+  c->places = mem_resize(heap, NULL, 0, c->n * sizeof *c->places);
+  for (uint32_t i = 0; i < c->n; i++)
+    c->places[i] = (slot){.w = &c->workers[i], .job = NOBODY};
+  c->poll = mem_resize(heap, NULL, 0, poll_bytes(c));
+  c->tries = mem_resize(heap, NULL, 0, c->work->n);
+  memset(c->tries, 0, c->work->n);
+  vec_reserve(heap, &c->again, c->n);
+  return TESS_OK;
+}
+
+tess_status crew_open(measure_pool *pool, worker *workers, uint32_t nworkers,
+                      crew_work *work, crew **out) {
+  opening o = {NULL, pool, workers, nworkers, work};
+  tess_status s = mem_protect(pool->heap, open_crew, &o);
+  if (s != TESS_OK) crew_close(o.c);
+  *out = s == TESS_OK ? o.c : NULL;
+  return s;
+}
+
+void crew_close(crew *c) {
+  if (!c) return;
+  mem_heap *heap = c->pool->heap;
+  for (uint32_t i = 0; c->places && i < c->n; i++)
+    if (c->places[i].job != NOBODY) worker_end(c->places[i].w);
+  if (c->places) mem_free(heap, c->places, c->n * sizeof *c->places);
+  if (c->poll) mem_free(heap, c->poll, poll_bytes(c));
+  if (c->tries) mem_free(heap, c->tries, c->work->n);
+  vec_free(heap, &c->again);
+  mem_free(heap, c, sizeof *c);
+}
+
+/* When memory runs out, workers in the middle of a job are ended. */
 tess_status crew_run(measure_pool *pool, worker *workers, uint32_t nworkers,
                      crew_work *work) {
-  serving s = {{.pool = pool, .work = work}, workers};
-  s.c.n = nworkers < work->n ? nworkers : work->n;
-  double start = clock_now();
-  tess_status status = mem_protect(pool->heap, run_crew, &s);
-  for (uint32_t i = 0; s.c.places && i < s.c.n; i++)
-    if (s.c.places[i].w && s.c.places[i].job != NOBODY) worker_end(&workers[i]);
-  if (status == TESS_OK)
-    pool->ledger.idle += s.c.n * (clock_now() - start) - s.c.busy;
-  give_memory(&s.c);
-  return status;
+  crew *c;
+  tess_status s = crew_open(pool, workers, nworkers, work, &c);
+  if (s == TESS_OK) s = crew_until(c, work->n);
+  crew_close(c);
+  return s;
 }

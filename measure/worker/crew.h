@@ -30,6 +30,15 @@ typedef struct crew_work {
 tess_status crew_run(measure_pool *pool, worker *workers, uint32_t nworkers,
                      crew_work *c);
 
+/* The same in steps.  Between them, while another crew of the pool runs, this
+ * one goes on with its jobs, on pool->spare workers at most. */
+tess_status crew_open(measure_pool *pool, worker *workers, uint32_t nworkers,
+                      crew_work *work, crew **out);
+/* Runs all jobs below `end`, on all workers. */
+tess_status crew_until(crew *c, uint32_t end);
+/* Workers in the middle of a job are ended. */
+void crew_close(crew *c);
+
 /* The class of a job whose worker ended in the middle of it, and why. */
 tess_status crew_judge(const worker *w, int wait_status, char *why, size_t n);
 

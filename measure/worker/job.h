@@ -72,7 +72,7 @@ typedef struct job_run {
   bool only_check;    /* no samples */
   bool has_reference; /* included; else the worker has it or needs none */
   job_bytes reference;
-  double min_time, timeout, cutoff, best;
+  double min_time, timeout, cutoff, margin, best;
   uint32_t repeats;
 } job_run;
 

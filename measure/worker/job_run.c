@@ -115,7 +115,8 @@ static tess_status take_samples(running *w, kernel *k, double first,
     note_single(w, out, faster);
     return TESS_OK;
   }
-  timing_limits l = {w->r->min_time, w->r->repeats, deadline};
+  timing_limits l = {w->r->min_time, w->r->repeats, deadline, w->r->best,
+                     w->r->margin};
   timing_subject s = {launch_counted, k, faster, j->bench.in_place};
   if (!timing_take(&j->heap, &l, 1, &s, &out))
     return launch_failed(j, k->status);
@@ -162,8 +163,9 @@ static tess_status run_several(running *w, kernel *k) {
         (timing_subject){launch_counted, &k[i], seconds, j->bench.in_place};
     out[n++] = &w->out[i];
   }
-  timing_limits l = {w->r->min_time, w->r->repeats,
-                     clock_now() + n * w->r->timeout / 2};
+  timing_limits l = {.min_time = w->r->min_time,
+                     .repeats = w->r->repeats,
+                     .deadline = clock_now() + n * w->r->timeout / 2};
   job_enter(j, JOB_RUNNING);
   if (n && !timing_take(&j->heap, &l, n, subject, out))
     return err_set(&j->err, TESS_LAUNCH_ERROR, "a kernel failed late");

@@ -5,6 +5,9 @@
 
 #include "measure/measure.h"
 #include "measure/worker/worker.h"
+#include <sched.h>
+
+typedef struct crew crew;
 
 struct measure_pool {
   mem_heap *heap;
@@ -14,9 +17,13 @@ struct measure_pool {
   worker runner;     /* the one that times */
   job_state **local; /* in process: the same, and its last one times */
   measure_ledger ledger;
-  uint32_t tasks; /* made so far */
-  uint32_t silent; /* consecutive workers without a handshake */
-  bool greeted;    /* a worker completed the handshake */
+  crew *behind;     /* builds while others are timed; NULL: nothing does */
+  uint32_t spare;   /* builders that may, on the cores of */
+  cpu_set_t others; /*   these processing units */
+  uint32_t spared;  /* for timing with that many threads; 0: not known */
+  uint32_t tasks;   /* made so far */
+  uint32_t silent;  /* consecutive workers without a handshake */
+  bool greeted;     /* a worker completed the handshake */
 };
 
 struct measure_task {
@@ -31,7 +38,7 @@ struct measure_task {
   double launch; /* seconds of the unscheduled program, for the reference */
   strbuf reference, note, why;
   strbuf inputs; /* contents of its tensors, of policy.inputs; "": drawn */
-  strbuf stuck; /* why it cannot be measured; else empty */
+  strbuf stuck;  /* why it cannot be measured; else empty */
 };
 
 static inline bool pool_is_cancelled(const measure_pool *p) {
@@ -47,7 +54,7 @@ void pool_log(measure_pool *p, int level, const char *fmt, ...)
 job_state *pool_local(measure_pool *p, uint32_t i, const measure_task *t);
 /* Sends the worker a program or trace that it lacks. */
 tess_status pool_send_thing(worker *w, job_thing what, uint64_t key,
-                     const strbuf *bytes);
+                            const strbuf *bytes);
 /* Sends it the task's contents of tensors, if it lacks them. */
 tess_status pool_send_inputs(worker *w, const measure_task *t);
 

@@ -68,6 +68,7 @@ void wire_write_run(strbuf *out, const job_run *r) {
   put_f64(out, r->min_time);
   put_f64(out, r->timeout);
   put_f64(out, r->cutoff);
+  put_f64(out, r->margin);
   put_f64(out, r->best);
   put_u64(out, r->repeats);
   put_u64(out, r->n);
@@ -278,6 +279,7 @@ bool wire_read_run(const void *body, size_t n, job_run *out) {
   out->min_time = get_amount(&r);
   out->timeout = get_amount(&r);
   out->cutoff = get_amount(&r);
+  out->margin = get_amount(&r);
   out->best = get_amount(&r);
   out->repeats = get_below(&r, UINT32_MAX);
   out->n = get_below(&r, JOB_MAX_KERNELS + 1);

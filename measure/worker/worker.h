@@ -19,6 +19,7 @@ typedef struct worker {
   bool greeted;              /* the handshake is complete */
   double started;            /* when, by clock_now() */
   uint32_t jobs;             /* done since then */
+  bool confined;             /* to the cores that are not timed on */
   job_ring programs, traces; /* the worker's caches */
   uint64_t inputs;           /* key of the contents that it has, or 0 */
   uint64_t reference;        /* key of the bench whose reference it has, or 0 */

@@ -172,6 +172,17 @@ static bool find_element(sch_state *s, ir_stmt block, ir_region r,
   return true;
 }
 
+/* The indices of the loops' first iterations: less these, an index has no terms
+ * of what is outside. */
+static void starts_of(sch_state *s, const ir_loops *l, uint32_t n,
+                      const ir_expr *at, ir_expr *start) {
+  ir_subst to;
+  ir_subst_init(&to, s->p, s->scratch);
+  for (uint32_t i = 0; i < l->n; i++)
+    ir_subst_var(&to, l->var[i], ir_index(s->p, 0));
+  for (uint32_t k = 0; k < n; k++) start[k] = ir_subst_expr(&to, at[k]);
+}
+
 /* As a map of the loops below `outside` that it uses, `loop` being one, region
  * r of the block is injective where `pred` holds. */
 static bool is_injective(sch_state *s, ir_stmt outside, ir_stmt loop,
@@ -185,9 +196,9 @@ static bool is_injective(sch_state *s, ir_stmt outside, ir_stmt loop,
   ir_expr *at = arena_array(s->scratch, ir_expr, 3 * ndim);
   if (!find_element(s, block, r, at)) return false;
   for (uint32_t k = 0; k < ndim; k++) {
-    at[ndim + k] = ir_index(p, 0);
     at[2 * ndim + k] = ir_dim(p, r.buf, k);
   }
+  starts_of(s, &l, ndim, at, at + ndim);
   for (uint32_t i = 0; i < l.n; i++) {
     bool used = false, is_loop = l.var[i] == ir_st(p, loop)->var;
     for (uint32_t k = 0; k < ndim; k++) used |= ir_uses_var(p, at[k], l.var[i]);
@@ -214,17 +225,21 @@ static bool is_same_element(sch_state *s, ir_stmt b1, ir_region w, ir_stmt b2,
 }
 
 /* No two iterations of the loop name the element that both blocks access,
- * given the loops around it; or none do of the whole nest, which may be easier
- * to determine. */
+ * given the loops around it; or none do of a nest that it is in, which may be
+ * easier to determine: of loops that were fused and split again all are
+ * needed, while others around them name nothing. */
 static bool separates_iterations(const dist *d, ir_stmt loop, ir_stmt b1,
                                  ir_region w, ir_stmt b2, ir_region r) {
   const ir_program *p = d->s->p;
-  ir_stmt outside = ir_st(p, loop)->parent, scope = ir_scope_of(p, loop);
+  ir_stmt scope = ir_scope_of(p, loop);
   if (!is_alone(d, loop) || !is_same_element(d->s, b1, w, b2, r)) return false;
   ir_expr pred = ir_blk(p, b1)->pred;
   if (pred != ir_blk(p, b2)->pred) pred = 0;
-  return is_injective(d->s, outside, loop, b1, w, pred) ||
-         (outside != scope && is_injective(d->s, scope, loop, b1, w, pred));
+  for (ir_stmt st = loop; st != scope; st = ir_st(p, st)->parent)
+    if (ir_is_loop(p, st) &&
+        is_injective(d->s, ir_st(p, st)->parent, loop, b1, w, pred))
+      return true;
+  return false;
 }
 
 /* A write of b1 against an access of b2. */

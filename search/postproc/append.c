@@ -5,11 +5,15 @@
 #include "search/space.h"
 
 /* Those that there are, which are primitives of the same names. */
-static const char *const names[] = {
-    "disallow_dynamic_loop",     "enter_postproc",
-    "rewrite_cooperative_fetch", "rewrite_parallel_vectorize_unroll",
-    "rewrite_reduction_block",   "rewrite_tensorize",
-    "rewrite_unbound_block",     "verify_gpu_code"};
+static const char *const names[] = {"disallow_dynamic_loop",
+                                    "enter_postproc",
+                                    "rewrite_cooperative_fetch",
+                                    "rewrite_layout",
+                                    "rewrite_parallel_vectorize_unroll",
+                                    "rewrite_reduction_block",
+                                    "rewrite_tensorize",
+                                    "rewrite_unbound_block",
+                                    "verify_gpu_code"};
 
 static bool is_postproc(const char *name) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)

@@ -12,7 +12,7 @@ typedef struct kind {
 static const kind kinds[] = {
     {"llvm",
      {"disallow_dynamic_loop", "rewrite_parallel_vectorize_unroll",
-      "rewrite_reduction_block"}},
+      "rewrite_reduction_block", "rewrite_layout"}},
     {"cuda",
      {"disallow_dynamic_loop", "rewrite_cooperative_fetch",
       "rewrite_unbound_block", "rewrite_parallel_vectorize_unroll",
@@ -42,6 +42,20 @@ static bool has_dynamic_loop(const ir_program *p) {
   return false;
 }
 
+static bool has_free_layout(const ir_program *p) {
+  ir_span params = ir_entry(p)->params;
+  for (uint32_t i = params.at; i < params.at + params.n; i++)
+    if (p->buf.v[p->arg.v[i]].role == IR_ROLE_LAYOUT_FREE) return true;
+  return false;
+}
+
+/* Is there something that the postprocessor could change, or would refuse for
+ * another reason than that the program is what it is? */
+static bool suits_program(const char *postproc, const ir_program *p) {
+  if (!strcmp(postproc, "disallow_dynamic_loop")) return !has_dynamic_loop(p);
+  return strcmp(postproc, "rewrite_layout") != 0 || has_free_layout(p);
+}
+
 /* What a target says of its limits, and the operands that they are. */
 static const struct limit {
   const char *field, *operand;
@@ -66,8 +80,7 @@ void postproc_default(vm_trace *out, tess_target *t, const ir_program *p) {
     const sch_prim *prim = sch_find_prim(k->postproc[i]);
     vm_failure why;
     vm_call c = {.prim = prim, .pool = out, .operand = operand};
-    if (!strcmp(prim->name, "disallow_dynamic_loop") && has_dynamic_loop(p))
-      continue;
+    if (!suits_program(prim->name, p)) continue;
     for (uint32_t s = 0; s < prim->nspecs; s++)
       operand[s] = limit_of(t, prim->specs[s].name);
     vm_append(out, &c, 0, &why);

@@ -222,6 +222,8 @@ static void test_looking_around(void **state) {
   is_last(s, "disallow_dynamic_loop");
   primitives_ok(tess_sch_rewrite_cooperative_fetch(s));
   is_last(s, "rewrite_cooperative_fetch");
+  primitives_ok(tess_sch_rewrite_layout(s));
+  is_last(s, "rewrite_layout");
   primitives_ok(tess_sch_rewrite_parallel_vectorize_unroll(s));
   is_last(s, "rewrite_parallel_vectorize_unroll");
   primitives_ok(tess_sch_rewrite_reduction_block(s));

@@ -40,7 +40,7 @@ static bool emulate(emulation *e, const char *body, bool reversed) {
   for (uint32_t i = 0; i < N; i++) e->in[i] = 1000 + i;
   snprintf(ir, sizeof ir, "%s%s%s", head, body, tail);
   gpu_module *m = gpu_load(ir, strlen(ir), e->why);
-  if (!m) fail_msg("%s", e->why);
+  if (!m) return print_message("%s\n", e->why), false;
   gpu_span span[2] = {{(char *)e->in, sizeof e->in},
                       {(char *)e->out, sizeof e->out}};
   void *args[2] = {&span[0].at, &span[1].at};
@@ -168,6 +168,8 @@ static void faults(void **state) {
                "  br label %no\n"
                "no:\n",
                "waits for lanes that do not come: vote.ballot.sync");
+  expect_fault("  call void asm sideeffect \"trap;\", \"\"()\n",
+               "inline assembly is not emulated: trap;");
 }
 
 int main(void) {

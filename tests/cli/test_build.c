@@ -108,22 +108,130 @@ static const char sizes_c[] =
     "  return 0;\n"
     "}\n";
 
+/* Calls that library from the threads of a host, in a fork, and after it was
+ * unloaded and loaded again; a hang is ended by the alarm. */
+static const char threads_c[] =
+    "#include <dlfcn.h>\n"
+    "#include <pthread.h>\n"
+    "#include <stdint.h>\n"
+    "#include <stdio.h>\n"
+    "#include <sys/wait.h>\n"
+    "#include <unistd.h>\n"
+    "enum { N = 500 };\n"
+    "static int32_t (*twice)(const float *, float *, int64_t);\n"
+    "static float a[N * 8];\n"
+    "static void *work(void *bad) {\n"
+    "  static _Thread_local float b[N * 8];\n"
+    "  for (int k = 0; k < 50; k++) {\n"
+    "    for (int i = 0; i < N * 8; i++) b[i] = 0;\n"
+    "    if (twice(a, b, N)) return bad;\n"
+    "    for (int i = 0; i < N * 8; i++)\n"
+    "      if (b[i] != (float)(i + 1) * 2) return bad;\n"
+    "  }\n"
+    "  return NULL;\n"
+    "}\n"
+    "int main(void) {\n"
+    "  int status = 1;\n"
+    "  alarm(60);\n"
+    "  for (int i = 0; i < N * 8; i++) a[i] = (float)i;\n"
+    "  for (int round = 0; round < 5; round++) {\n"
+    "    void *so = dlopen(\"./sizes.so\", RTLD_NOW | RTLD_LOCAL), *bad;\n"
+    "    pthread_t id[4];\n"
+    "    if (!so) return 1;\n"
+    "    *(void **)&twice = dlsym(so, \"kernel_double\");\n"
+    "    for (int i = 0; i < 4; i++)\n"
+    "      if (pthread_create(&id[i], NULL, work, a)) return 2;\n"
+    "    for (int i = 0; i < 4; i++)\n"
+    "      if (pthread_join(id[i], &bad) || bad) return 3;\n"
+    "    pid_t child = fork();\n"
+    "    if (child == 0) return work(a) != NULL;\n"
+    "    if (waitpid(child, &status, 0) != child || status) return 4;\n"
+    "    if (work(a) || dlclose(so)) return 5;\n"
+    "  }\n"
+    "  puts(\"all right\");\n"
+    "  return 0;\n"
+    "}\n";
+
 /* A program whose name C has another use for, with a size and memory of its
- * own: without libgomp, with it, as a library, and on the host's runtime. */
+ * own: as an object and a library, and on the host's runtime. */
 static void test_runtimes(void **state) {
   (void)state;
   console_write(&c, "sizes.lua", sizes_lua);
   console_write(&c, "sizes.c", sizes_c);
+  console_write(&c, "threads.c", threads_c);
   expect("sizes.lua", 0, "");
-  shell("cc sizes.c sizes.o -o serial && ./serial", "all right");
-  shell("cc sizes.c sizes.o -fopenmp -o threads && OMP_NUM_THREADS=3 ./threads",
+  shell("cc sizes.c sizes.o -o alone && OMP_NUM_THREADS=3 ./alone",
         "all right");
+  shell("cc sizes.c sizes.o -fopenmp -o omp && ./omp", "all right");
   shell("cc sizes.c ./sizes.so -o shared && ./shared", "all right");
+  shell("! nm sizes.so | grep -iE 'gomp|tess_.*@|tess_default' && "
+        "! readelf -d sizes.so | grep NEEDED | grep -v 'libc[.]' && echo none",
+        "none");
+  shell("cc threads.c -o threads && for n in 1 2 4; do "
+        "OMP_NUM_THREADS=$n ./threads || exit; done",
+        "all right\nall right\nall right");
+  shell("OMP_WAIT_POLICY=passive OMP_NUM_THREADS=3 ./threads", "all right");
   shell("cmp sizes.h other.h && echo same", "same");
   shell("cc -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -include "
         "sizes.h -include " TESS_SOURCE_DIR "/include/tessera/tessera.h "
         "-I " TESS_SOURCE_DIR "/include -x c /dev/null && echo together",
         "together");
+}
+
+/* Names that C, its library, headers or the pool use; parameters with one name;
+ * sizes that no tensor has. */
+static const char names_lua[] =
+    "local ts = require 'tessera'\n"
+    "local function save(name, file, add)\n"
+    "  local n, m = ts.size 'int', ts.size 'A'\n"
+    "  local A = ts.placeholder('A', {n, m})\n"
+    "  local A2 = ts.placeholder('A', {n, m})\n"
+    "  local B = ts.compute('int32_t', {n, m}, function(i, j)\n"
+    "    return add(A(i, j), A2(i, j))\n"
+    "  end)\n"
+    "  ts.build(ts.program(name, {A, A2}, {B}), 'llvm'):save(file .. '.o')\n"
+    "end\n"
+    "local function plus(a, b) return a + b end\n"
+    "for _, name in ipairs { 'malloc', 'int32_t', 'main', 'exp', 'typename',\n"
+    "                        'run_chunks', 'parallel' } do\n"
+    "  save(name, 'as_' .. name, plus)\n"
+    "end\n"
+    "assert(package.loadlib('" TESS_EXTERNS "', '*'))\n"
+    "local ok, e = pcall(save, 'test_plus_one', 'x', function(a)\n"
+    "  return ts.call_extern('test_plus_one', 'float32', a)\n"
+    "end)\n"
+    "print(ok, e)\n";
+
+static const char names_c[] =
+    "#include \"as_malloc.h\"\n"
+    "#include \"as_int32_t.h\"\n"
+    "#include \"as_main.h\"\n"
+    "#include \"as_exp.h\"\n"
+    "#include \"as_typename.h\"\n"
+    "#include \"as_run_chunks.h\"\n"
+    "#include \"as_parallel.h\"\n"
+    "#include <stdio.h>\n"
+    "typedef int32_t kernel(const float *, const float *, float *, int64_t,\n"
+    "                       int64_t);\n"
+    "int main(void) {\n"
+    "  kernel *k[] = {kernel_malloc, kernel_int32_t, kernel_main, kernel_exp,\n"
+    "                 kernel_typename, run_chunks, parallel};\n"
+    "  float a[6] = {1, 2, 3, 4, 5, 6}, b[6];\n"
+    "  for (int i = 0; i < 7; i++) {\n"
+    "    if (k[i](a, a, b, 2, 3) || b[5] != 12) return 1;\n"
+    "    if (k[i](0, 0, 0, 0, 3) != 2 || k[i](0, 0, 0, 3, -1) != 2) return 2;\n"
+    "  }\n"
+    "  puts(\"all right\");\n"
+    "  return 0;\n"
+    "}\n";
+
+static void test_names(void **state) {
+  (void)state;
+  console_write(&c, "names.lua", names_lua);
+  console_write(&c, "names.c", names_c);
+  expect("names.lua", 0,
+         "program 'test_plus_one' calls an external function of the same name");
+  shell("cc -Wall -Werror names.c as_*.o -o names && ./names", "all right");
 }
 
 static void test_no_linker(void **state) {
@@ -145,6 +253,7 @@ static void test_no_linker(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_best_schedule_is_deployed),
-      cmocka_unit_test(test_runtimes), cmocka_unit_test(test_no_linker)};
+      cmocka_unit_test(test_runtimes), cmocka_unit_test(test_names),
+      cmocka_unit_test(test_no_linker)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

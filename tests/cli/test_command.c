@@ -151,6 +151,17 @@ static void failing_work(void **state) {
   expect("doc splitt", 1, "'splitt': did you mean sch:split");
   expect("doc categorial", 1, "did you mean sch:sample_categorical?");
   expect("doc sch:vectorise", 1, "sch:vectorize");
+  expect("doc TESS_NOMEM", 0, "## status NOMEM");
+  expect("doc chapters", 0, "- `embedding`: Embedding");
+  expect("tun", 1, "did you mean 'tune'? The commands are tune, step, ");
+  expect("buidl d.lua", 1, "did you mean 'build'? The commands are ");
+  expect("frob", 1, "No such file or directory; commands are tune, step, ");
+  expect("lower " TESS_SOURCE_DIR "/examples/csr_spmv.lua", 0, "csr_spmv(");
+  console_write(&c, "needs.lua",
+                "return { program = function(n) return n.x end }\n");
+  expect("lower needs.lua", 1,
+         "needs.lua: the field 'program' is a function that, without "
+         "arguments, fails: needs.lua:1: attempt to index a nil value");
   expect("doc perfect", 0, "\n  sch:sample_perfect_tile ");
   expect("doc stepping", 0, "# Stepping through a trace");
   expect("doc > /dev/full", 1, "writing the output failed");

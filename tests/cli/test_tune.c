@@ -169,6 +169,25 @@ static void verbose_failures(void **state) {
   }
 }
 
+/* A module fails at each block of each sketch; its error is shown once. */
+static void verbose_once(void **state) {
+  (void)state;
+  console_write(
+      &c, "each.lua",
+      "local ts = require 'tessera'\n"
+      "local bad = ts.module {\n"
+      "  name = 'bad', apply = function(s, b) error 'my own' end }\n"
+      "return { space = { bad {}, bad {} }, program =\n"
+      "  require 'tessera.ops'.matmul { m = 8, n = 8, k = 8,\n"
+      "                                 bias = true, relu = true } }\n");
+  assert_int_equal(
+      console_run(&c, "%s tune each.lua --trials 1 --verbose", CONSOLE_TESSERA),
+      0);
+  const char *line = "tessera: each.lua:3: my own\n", *at = strstr(c.err, line);
+  assert_non_null(at);
+  assert_null(strstr(at + 1, line));
+}
+
 /* A space of two candidates: the run ends early, and says why. */
 static void exhausted_space(void **state) {
   (void)state;
@@ -644,6 +663,7 @@ int main(void) {
       cmocka_unit_test(several_programs),
       cmocka_unit_test(options),
       cmocka_unit_test(verbose_failures),
+      cmocka_unit_test(verbose_once),
       cmocka_unit_test(exhausted_space),
       cmocka_unit_test(full_disk),
       cmocka_unit_test(interrupted_in_a_terminal),

@@ -26,3 +26,27 @@ local text = told:read "a"
 os.remove(script)
 assert(text == "tessera: warning: module bad failed at block root and is " ..
        "not used there: my mistake\n", text)
+
+-- A folder tessera/modules/ of the user's does not shadow the library's; one of
+-- modules/ is found under its own name.
+local folder = os.tmpname()
+os.remove(folder)
+assert(os.execute(("mkdir -p %s/tessera/modules %s/modules"):format(folder,
+                                                                    folder)))
+for _, name in ipairs { "tessera/modules/auto_inline", "modules/mine" } do
+  local file <close> = assert(io.open(folder .. "/" .. name .. ".lua", "w"))
+  file:write "return 'mine'"
+end
+local program = [[
+package.path = "./?.lua;" .. package.path
+require "tessera"
+assert(require "tessera.modules.auto_inline" ~= "mine")
+assert(require "modules.mine" == "mine")
+io.write "not shadowed"]]
+local file <close> = assert(io.open(folder .. "/p.lua", "w"))
+file:write(program):flush()
+local said <close> = assert(io.popen(("cd %s && '%s' p.lua 2>&1"):format(
+                                     folder, arg[-1])))
+local words = said:read "a"
+os.execute("rm -r " .. folder)
+assert(words == "not shadowed", words)

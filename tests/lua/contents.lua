@@ -40,6 +40,9 @@ do
     return A(B(i) * B(i) * 3 + 11)
   end) })
   checks.fails("UNSUPPORTED", "declare what 'B' holds", ts.equivalent, p, p)
+  checks.fails("UNSUPPORTED", "tuning: no inputs can be drawn for which 'A' " ..
+               "is accessed in bounds: declare what 'B' holds",
+               ts.tune, p, { trials = 4 })
 end
 
 -- Declared contents are printed, kept, told apart and shown.

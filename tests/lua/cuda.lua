@@ -125,6 +125,41 @@ fails("BUILD_ERROR", "a block has 4096 threads, of which 'sm_80' allows 1024",
 fails("NOT_FOUND", 'has the sources "ir", "ptx", not "asm"', kernel.source,
       kernel, "asm")
 
+-- Intrinsics in assembly: warp groups' products of what bulk copies bring.
+do
+  local hopper = dofile((arg[0]:gsub("[^/]*$", "../support/hopper.lua")))
+  for _, bulk in ipairs{ false, true } do
+    local p = hopper.product(2, 2, 3)
+    local s = hopper.schedule(p, 2, bulk)
+    checks.same(s, p)
+    local text = ts.build(s, "cuda -arch=sm_90a"):source "ptx"
+    has(text, "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%f")
+    lacks(text, ".local")
+    lacks(text, "st.global.v4.b32") -- what is copied is in shared memory
+    local copies = select(2, text:gsub("cp%.async%.bulk%.shared", ""))
+    assert(copies == (bulk and 2 or 0), copies)
+  end
+  -- A function of the host is none of the device.
+  ts.tensor_intrin{ name = "host", impl = "test_gemm(X, Y)", desc = (function()
+    local b = ts.builder("host")
+    local X, Y = b:input("X", { 4 }), b:output("Y", { 4 })
+    b:loop("i", 0, 4, function(i)
+      b:block("Y", { { "v", extent = 4, bind = i } }, function(v)
+        b:store(Y, { v }, X(v))
+      end)
+    end)
+    return b:program()
+  end)() }
+  local A = ts.placeholder("A", { 8, 4 })
+  local B = ts.compute("B", { 8, 4 }, function(i, j) return A(i, j) end)
+  local s = ts.schedule(ts.program("host", { A }, { B }))
+  local i, j = s:get_loops(s:get_block "B")
+  s:bind(i, "threadIdx.x")
+  s:tensorize(j, "host")
+  fails("BUILD_ERROR", "a kernel cannot call the C function 'test_gemm'",
+        ts.build, s, "cuda -arch=sm_80")
+end
+
 -- MetaSchedule's trace of a layer of BERT at its real size: products by wmma,
 -- and two versions of what is copied to shared memory.
 local example = assert(io.open((arg[0]:gsub("[^/]*$",

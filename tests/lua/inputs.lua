@@ -26,7 +26,10 @@ do
     assert(r.status == "OK" and r.failed == 0 and r.trials == 3)
   end
   local db = ts.database(path)
-  assert(db:records {}.total == 3)
+  assert(db:records {}.total == 3 and #db:records { limit = 0 } == 0)
+  fails("INVALID", "the number of records must be at least 0, not -1",
+        db.records, db, { limit = -1 })
+  fails("INVALID", "not -2", db.records, db, -2)
   ts.tune(p, with { inputs = { a, indices { 1, 1, 1, 1, 1 } }, trials = 3,
                     database = path })
   ts.tune(p, with { trials = 3, database = path })

@@ -155,6 +155,66 @@ do
   agree(sch, p)
 end
 
+-- Inline assembly: a register for each element, or for the bits of several; of
+-- no instruction, so that any processor has it.
+do
+  local function declare(impl)
+    return ts.tensor_intrin{ name = "moved", impl = impl, override = true,
+      desc = describe({ { "input", "X", { 4 }, "int16" },
+                        { "output", "Y", { 4 }, "int16" } },
+        { { "spatial", 4 } },
+        function(b, p, i) b:store(p[2], { i }, p[1](i)) end) }
+  end
+  -- A new program each time: one keeps those that it has used.
+  local function copies(impl)
+    local name = declare(impl)
+    local A = ts.placeholder("A", { 6, 4 }, "int16")
+    local B = ts.compute("B", { 6, 4 }, function(i, j) return A(i, j) end)
+    local p = ts.program("copies", { A }, { B })
+    local sch = ts.schedule(p)
+    local i, j = sch:get_loops(sch:get_block "B")
+    sch:tensorize(j, name)
+    sch:parallel(i)
+    return sch, p
+  end
+  for impl, code in pairs{
+    ['Y = asm("", "=r,=r,=r,=r,0,1,2,3", X)'] = 'asm "", "=r,=r,=r,=r',
+    ['int32(Y) = asm("", "=r,=r,0,1", int32(X))'] = 'asm "", "=r,=r,0,1"',
+    ['int64(Y) = asm("", "=r,0,~{memory}", int64(X), )'] = false,
+    ['int64(Y) = asm("", "=r,0,~{memory}", int64(X))'] = "asm sideeffect",
+  } do
+    if code then
+      local sch, p = copies(impl)
+      agree(sch, p)
+      assert(ts.build(sch, "llvm"):source "llvm":find(code, 1, true), impl)
+    else
+      fails("INVALID", "a name is expected", declare, impl)
+    end
+  end
+  for impl, why in pairs{
+    ['Y = asm("", "=r")(X)'] = "text follows",
+    ['Y = asm("", "=r,0", X)'] = "not one constraint for each register",
+    ['Y = asm("", "=r,=r,=r,=r,0,1,2,4", X)'] = "the constraints are not",
+    ['int64(Y) = asm("", "+r,r", int64(X))'] = "the constraints are not",
+    ['int64(Y) = asm("", "=r,", int64(X))'] = "the constraints are not",
+    ['int64(Y) = asm("", "=*m,0", int64(X))'] = "the constraints are not",
+    ['Y = asm("nop, "=r", X)'] = "is missing",
+    ['Y += asm("", "=r", X)'] = "does not add",
+    ['int24(Y) = asm("", "=r,0", X)'] = "names no type",
+    ['int64x2(Y) = asm("", "=r,0", X)'] = "cannot be divided into such",
+    ['int64(X) = asm("", "=r,0", int64(Y))'] = "sets another parameter",
+    ['asm("", "r", int8(address(X)))'] = "an address is an integer",
+    ['int64(Y) = llvm.smax.v4i16(X, X)'] = "only assembly gives",
+    ['Y = asm("", "=r,r", llvm.x(X))'] = "gets parameters, addresses",
+    ['copy(address(X), Y)'] = "gets parameters and integers as they are",
+  } do
+    fails("INVALID", why, declare, impl)
+  end
+  -- What the processor has not got is an error of the build.
+  fails("BUILD_ERROR", "LLVM", ts.build,
+        (copies 'int64(Y) = asm("there is no such", "=r,0", int64(X))'), "llvm")
+end
+
 -- Workers make the calls, too; failures to compile or link are reported.
 local function tune(p, intrin, sizes, on_error)
   return ts.tune(p, { target = "llvm", trials = 1, seed = 1,
@@ -265,6 +325,13 @@ do
     ["C = llvm.x(int32x3(A))"] = "another number of bits",
     ["C = llvm.x(int(A))"] = "it names no type",
     ["C = llvm.x(%7)"] = "no parameter of that number",
+    ["C = llvm.x(llvm.y(A)"] = "a ',' or ')' is missing",
+    ["C = int8(llvm.y(A)"] = "a ')' is missing",
+    ["llvm.x(address(A))"] = "get the address of what they set",
+    ["C = llvm.x(bytes(A))"] = "a ',' is missing",
+    ["C = llvm.x(bytes(A, 3))"] = "fewer dimensions",
+    ["C = llvm.x(A) + f(B)"] = "it names no type",
+    ["C = " .. ("llvm.x("):rep(100) .. "A" .. (")"):rep(100)] = "too many",
   } do
     fails(nil, what, ts.tensor_intrin,
           { name = "bad", desc = gemm, impl = text })

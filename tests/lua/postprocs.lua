@@ -41,6 +41,92 @@ for _, case in ipairs {
   if not expected then assert(not has(text, "vectorized"), text) end
 end
 
+-- A layout-free parameter gets the order of the loops that read it most often:
+-- one dimension a loop. What is walked in order, by no whole number of a loop,
+-- or only in part, stays.
+do
+  local function weights(role, n, f)
+    local A = ts.placeholder("A", { 8, 12 })
+    local B = ts.placeholder("B", { 12, n }, "float32", { role = role })
+    local k = ts.reduce_axis("k", 12)
+    local C = ts.compute("C", { 8, n }, function(i, j)
+      return ts.sum(A(i, k) * B(k, j), k)
+    end)
+    local p = ts.program("weights", { A, B }, { C })
+    local s = ts.schedule(p)
+    f(s, s:get_loops(s:get_block "C"))
+    s:rewrite_layout()
+    checks.same(s, p)
+    return tostring(s), s, p
+  end
+  local function tiled(s, i, j, k)
+    local j0, j1, j2 = s:split(j, { ts.auto, 2, 4 })
+    local k0, k1 = s:split(k, { ts.auto, 3 })
+    s:reorder(j0, k0, i, j1, k1, j2)
+  end
+  local text, s, p = weights("layout_free", 16, tiled)
+  assert(has(text, "alloc B_prepared: float32[2, 4, 2, 3, 4]"), text)
+  checks.exact(s, p, checks.arguments(p, "integers"))
+  assert(s:trace():replay(p):program():hash() == s:program():hash())
+  assert(not has(weights("input", 16, tiled), "B_prepared"))
+  assert(not has(weights("layout_free", 18, tiled), "B_prepared"))
+  text = weights("layout_free", 16, function(s, _, j, k) s:reorder(k, j) end)
+  assert(not has(text, "B_prepared"), text)
+  text = weights("layout_free", 16, function(s, i, j) s:reorder(j, i) end)
+  assert(has(text, "B_prepared: float32[16, 12]"), text)
+  -- What a module laid out already is laid out again, as the nest is then.
+  text, s, p = weights("layout_free", 16, function(s, i, j, k)
+    s:transform_layout(s:get_block "C", "B", function(x, y)
+      return y // 4, x, y % 4
+    end)
+    local j0, j1 = s:split(j, { ts.auto, 4 })
+    s:reorder(j0, i, j1, k)
+  end)
+  assert(has(text, "alloc B_prepared: float32[4, 4, 12]") and
+         not has(text, "alloc B_prepared_prepared"), text)
+  -- It is among the defaults of processors where it can change something.
+  for role, is in pairs { layout_free = true, input = false } do
+    local _, _, w = weights(role, 16, function() end)
+    local tiling = require "tessera.modules.multi_level_tiling"
+    local sketch = ts.space.sketches({ tiling {} }, w, "llvm",
+                                     { postprocs = true })[1]
+    assert((has(sketch, "rewrite_layout") ~= nil) == is)
+  end
+end
+
+-- Functions say what is kept, under their names; they change nothing.
+do
+  local p = ops.matmul { m = 16, n = 16, k = 16 }
+  local tiling = require "tessera.modules.multi_level_tiling"
+  local function tune(postprocs)
+    return ts.tune(p, { target = "llvm", trials = 4, seed = 1,
+                        cost_model = "random", postprocs = postprocs,
+                        measure = function() return 1 end,
+                        space = { tiling { write_levels = {} } } })
+  end
+  local function few(sch)
+    return sch:extent((select(-1, sch:get_loops(sch:get_block "C_update")))) > 2
+  end
+  local r = tune { "default", { "few", few } }
+  assert(has(r.funnel, "rejected by few"), r.funnel)
+  assert(few(r.trace:replay(p)) and has(r.trace, "rewrite_reduction_block"))
+  r = tune { function() return false end }
+  assert(not r.trace and has(r.funnel, "rejected by function 1"), r.funnel)
+  for text, list in pairs {
+    ["changes the schedule"] = { function(sch)
+      sch:parallel((sch:get_loops(sch:get_block "C")))
+      return true
+    end },
+    ["returns true or false, not nil"] = { function() end },
+    ["no name"] = { function() error "no name" end },
+    ["without a name"] = { { 1, few } },
+    ["no other name"] = { "default", "rewrite_tensorize" },
+  } do
+    local ok, e = pcall(tune, list)
+    assert(not ok and has(tostring(e), text), e)
+  end
+end
+
 -- Outside of a kernel only the annotation goes.
 do
   local p = ops.matmul { m = 8, n = 8, k = 8 }

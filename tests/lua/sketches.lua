@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Golden sketches: the default space of processors with AVX-512, four cores,
 -- of some of the operator suite, as tests/golden/sketches/<workload>.txt has
--- them, each with the number of its points: the product of what its decisions
+-- their steps, each with the number of its points: the product of what its decisions
 -- can be, where the first ones leave others open.  TESSERA_GOLDEN=write writes
 -- the files anew.
 local ts = require "tessera"
@@ -29,15 +29,69 @@ local function points(sketch, program)
   return n
 end
 
+-- "v3" and "rv[12]" as _, lists of such as how many there are.
+local function without_variables(text)
+  text = text:gsub("rv%[%d+%]", "l1"):gsub("%f[%w][vlb]%d+%f[%W]", "_")
+  return (text:gsub("{([_, ]+)}", function(list)
+    return "{" .. select(2, list:gsub("_", "")) .. "}"
+  end))
+end
+
+-- What a line of a sketch does; nil where it only looks something up.
+local function step(line)
+  local call = line:match "sch:(.*)$"
+  if not call or call:find "^get_" then return nil end
+  return (without_variables(call):gsub("%f[%w_][%w_]+ = _, ", "")
+          :gsub("{[%w_]+ = _}", "{}"))
+end
+
+-- The steps of a sketch: a loop that is cut by sampled sizes is one step, and
+-- the same several times is one line.
+local function steps_of(sketch)
+  local list, out = {}, {}
+  for line in sketch:lua():gmatch "[^\n]+" do
+    local text, before = step(line), list[#list]
+    local sizes = before and before:match "^sample_perfect_tile{(.*)}$"
+    if text and sizes and text:find "^split{factors = {%d+}}" then
+      list[#list] = "tile{" .. sizes .. "}"
+    else
+      list[#list + 1] = text
+    end
+  end
+  for i, text in ipairs(list) do
+    local n = out[#out] and out[#out].text == text and out[#out].n or 0
+    out[n > 0 and #out or #out + 1] = { text = text, n = n + 1 }
+  end
+  for i, x in ipairs(out) do
+    out[i] = x.n == 1 and x.text or ("%s  -- %d times"):format(x.text, x.n)
+  end
+  return out
+end
+
+-- How many steps two sketches begin with in common.
+local function shared(a, b)
+  local n = 0
+  while n < #a and a[n + 1] == b[n + 1] do n = n + 1 end
+  return n
+end
+
+-- Of each sketch the steps that no earlier one begins with.
 local function text_of(program)
   local list = ts.space.sketches(ts.space.default "llvm", program, target)
-  local out = { ("-- %d sketches"):format(#list) }
+  local out, before = { ("-- %d sketches"):format(#list) }, {}
   for i, sketch in ipairs(list) do
+    local steps, like, most = steps_of(sketch), 0, 0
+    for k, other in ipairs(before) do
+      local n = shared(steps, other)
+      if n > most then like, most = k, n end
+    end
+    before[i] = steps
     out[#out + 1] = ("-- sketch %d: %d points"):format(i,
                                                        points(sketch, program))
-    local lua = sketch:lua():gsub("^%-%- tessera trace 1\n", "")
-                      :gsub('^local ts = require "tessera"\n', "")
-    out[#out + 1] = lua:gsub("%s+$", "")
+    if most > 0 then
+      out[#out + 1] = ("-- the first %d of sketch %d"):format(most, like)
+    end
+    table.move(steps, most + 1, #steps, #out + 1, out)
   end
   return table.concat(out, "\n") .. "\n"
 end

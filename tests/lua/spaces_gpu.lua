@@ -87,3 +87,23 @@ do
   checks.fails("INVALID", "'threads_per_block'", tiling,
                { threads_per_block = { 64, 32 } })
 end
+
+-- Threads fetch for a block what begins at an index that is not affine.
+do
+  local B = ts.placeholder("B", { 3, 3, 160 })
+  local C = ts.compute("C", { 4, 3, 3, 16 }, function(b, i, j, k)
+    return B(i, j, b * b * 16 + k)
+  end)
+  local p = ts.program("fetch", { B }, { C })
+  local sch = ts.schedule(p)
+  local c = sch:get_block "C"
+  local copy = sch:cache_read(c, 0, "shared")
+  local b = sch:get_loops(c)
+  sch:bind(b, "blockIdx.x")
+  sch:compute_at(copy, b)
+  local loops = { sch:get_loops(copy) }
+  local whole = sch:fuse(table.unpack(loops, 2))
+  local _, t = sch:split(whole, { ts.auto, 112 })
+  sch:bind(t, "threadIdx.x")
+  checks.same(sch, p)
+end

@@ -38,10 +38,31 @@ static void test_allowed(void **state) {
   sched_setaffinity(0, sizeof all, &all);
 }
 
+/* Those that timing leaves alone are of no core that it uses. */
+static void test_left(void **state) {
+  (void)state;
+  cpu_set_t all, others, now;
+  assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+  uint32_t n = (uint32_t)CPU_COUNT(&all);
+  for (uint32_t k = 1; k <= n && k <= 4; k++) {
+    uint32_t left = cores_left(k, &all, &others);
+    assert_true(left < n && left <= (uint32_t)CPU_COUNT(&others));
+    assert_true(cores_pin(k, &all));
+    sched_getaffinity(0, sizeof now, &now);
+    sched_setaffinity(0, sizeof all, &all);
+    CPU_AND(&now, &now, &others);
+    assert_int_equal(CPU_COUNT(&now), 0);
+  }
+  assert_int_equal(cores_left(n, &all, &others), 0);
+  assert_int_equal(CPU_COUNT(&others), 0);
+  assert_int_equal(cores_left(n + 1, &all, &others), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_pin),
       cmocka_unit_test(test_allowed),
+      cmocka_unit_test(test_left),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

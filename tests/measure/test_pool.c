@@ -139,6 +139,71 @@ static void test_batches(void **state) {
   builds_batches(true);
 }
 
+/* Builds go on while others are timed, where that leaves cores alone; all of
+ * them are what they would be otherwise. */
+static void test_behind(void **state) {
+  (void)state;
+  enum { K = 6, PATIENCE = 2000 };
+  measured m;
+  measure_candidate c[K] = {{.trace = NULL}};
+  measure_build b[K];
+  measure_building *building;
+  measure_result r;
+  measured_start(&m, false, NULL);
+  m.policy.threads = 1;
+  tess_program *p = measured_matmul(m.c, 64);
+  measured_task(&m, p);
+  assert_int_equal(measure_build_begin(m.pool, m.task, K, c, b, &building),
+                   TESS_OK);
+  assert_int_equal(measure_build_until(building, 1), TESS_OK);
+  const measure_ledger *l = measure_get_ledger(m.pool);
+  assert_int_equal(l->builds, 1);
+  measure_request q = {.code = &b[0].code, .check = MEASURE_CHECK_NEVER};
+  for (int i = 0; i < (m.pool->spare ? PATIENCE : 3) && l->builds < K; i++) {
+    assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_OK);
+    measure_result_free(&r);
+  }
+  assert_int_equal(l->builds, m.pool->spare ? K : 1);
+  assert_int_equal(measure_build_until(building, K), TESS_OK);
+  measure_build_end(building);
+  assert_null(m.pool->behind);
+  for (int i = 0; i < K; i++) {
+    assert_int_equal(b[i].status, TESS_OK);
+    assert_int_equal(b[i].code.n, b[0].code.n);
+    assert_memory_equal(b[i].code.v, b[0].code.v, b[0].code.n);
+  }
+  for (int i = 0; i < K; i++) measure_build_free(&b[i]);
+  tess_program_free(p);
+  measured_end(&m);
+}
+
+/* One that is ended in the middle leaves a pool that works. */
+static void test_broken_off(void **state) {
+  (void)state;
+  enum { K = 6 };
+  measured m;
+  measure_candidate c[K] = {{.trace = NULL}};
+  measure_build b[K];
+  measure_building *building;
+  measure_result r;
+  measured_start(&m, false, NULL);
+  m.policy.threads = 1;
+  tess_program *p = measured_matmul(m.c, 64);
+  measured_task(&m, p);
+  assert_int_equal(measure_build_begin(m.pool, m.task, K, c, b, &building),
+                   TESS_OK);
+  assert_int_equal(measure_build_until(building, 1), TESS_OK);
+  measure_request q = {.code = &b[0].code, .check = MEASURE_CHECK_NEVER};
+  assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_OK);
+  measure_result_free(&r);
+  measure_build_end(building);
+  for (int i = 0; i < K; i++) measure_build_free(&b[i]);
+  assert_int_equal(measured_run(&m, NULL, MEASURE_CHECK_ALWAYS, &r), TESS_OK);
+  measure_result_free(&r);
+  tess_program_free(p);
+  measured_end(&m);
+}
+
 /* ---- times -------------------------------------------------------------- */
 
 static void test_cut_off(void **state) {
@@ -485,7 +550,8 @@ static void test_policy(void **state) {
   measure_policy p = measure_default_policy(2);
   measure_policy_text(&p, &text);
   assert_string_equal(str_get(&text),
-                      "v1 min-time=0.1 repeats=3 threads=2 seed=0");
+                      "v2 min-time=0.1 repeats=3 cutoff=4 margin=0.3 "
+                      "threads=2 seed=0");
   str_free(&text);
 }
 
@@ -494,6 +560,8 @@ int main(void) {
       cmocka_unit_test(test_in_process),
       cmocka_unit_test(test_workers),
       cmocka_unit_test(test_batches),
+      cmocka_unit_test(test_behind),
+      cmocka_unit_test(test_broken_off),
       cmocka_unit_test(test_cut_off),
       cmocka_unit_test(test_rematch),
       cmocka_unit_test(test_recycled),

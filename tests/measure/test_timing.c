@@ -65,7 +65,7 @@ static bool play(void *ud, uint64_t runs, double *seconds) {
   return t->asked != t->fails_at;
 }
 
-static const timing_limits five = {0, 5, INFINITY};
+static const timing_limits five = {.repeats = 5, .deadline = INFINITY};
 
 /* What is short runs often for one sample, which is the time of one run. */
 static void test_runs_of_a_sample(void **state) {
@@ -102,9 +102,14 @@ static void test_enough(void **state) {
   static const struct {
     timing_limits l;
     uint32_t n;
-  } cases[] = {{{0, 5, INFINITY}, 5},  {{15, 3, INFINITY}, 5},
-               {{16, 3, INFINITY}, 6}, {{1, 3, INFINITY}, 3},
-               {{0, 5, -INFINITY}, 1}, {{0, 20000, INFINITY}, 10000}};
+  } cases[] = {
+      {{0, 5, INFINITY, 0, 0}, 5},     {{15, 3, INFINITY, 0, 0}, 5},
+      {{16, 3, INFINITY, 0, 0}, 6},    {{1, 3, INFINITY, 0, 0}, 3},
+      {{0, 5, -INFINITY, 0, 0}, 1},    {{0, 20000, INFINITY, 0, 0}, 10000},
+      {{0, 5, INFINITY, 0.7, 0.3}, 1}, /* 1 > 0.7 * 1.3 */
+      {{0, 5, INFINITY, 0.9, 0.3}, 3}, /* 1 > 0.9 * 1.1 */
+      {{0, 5, INFINITY, 1, 0.3}, 5},   /* it may be as fast */
+      {{0, 5, INFINITY, 0.7, 0}, 5},   {{0, 5, INFINITY, 0, 1}, 5}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     test_heap mem;
     uint32_t turn = 0;
@@ -132,7 +137,7 @@ static void test_long(void **state) {
     tape t = {.seconds = 1e-4, .turn = &turn, .steady = true};
     measure_result r = {.runs = 0}, *out = &r;
     timing_subject s = {play, &t, cases[i].estimate, false};
-    timing_limits l = {cases[i].min_time, 5, INFINITY};
+    timing_limits l = {cases[i].min_time, 5, INFINITY, 0, 0};
     test_heap_start(&mem, 0);
     assert_true(timing_take(&mem.heap, &l, 1, &s, &out));
     assert_true(t.total >= l.min_time && t.total < l.min_time + 0.2);

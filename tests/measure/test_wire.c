@@ -96,6 +96,7 @@ static void test_run(void **state) {
                 .min_time = 0.5,
                 .timeout = 2,
                 .cutoff = 4,
+                .margin = 0.5,
                 .best = 1e-9,
                 .repeats = 9};
   wire_write_run(&m.body, &r);
@@ -105,7 +106,8 @@ static void test_run(void **state) {
   assert_int_equal(got.n, 2);
   assert_memory_equal(got.code[0].v, "ab", 2);
   assert_memory_equal(got.reference.v, "ref", 3);
-  assert_true(got.best == 1e-9 && got.only_check && got.has_reference);
+  assert_true(got.best == 1e-9 && got.margin == 0.5 && got.only_check &&
+              got.has_reference);
   refuses_other_lengths(&m, read_run);
   wire_end(&m);
 }

@@ -758,6 +758,7 @@ static int check_eta(void *ud, const tess_progress *p) {
     assert_true(isinf(p->eta) && !strstr(p->text, "ETA"));
   else
     assert_true(fabs(p->eta - one * left) <= 1e-9 * p->elapsed);
+  if (left == 0) assert_null(strstr(p->text, "ETA"));
   return p->trials == 40;
 }
 

@@ -41,4 +41,14 @@ local function window()
   return ts.program("window", { a }, { d })
 end
 
-return { product(), chain(), biased(), window() }
+local function weighted()
+  local a = ts.placeholder("A", { 4, 16 })
+  local w = ts.placeholder("W", { 16, 8 }, "float32", { role = "layout_free" })
+  local k = ts.reduce_axis("k", 16)
+  local c = ts.compute("C", { 4, 8 }, function(i, j)
+    return ts.sum(a(i, k) * w(k, j), k)
+  end)
+  return ts.program("weighted", { a, w }, { c })
+end
+
+return { product(), chain(), biased(), window(), weighted() }

@@ -21,9 +21,8 @@ typedef struct fuzz_options {
   bool every_step;       /* compare after every legal primitive */
   bool through_llvm;     /* also compile the result */
   /* The text of a device's target: results that bind threads are compiled for
-   * it instead, and run.  NULL: none. */
+   * it instead, and run; those for CUDA by the emulator.  NULL: none. */
   const char *device;
-  const struct backend *device_by; /* runs it; NULL: the target's own */
   /* A scheduler with a fault: how often it mattered.  Only cases in which it
    * did are looked at, and then at once.  NULL: there is none. */
   const uint64_t *hits;
@@ -164,8 +163,9 @@ void fuzz_wrong(fuzz *f, const char *fmt, ...)
  * may decide whether something is drawn. */
 static inline bool fuzz_is_exact(const fuzz *f) { return f->number % 8 == 0; }
 /* Compiling takes long: so do these and as many others. */
+enum { FUZZ_COMPILED = 4 };
 static inline bool fuzz_is_compiled(const fuzz *f) {
-  return f->number % 4 == 0;
+  return f->number % FUZZ_COMPILED == 0;
 }
 
 /* Calls a primitive with operands drawn from what there is (fuzz_draw.c).

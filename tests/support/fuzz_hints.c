@@ -399,6 +399,7 @@ const fuzz_hint fuzz_hints[] = {
      .operand = {{"loop", producer_loop}}},
     {"reverse_compute_inline", 4, .suits = consumes},
     {"rewrite_cooperative_fetch", 1, .suits = NULL},
+    {"rewrite_layout", 1, .suits = NULL},
     {"rewrite_parallel_vectorize_unroll", 1, .suits = NULL},
     {"rewrite_reduction_block", 1, .suits = NULL},
     {"rewrite_tensorize", 1, .suits = NULL},

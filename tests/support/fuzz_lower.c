@@ -12,8 +12,10 @@
 #include "ir/scalar.h"
 #include "lower/lower.h"
 #include "support/fuzz.h"
+#include "support/gpu_backend.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct fuzz_arg {
   tess_dtype t;
@@ -259,8 +261,8 @@ static bool compare_args(fuzz *f, const fuzz_arg *a, uint32_t n, alike *same) {
 
 static tess_status run_compiled(fuzz *f, const target *t, const fuzz_arg *a,
                                 uint32_t n) {
-  bool other = f->o->device && f->o->device_by;
-  const backend *by = other ? f->o->device_by : backend_find(t->kind);
+  bool emulated = f->o->device && !strcmp(t->kind, "cuda");
+  const backend *by = emulated ? &gpu_backend : backend_find(t->kind);
   backend_code *code = NULL;
   err_state err = {.code = TESS_OK};
   strbuf text;

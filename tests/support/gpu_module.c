@@ -227,10 +227,35 @@ static LLVMErrorRef scalarize(LLVMModuleRef module) {
   return e;
 }
 
+/* Inline assembly is the device's: what it does is not known here. */
+static bool has_assembly(LLVMValueRef fn, char why[GPU_WHY]) {
+  for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb;
+       bb = LLVMGetNextBasicBlock(bb))
+    for (LLVMValueRef i = LLVMGetFirstInstruction(bb); i;
+         i = LLVMGetNextInstruction(i)) {
+      if (!LLVMIsACallInst(i) || !LLVMIsAInlineAsm(LLVMGetCalledValue(i)))
+        continue;
+      size_t n;
+      const char *text = LLVMGetInlineAsmAsmString(LLVMGetCalledValue(i), &n);
+      snprintf(why, GPU_WHY, "inline assembly is not emulated: %.*s",
+               n > 100 ? 100 : (int)n, text);
+      return true;
+    }
+  return false;
+}
+
+static bool is_emulated(LLVMModuleRef module, char why[GPU_WHY]) {
+  for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn;
+       fn = LLVMGetNextFunction(fn))
+    if (has_assembly(fn, why)) return false;
+  return true;
+}
+
 static bool rewrite_module(gpu_module *m, LLVMContextRef ctx,
                            LLVMModuleRef module, char why[GPU_WHY]) {
   rewrite r = {.m = m, .ctx = ctx, .module = module};
   char *text = NULL;
+  if (!is_emulated(module, why)) return false;
   LLVMSetTarget(module, LLVMOrcLLJITGetTripleString(m->jit));
   LLVMSetDataLayout(module, LLVMOrcLLJITGetDataLayoutStr(m->jit));
   if (!say(why, scalarize(module))) return false;

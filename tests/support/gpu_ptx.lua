@@ -25,6 +25,8 @@ for seed = 1, 50 do
     break
   end
 end
+local hopper = dofile((arg[0]:gsub("[^/]*$", "hopper.lua")))
+local group = hopper.schedule(hopper.product(16, 2, 8), 16, true)
 local function write(name, sch, arch, how)
   local f <close> = assert(io.open(("%s/%s.%s.ptx"):format(arg[1], name, arch),
                                    "w"))
@@ -33,6 +35,7 @@ end
 for i = 2, #arg do
   write("wmma", bert, arg[i], "")
   write("gemm", gemm, arg[i], "")
+  if arg[i] == "sm_90a" then write("wgmma", group, arg[i], "") end
   if arg[i] >= "sm_80" then
     write("mma", bert, arg[i], " -tensor-cores=mma")
   end
