@@ -24,8 +24,8 @@ typedef struct plan {
   const char *only; /* a workload; NULL: all */
 } plan;
 
-static const char *const every_search[] = {
-    "replay", "evolutionary", "evolutionary/xgb", "evolutionary/forest"};
+static const char *const every_search[] = {"replay", "evolutionary/forest",
+                                           "bayesian", "hybrid/forest"};
 
 static tess_context *context;
 

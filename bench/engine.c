@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the engine does a second without compiling or measuring, on one thread:
  * candidates of the default space made (drawn, replayed, checked), their
- * per-store features, and one evolutionary round: a population of 512, four
- * generations, 64 candidates out, with scores that are noise and with boosted
- * trees.  Beside a figure stands the ratio to what TVM MetaSchedule did, where
- * it was measured. */
+ * per-store features, and one proposal of the evolutionary strategy: a
+ * population of 512, four generations, 64 candidates out, with scores that are
+ * noise and with boosted trees.  Beside a figure stands the ratio to what TVM
+ * MetaSchedule did, where it was measured. */
 #include "bench/support/bench.h"
 
 #include "bench/support/sketches.h"
-#include "search/model/object.h"
+#include "search/strategy/strategy.h"
 
 #include <stdlib.h>
 
-enum { POPULATION = 512, GENERATIONS = 4, OUT = 64, ROUNDS = 5 };
+enum { POPULATION = 512, OUT = 64, ROUNDS = 5 };
 
 /* TVM v0.18.0 on one thread of a 2-core AMD Zen 3 machine, November 2026: the
  * best of three runs; seconds of the round are without features. */
@@ -29,7 +29,6 @@ static tess_session session;
 static search_order order[POPULATION];
 static search_cand made[POPULATION];
 static tess_candidate candidate[POPULATION];
-static double score[POPULATION], total[POPULATION];
 
 static void engine_must(tess_status s, const char *what) {
   if (s == TESS_OK) return;
@@ -69,10 +68,10 @@ static void figure(const peer *p, const char *name, double value,
 
 /* ---- candidates a second ------------------------------------------------ */
 
-static uint32_t make_population(search_how how, uint32_t n) {
+static uint32_t make_population(uint32_t n) {
   uint32_t valid = 0;
-  for (uint32_t i = 0; i < n && how == SEARCH_DRAW; i++)
-    order[i] = (search_order){.how = how, .sketch = -1};
+  for (uint32_t i = 0; i < n; i++)
+    order[i] = (search_order){.how = SEARCH_DRAW, .sketch = -1};
   engine_must(session_make(&session, n, order, made), "making candidates");
   for (uint32_t i = 0; i < n; i++) valid += made[i].d != NULL;
   return valid;
@@ -81,7 +80,7 @@ static uint32_t make_population(search_how how, uint32_t n) {
 static double make_rate(void) {
   session_begin_batch(&session);
   double start = bench_now();
-  uint32_t valid = make_population(SEARCH_DRAW, POPULATION);
+  uint32_t valid = make_population(POPULATION);
   return valid / (bench_now() - start);
 }
 
@@ -126,54 +125,28 @@ static void measure_rates(const peer *p, uint32_t rounds) {
 
 /* ---- a round ------------------------------------------------------------ */
 
-/* In proportion to the sums of scores. */
-static uint32_t pick_parent(void) {
-  double at = rng_unit(&session.random) * total[POPULATION - 1];
-  uint32_t lo = 0, hi = POPULATION - 1;
-  while (lo < hi) {
-    uint32_t mid = (lo + hi) / 2;
-    if (total[mid] < at)
-      lo = mid + 1;
-    else
-      hi = mid;
-  }
-  return lo;
+/* Scores that are noise. */
+static tess_status predict_noise(void *ud, tess_session *s, uint32_t n,
+                                 const tess_candidate *c, double *out) {
+  (void)ud, (void)s;
+  for (uint32_t i = 0; i < n; i++)
+    out[i] = (double)(session_from_public(&c[i]).hash % 1009);
+  return TESS_OK;
 }
 
-static uint32_t score_population(const tess_cost_model *m) {
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < POPULATION; i++)
-    if (made[i].d) session_to_public(&made[i], &candidate[n++]);
-  engine_must(m->predict(m->ud, &session, n, candidate, score), "predicting");
-  for (uint32_t i = 0; i < POPULATION; i++) {
-    double x = i < n && score[i] > 0 ? score[i] : 0;
-    total[i] = x + 1e-9 + (i ? total[i - 1] : 0);
-  }
-  return n;
-}
-
-static double evolve(const tess_cost_model *m) {
-  static search_cand parents[POPULATION];
-  session_begin_batch(&session);
+/* One proposal of the strategy "evolutionary" as it is by default. */
+static double evolve(const tess_strategy *st) {
+  uint32_t got = 0;
   double start = bench_now();
-  make_population(SEARCH_DRAW, POPULATION);
-  uint32_t n = score_population(m);
-  for (int g = 0; g < GENERATIONS; g++) {
-    for (uint32_t i = 0; i < n; i++)
-      parents[i] = session_from_public(&candidate[i]);
-    for (uint32_t i = 0; i < POPULATION; i++)
-      order[i] = (search_order){
-          .how = SEARCH_MUTATE, .steps = 1, .a = &parents[pick_parent() % n]};
-    make_population(SEARCH_MUTATE, POPULATION);
-    n = score_population(m);
-  }
+  engine_must(st->propose(st->ud, &session, OUT, candidate, &got), "proposing");
+  if (got != OUT) bench_say("engine: %u candidates, not %d", got, OUT);
   return bench_now() - start;
 }
 
 /* Times that are some function of a candidate. */
 static void teach(const tess_cost_model *m) {
   session_begin_batch(&session);
-  make_population(SEARCH_DRAW, OUT);
+  make_population(OUT);
   uint32_t n = 0;
   for (uint32_t i = 0; i < OUT; i++) {
     if (!made[i].d) continue;
@@ -184,18 +157,25 @@ static void teach(const tess_cost_model *m) {
   engine_must(m->update(m->ud, &session, n, candidate), "teaching");
 }
 
+/* "random": scores that are noise. */
 static void measure_round(const peer *p, const char *name, uint32_t rounds) {
-  tess_model *model;
-  tess_cost_model m;
+  tess_model *model = NULL;
+  tess_cost_model m = {.predict = predict_noise};
+  tess_strategy st;
   double took[ROUNDS];
-  if (tess_model_new(work.c, name, &model) != TESS_OK) {
+  bool noise = !strcmp(name, "random");
+  if (!noise && tess_model_new(work.c, name, &model) != TESS_OK) {
     bench_say("%s: %s", name, tess_error(work.c)->message);
     return;
   }
-  engine_must(model_attach(model, &session, &m), "a model");
-  if (strcmp(name, "random")) teach(&m);
-  evolve(&m);
-  for (uint32_t r = 0; r < rounds; r++) took[r] = evolve(&m);
+  session.model = &m;
+  if (model) {
+    engine_must(model_attach(model, &session, &m), "a model");
+    teach(&m);
+  }
+  engine_must(strategy_open(&session, "evolutionary", &st), "a strategy");
+  evolve(&st);
+  for (uint32_t r = 0; r < rounds; r++) took[r] = evolve(&st);
   double seconds = bench_median(took, rounds);
   json_t *k = keys(p);
   json_object_set_new(k, "model", json_string(name));
@@ -207,7 +187,10 @@ static void measure_round(const peer *p, const char *name, uint32_t rounds) {
   if (p->round > 0)
     bench_say("  %.1f times as fast as TVM's %.4g s without features or model",
               p->round / seconds, p->round);
+  st.free(st.ud);
   session.wants = false;
+  session.model = NULL;
+  session.learns = NULL;
   tess_model_free(model);
 }
 

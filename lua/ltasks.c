@@ -237,12 +237,13 @@ static void end_runs(tasks_call *all, lua_Integer n, tasks_entry *own) {
   if (bad) lua_error(L);
 }
 
-/* tune_tasks(entries, options): stdlib/tasks.lua completes the entries. */
+/* tune_tasks(entries, options, functions): stdlib/tasks.lua completes the
+ * entries and gathers the functions (ltune_host.c). */
 static int ltasks_tune(lua_State *L) {
   tess_tune_options t;
   tess_tasks_options o;
   tess_tasks *made = NULL;
-  lua_settop(L, 2);
+  lua_settop(L, 3);
   lt_table(L, 1, "the tasks");
   lt_options(L, 2, "ts.tune_tasks", tasks_options);
   lua_Integer n = luaL_len(L, 1);
@@ -251,6 +252,7 @@ static int ltasks_tune(lua_State *L) {
     lua_getfield(L, 2, "target");
   else
     lua_pushnil(L);
+  lua_insert(L, 3); /* functions are at 4, as those of ts.tune */
   tess_target *target = lt_to_target(L, 3);
   tasks_call *all = lua_newuserdatauv(L, sizeof *all, 0);
   *all = (tasks_call){.run.L = L};
@@ -259,6 +261,7 @@ static int ltasks_tune(lua_State *L) {
   memset(own, 0, (size_t)(n + 1) * sizeof *own);
   lt_run_begin(&all->run);
   lt_read_progress(&all->run);
+  lt_run_read_functions(&all->run, &t);
   for (lua_Integer i = 0; i < n; i++) {
     int top = lua_gettop(L);
     lua_geti(L, 1, i + 1);

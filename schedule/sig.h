@@ -159,6 +159,9 @@ typedef struct sch_state {
   bool quick;            /* a possibility is asked for, not a change: what
                           * would take an exact look (polyhedra.h) is no */
   struct isl_ctx *isl;   /* for exact looks, made by the first of a primitive */
+  mem_heap *remembers;   /* answers of them are kept there, over all
+                          * primitives, until sch_forget_answers; NULL: not */
+  struct sch_memo *memo; /* these; NULL: none yet */
   sch_refusal refusal;
   char text[240];        /* of a refusal that makes one */
   bool grows;            /* the primitive made more expressions than that,
@@ -168,6 +171,8 @@ enum { SCH_MOST_EXPRESSIONS = 1 << 18 };
 
 /* To be called when a primitive has been applied, or the state is given up. */
 void sch_end_questions(sch_state *s);
+/* At the end of the state's life. */
+void sch_forget_answers(sch_state *s);
 
 /* return sch_refuse(s, SCH_R_NOT_ONLY_CHILD, .s = {loop}, .n = {2}); */
 #define sch_refuse(st, why, ...)                                            \

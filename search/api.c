@@ -127,7 +127,8 @@ static tess_status complete_options(tess_context *c, tess_target *target,
   if (!o->threads) o->threads = threads_of(thread_cpus());
   if (!o->kernel_threads)
     o->kernel_threads = threads_of(tess_target_int(target, "num-cores"));
-  if (!o->strategy) o->strategy = "evolutionary";
+  bool is_asked = o->cost_model || o->custom_cost_model || o->model;
+  if (!o->strategy) o->strategy = is_asked ? "evolutionary" : "hybrid";
   if (!o->cost_model) o->cost_model = "forest";
   return check_options(c, o);
 }

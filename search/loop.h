@@ -44,6 +44,7 @@ typedef struct tune {
   database_key key;
   finalist best[TUNE_FINALISTS]; /* best first */
   uint32_t nbest, failed, trials, before, empty;
+  int64_t flops;                /* of the program; counting may take long */
   uint32_t outdated;            /* records whose trace gives another program */
   uint32_t damaged;             /* records that cannot be read */
   uint32_t count[TUNE_CLASSES]; /* results of this run by class */

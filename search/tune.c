@@ -2,6 +2,7 @@
  * The tuning loop: a strategy proposes a batch, which is measured; each result
  * is stored and learned; strategy and cost model observe the batch.  At the
  * end the best candidates are timed again, interleaved (finals.c). */
+#include "ir/query.h"
 #include "search/loop.h"
 
 #include <math.h>
@@ -439,6 +440,7 @@ tess_status tune_begin(tune *t, const tune_setup *setup) {
   *t = (tune){.set = setup,
               .c = setup->c,
               .started = tune_now(),
+              .flops = ir_flops(&setup->program->p),
               .ended = setup->cancelled ? TESS_CANCELLED : TESS_OK,
               .time.sketches = setup->sketch_seconds};
   str_init(&t->line, &t->c->heap);

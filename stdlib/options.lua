@@ -38,9 +38,10 @@ options.list = {
            "output, in order, that candidates are run and checked on; " ..
            "--inputs takes .npy files with commas between" },
   { name = "strategy", flag = "strategy", takes = "string",
-    type = "string|table", default = '"evolutionary"',
-    help = "who proposes candidates: \"evolutionary\", \"annealing\", " ..
-           "\"genetic\", \"droplet\", \"grid\", \"replay\" (random), with " ..
+    type = "string|table", default = '"hybrid", with a cost model "evolutionary"',
+    help = "who proposes candidates: \"hybrid\", \"bayesian\", " ..
+           "\"evolutionary\", \"annealing\", \"genetic\", " ..
+           "\"droplet\", \"grid\", \"replay\" (random), with " ..
            "options as { name = \"annealing\", chains = 64 } or " ..
            "\"annealing:chains=64\" (`tessera doc strategies`), or what " ..
            "ts.strategy gives (`tessera doc ts.strategy`)" },

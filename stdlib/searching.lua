@@ -430,7 +430,7 @@ local function add_tuning(ts)
     return checked[given] and given or ts[maker](given)
   end, function(strategy)
     return is_built_in(strategy) and built_in_text(strategy) or strategy
-  end)
+  end, functions_of)
 end
 
 return function(ts, raw)

@@ -6,12 +6,13 @@ local options = require "tessera.options"
 -- Options that ts.tune has, too; and those of many tasks alone.
 local common = { "target", "trials", "seed", "space", "strategy", "cost_model",
                  "database", "threads", "kernel_threads", "batch", "min_time",
-                 "timeout", "deadline", "on_error", "check", "progress" }
+                 "timeout", "deadline", "on_error", "check", "progress",
+                 "postprocs", "measure", "measured" }
 
 local fields = { program = true, space = true, weight = true, name = true,
                  strategy = true, cost_model = true, target = true }
 
-return function(ts, core, to_space, check_plugged, by_name)
+return function(ts, core, to_space, check_plugged, by_name, functions_of)
   local function invalid(text, ...) core.invalid(text:format(...)) end
 
   local own = {}
@@ -96,8 +97,19 @@ return function(ts, core, to_space, check_plugged, by_name)
     if type(list) ~= "table" or #list == 0 then
       invalid("ts.tune_tasks takes a list of programs, or of tables with one")
     end
-    local o, entries, default = {}, {}, nil
+    local o, entries, default, made = {}, {}, nil, {}
     for k, v in next, given or {} do o[k] = v end
+    local functions, postprocs = functions_of(o), o.postprocs
+    o.measure, o.measured, o.postprocs = nil, nil, nil
+    -- Equal programs of one space are one task, so it is made once.
+    local function space_of(given)
+      if not made[given] then
+        local s = given
+        if postprocs ~= nil then s = ts.space.with_postprocs(s, postprocs) end
+        made[given] = to_space(s)
+      end
+      return made[given]
+    end
     if type(o.strategy) == "table" then o.strategy = by_name(o.strategy) end
     for i = 1, #list do
       local e = entry_of(list[i], i)
@@ -106,11 +118,8 @@ return function(ts, core, to_space, check_plugged, by_name)
       if space == nil then
         default = default or ts.space.default(o.target)
         space = default
-      elseif space == o.space then
-        o.space = to_space(space)
-        space = o.space
       end
-      e.space = to_space(space)
+      e.space = space_of(space)
       e.strategy = plug("strategy", o.strategy, e.strategy, e, i, #list)
       e.cost_model = plug("cost_model", o.cost_model, e.cost_model, e, i, #list)
       entries[i] = e
@@ -118,6 +127,7 @@ return function(ts, core, to_space, check_plugged, by_name)
     for _, k in ipairs { "strategy", "cost_model" } do
       if type(o[k]) ~= "string" then o[k] = nil end
     end
-    return core.tune_tasks(entries, o)
+    o.space = nil
+    return core.tune_tasks(entries, o, functions)
   end
 end

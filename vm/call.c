@@ -229,6 +229,7 @@ bool vm_resolve(vm_machine *m, const vm_trace *t, const vm_inst *in) {
   arena_reset(&m->scratch);
   m->state.p = &m->prog;
   m->state.scratch = &m->scratch;
+  m->state.remembers = m->heap;
   m->state.refusal.reason = SCH_R_NONE;
   m->prog.step = m->at;
   memset(m->args, 0, p->args_size);

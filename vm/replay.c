@@ -15,6 +15,7 @@ void vm_machine_init(vm_machine *m, mem_heap *heap) {
 
 void vm_machine_free(vm_machine *m) {
   sch_end_questions(&m->state);
+  sch_forget_answers(&m->state);
   ir_program_free(&m->prog);
   arena_free(&m->scratch);
   vec_free(m->heap, &m->cell);
@@ -35,6 +36,7 @@ void vm_start(vm_machine *m, const ir_program *base, const vm_trace *t) {
   ir_program_copy(&m->prog, base);
   m->state.p = &m->prog; /* a trace may have no instruction */
   m->state.scratch = &m->scratch;
+  m->state.remembers = m->heap;
   m->cell.n = 0;
   vec_reserve(m->heap, &m->cell, t->rv.n);
   m->cell.n = t->rv.n;

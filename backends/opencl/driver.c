@@ -43,8 +43,24 @@ static bool find_device(ocl_driver *d) {
   return false;
 }
 
+/* PoCL runs a work-group in one thread of its own, with the private memory of
+ * all its work-items on that thread's stack. */
+static void enlarge_stacks(void) {
+#ifdef __GLIBC__
+  const size_t bytes = (size_t)256 << 20;
+  size_t now = 0;
+  pthread_attr_t attr;
+  if (sizeof(void *) < 8 || pthread_getattr_default_np(&attr)) return;
+  if (!pthread_attr_getstacksize(&attr, &now) && now < bytes &&
+      !pthread_attr_setstacksize(&attr, bytes))
+    (void)pthread_setattr_default_np(&attr);
+  pthread_attr_destroy(&attr);
+#endif
+}
+
 static void open_driver(void) {
   ocl_driver *d = &the_driver;
+  enlarge_stacks();
   d->library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!d->library)
     the_problem = "there is no OpenCL loader (libOpenCL.so.1) here";

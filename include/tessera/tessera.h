@@ -1131,7 +1131,8 @@ typedef struct tess_tune_options {
   uint64_t seed;
   uint32_t threads;             /* of the engine; 0: as many as cores */
   uint32_t kernel_threads;      /* of the kernels; 0: the target's cores */
-  const char *strategy;         /* "evolutionary" when NULL; with options:
+  const char *strategy;         /* NULL: "hybrid", with a cost model of yours
+                                 * "evolutionary"; with options:
                                  * "annealing:chains=64,steps=200" */
   const char *cost_model;       /* "forest" when NULL */
   const tess_strategy *custom_strategy;      /* instead of the name */

@@ -19,7 +19,8 @@ static void append_stmt(ir_builder *b, const describe_open *to, ir_stmt s) {
 }
 
 void describe_add_stage(ir_builder *b, ir_stmt s) {
-  vec_push(b->heap, &b->stage, ((describe_stage){.s = s, .section = b->section}));
+  vec_push(b->heap, &b->stage,
+           ((describe_stage){.s = s, .section = b->section}));
 }
 
 /* Appends a statement without a body. */

@@ -108,6 +108,22 @@ bool sch_check_alone_but_predicates(sch_state *s, ir_stmt scope,
   return check_alone(s, scope, block, true);
 }
 
+bool sch_check_copied(sch_state *s, ir_stmt scope, ir_stmt block, bool *loads) {
+  const ir_program *p = s->p;
+  *loads = false;
+  if (!scope || ir_st(p, scope)->parent)
+    return sch_check_alone(s, scope, block);
+  if (!path_is_plain(s, scope, block)) return false;
+  for (ir_stmt q = scope; (q = sch_next_outside(p, q, scope));) {
+    if (sch_says_no_load(p, q) || is_disjoint_access(p, scope, q, block))
+      continue;
+    if (!ir_is_loop(p, q))
+      return sch_refuse(s, SCH_R_OTHER_STATEMENT, .s = {q});
+    *loads = true;
+  }
+  return true;
+}
+
 bool sch_check_domains(sch_state *s, ir_stmt block, ir_stmt common) {
   const ir_program *p = s->p;
   ir_span it = ir_blk(p, block)->iters;

@@ -54,6 +54,10 @@ bool sch_check_alone(sch_state *s, ir_stmt scope, ir_stmt block);
 bool sch_check_alone_but_predicates(sch_state *s, ir_stmt scope, ir_stmt block);
 /* Is it a block whose predicate loads? */
 bool sch_predicate_loads(const ir_program *p, ir_stmt st);
+/* The same of a block that reads an input, all of which is to be copied before:
+ * bounds of loops may load, since a copy of what nobody writes is right
+ * wherever it is read.  *loads: some do. */
+bool sch_check_copied(sch_state *s, ir_stmt scope, ir_stmt block, bool *loads);
 /* The domains of the block's iters need no loop below `common`, which is around
  * it: they mean the same wherever common is. */
 bool sch_check_domains(sch_state *s, ir_stmt block, ir_stmt common);

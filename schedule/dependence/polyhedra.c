@@ -11,12 +11,15 @@ int poly_holds(sch_state *s, ir_stmt st, ir_expr cond) {
   poly_pair x;
   poly_builder b;
   poly_around(s, st, &x);
+  poly_key key;
+  int holds = 0;
+  poly_key_of_condition(&x, cond, &key);
+  if (poly_recall(s, &key, &holds)) return holds;
   isl_ctx *ctx = poly_context(s);
   if (!ctx) return 0;
   poly_enter(&b, ctx, &x, 0);
   isl_set *all = poly_domain(&b, x.context);
   isl_set *yes = poly_where(&b, cond);
-  int holds = 0;
   if (!b.strange) {
     isl_set *no = isl_set_subtract(isl_set_copy(all), isl_set_copy(yes));
     isl_set *some = isl_set_intersect(isl_set_copy(all), isl_set_copy(yes));
@@ -28,6 +31,7 @@ int poly_holds(sch_state *s, ir_stmt st, ir_expr cond) {
   isl_set_free(all);
   isl_set_free(yes);
   isl_space_free(b.space);
+  if (isl_ctx_last_error(ctx) == isl_error_none) poly_remember(s, &key, holds);
   return holds;
 }
 
@@ -129,7 +133,11 @@ static poly_verdict poly_test_pair(const dist *d, ir_stmt b1, ir_stmt b2,
                                    ir_buf buf, sch_conflict *out) {
   poly_pair x;
   poly_verdict v = POLY_DISJOINT;
+  poly_key key;
+  int known;
   poly_find(d, b1, b2, buf, &x);
+  poly_key_of_conflict(d, &x, &key);
+  if (poly_recall(d->s, &key, &known)) return POLY_DISJOINT;
   side w = room_for(d->s->scratch, x.b[0].first);
   side r = room_for(d->s->scratch, x.b[1].first);
   isl_ctx *ctx = poly_context(d->s);
@@ -146,6 +154,7 @@ static poly_verdict poly_test_pair(const dist *d, ir_stmt b1, ir_stmt b2,
   empty(&r);
   if (v != POLY_CONFLICT && isl_ctx_last_error(ctx) != isl_error_none)
     v = POLY_TOO_HARD;
+  if (v == POLY_DISJOINT) poly_remember(d->s, &key, v);
   return v;
 }
 

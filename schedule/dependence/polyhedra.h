@@ -6,8 +6,10 @@
  * predicates and conditions, all of which may be quasi-affine.  isl then finds
  * a pair of conflicting iterations, or proves that there is none.  That takes
  * milliseconds and allocates, so it is the last resort; isl's memory is its
- * own and freed when the primitive ends, all of whose questions share a limit
- * of operations (polyhedra_build.c).
+ * own and freed when the primitive ends.  Each question has a limit of
+ * operations, and after one that exceeded it the primitive asks no more
+ * (polyhedra_build.c): so an answer does not depend on the others, and those
+ * that are likely to be asked again are remembered (polyhedra_memo.c).
  *
  * polyhedra_find.c finds the accesses (in scratch); the other files translate
  * them to isl sets and maps (polyhedra_isl.h) and query them, and take none of
@@ -87,6 +89,17 @@ bool poly_reaches_all(sch_state *s, ir_stmt block, ir_stmt above, uint32_t n,
  * unknown: 0. */
 int poly_holds(sch_state *s, ir_stmt st, ir_expr cond);
 
+/* ---- what was asked before (polyhedra_memo.c) --------------------------- */
+
+/* 128 bits of a question; at 0: none. */
+typedef struct poly_key {
+  uint64_t at, check;
+} poly_key;
+/* Answers that depend on nothing but the question: a proof that two blocks do
+ * not conflict, or what poly_holds gives. */
+bool poly_recall(const sch_state *s, const poly_key *k, int *answer);
+void poly_remember(sch_state *s, const poly_key *k, int answer);
+
 /* ---- what is asked about (polyhedra_find.c) ----------------------------- */
 
 /* What must hold for an access to happen, the innermost last. */
@@ -147,6 +160,14 @@ struct sch_nest;
 void poly_moved(sch_state *s, const struct sch_move *m,
                 const struct sch_nest *nest, ir_stmt maker, ir_buf buf,
                 poly_pair *out);
+/* Gives the variables of block k of the pair their places in x->pos. */
+void poly_places(const poly_pair *x, int k);
+/* Which of the block's dimensions the variable is; -1: none. */
+int poly_place(const poly_block *b, ir_var v);
+/* The keys of poly_conflict and poly_holds. */
+void poly_key_of_conflict(const dist *d, const poly_pair *x, poly_key *key);
+void poly_key_of_condition(const poly_pair *x, ir_expr cond, poly_key *key);
+
 /* All of it in scratch; the first block's writes, the second's accesses. */
 void poly_find(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
                poly_pair *out);

@@ -8,7 +8,9 @@ enum { MAX_OPERATIONS = 250000, MAX_NODES = 20000 };
 
 isl_ctx *poly_context(sch_state *s) {
   if (s->isl) {
+    if (isl_ctx_last_error(s->isl) == isl_error_quota) return NULL;
     isl_ctx_reset_error(s->isl);
+    isl_ctx_reset_operations(s->isl);
     return s->isl;
   }
   isl_ctx *ctx = s->isl = isl_ctx_alloc();
@@ -23,13 +25,18 @@ void sch_end_questions(sch_state *s) {
   s->isl = NULL;
 }
 
+void poly_places(const poly_pair *x, int k) {
+  const poly_block *b = &x->b[k];
+  for (uint32_t v = 0; v < x->p->var.n; v++) x->pos[v] = -1;
+  for (uint32_t i = 0; i < x->nparam; i++) x->pos[x->param[i]] = (int32_t)i;
+  for (uint32_t i = 0; i < b->n; i++)
+    x->pos[b->dim[i]] = (int32_t)(x->nparam + i);
+}
+
 void poly_enter(poly_builder *b, isl_ctx *ctx, const poly_pair *x, int k) {
   const poly_block *blk = &x->b[k];
   *b = (poly_builder){.x = x, .p = x->p, .ctx = ctx, .budget = MAX_NODES};
-  for (uint32_t v = 0; v < x->p->var.n; v++) x->pos[v] = -1;
-  for (uint32_t i = 0; i < x->nparam; i++) x->pos[x->param[i]] = (int32_t)i;
-  for (uint32_t i = 0; i < blk->n; i++)
-    x->pos[blk->dim[i]] = (int32_t)(x->nparam + i);
+  poly_places(x, k);
   b->space = isl_space_set_alloc(ctx, x->nparam, blk->n);
 }
 
@@ -86,8 +93,75 @@ static isl_pw_aff *choice(poly_builder *b, const ir_node *n) {
                          poly_value(b, n->b), poly_value(b, n->c));
 }
 
+/* A sum of variables that have places, times constants, and of one. */
+enum { TERMS = 64, LINEAR_NODES = 1000 };
+typedef struct linear_sum {
+  int64_t of[TERMS], one; /* by place */
+  uint32_t nodes;         /* looked at so far */
+} linear_sum;
+
+static bool add_term(int64_t *to, int64_t x, int64_t scale) {
+  return !__builtin_mul_overflow(x, scale, &x) &&
+         !__builtin_add_overflow(*to, x, to);
+}
+
+/* *to + e * scale; false: e is no such sum. */
+static bool add_linear(const poly_builder *b, ir_expr e, int64_t scale,
+                       linear_sum *to) {
+  const ir_node *n = ir_at(b->p, e);
+  int64_t c;
+  if (++to->nodes > LINEAR_NODES) return false;
+  if (n->op == IR_INT) return add_term(&to->one, n->i, scale);
+  if (!ir_dtype_eq(n->dtype, IR_INDEX) || n->wraps) return false;
+  switch ((ir_op)n->op) {
+  case IR_VAR: {
+    int32_t at = b->x->pos[n->a];
+    if (at >= 0) return at < TERMS && add_term(&to->of[at], 1, scale);
+    return b->x->bound[n->a] && add_linear(b, b->x->bound[n->a], scale, to);
+  }
+  case IR_ADD:
+    return add_linear(b, n->a, scale, to) && add_linear(b, n->b, scale, to);
+  case IR_SUB:
+    return scale != INT64_MIN && add_linear(b, n->a, scale, to) &&
+           add_linear(b, n->b, -scale, to);
+  case IR_MUL:
+    return ir_const_int(b->p, n->b, &c) &&
+           !__builtin_mul_overflow(scale, c, &c) && add_linear(b, n->a, c, to);
+  default: return false;
+  }
+}
+
+/* The sum as isl has it, at once instead of operation by operation. */
+static isl_aff *linear_value(const poly_builder *b, const linear_sum *sum) {
+  const poly_pair *x = b->x;
+  uint32_t n = (uint32_t)isl_space_dim(b->space, isl_dim_set);
+  isl_local_space *ls = isl_local_space_from_space(isl_space_copy(b->space));
+  isl_aff *aff =
+      isl_aff_val_on_domain(ls, isl_val_int_from_si(b->ctx, sum->one));
+  for (uint32_t i = 0; i < x->nparam + n && i < TERMS; i++) {
+    bool param = i < x->nparam;
+    if (sum->of[i])
+      aff =
+          isl_aff_set_coefficient_val(aff, param ? isl_dim_param : isl_dim_in,
+                                      (int)(param ? i : i - x->nparam),
+                                      isl_val_int_from_si(b->ctx, sum->of[i]));
+  }
+  return aff;
+}
+
+static isl_pw_aff *poly_nested(poly_builder *b, ir_expr e);
+
 /* Indices are of 64 bits; what may wrap is none that isl knows. */
 isl_pw_aff *poly_value(poly_builder *b, ir_expr e) {
+  linear_sum sum = {.one = 0};
+  if (b->budget && !b->strange && add_linear(b, e, 1, &sum)) {
+    b->budget--;
+    return isl_pw_aff_from_aff(linear_value(b, &sum));
+  }
+  return poly_nested(b, e);
+}
+
+static isl_pw_aff *poly_nested(poly_builder *b, ir_expr e) {
   const ir_node *n = ir_at(b->p, e);
   if (!b->budget || b->strange) return strange(b);
   b->budget--;
@@ -168,6 +242,9 @@ static isl_set *at_most(poly_builder *b, ir_expr x, ir_expr y, int64_t off) {
   }
   if (is_choice(b->p, x)) return at_most_choice(b, x, y, off, x);
   if (is_choice(b->p, y)) return at_most_choice(b, x, y, off, y);
+  linear_sum sum = {.one = ~off}; /* x - y - off - 1 < 0 */
+  if (add_linear(b, x, 1, &sum) && add_linear(b, y, -1, &sum))
+    return isl_set_from_basic_set(isl_aff_neg_basic_set(linear_value(b, &sum)));
   isl_pw_aff *high = poly_value(b, y);
   if (off) high = isl_pw_aff_add(high, isl_constant(b, off));
   return isl_pw_aff_le_set(poly_value(b, x), high);
@@ -335,10 +412,10 @@ static isl_map *index_map(poly_builder *b, const poly_access *a, uint32_t d) {
 }
 
 isl_map *poly_access_map(poly_builder *b, const poly_access *a, isl_set *in) {
-  isl_map *m = isl_map_from_domain(in);
+  isl_map *m = isl_map_from_domain(isl_everything(b));
   for (uint32_t d = 0; d < b->x->ndim; d++)
     m = isl_map_flat_range_product(m, index_map(b, a, d));
-  return m;
+  return isl_map_intersect_domain(m, in);
 }
 
 isl_map *poly_accesses(isl_ctx *ctx, const poly_pair *x, int k,

@@ -28,8 +28,8 @@ typedef struct poly_builder {
   bool vague;       /* something was left out of a domain */
 } poly_builder;
 
-/* The context of all questions of one primitive, which together give up after
- * a second or so; NULL: none. */
+/* The context of a question, which gives up after a second or so; NULL: none,
+ * as after one of the same primitive that has given up. */
 isl_ctx *poly_context(sch_state *s);
 /* Gives the variables of block k of the pair their places. */
 void poly_enter(poly_builder *b, isl_ctx *ctx, const poly_pair *x, int k);
@@ -47,8 +47,6 @@ isl_map *poly_access_map(poly_builder *b, const poly_access *a, isl_set *in);
  * much. */
 isl_map *poly_accesses(isl_ctx *ctx, const poly_pair *x, int k,
                        const poly_access *a, bool *vague);
-/* Which of the block's dimensions the variable is; -1: none. */
-int poly_place(const poly_block *b, ir_var v);
 int64_t poly_coordinate(isl_point *at, enum isl_dim_type type, uint32_t k);
 /* An iteration: the loops around a block, outer first, and their values. */
 enum { POLY_LOOPS = 48 };

@@ -24,7 +24,9 @@ PRIM_DEFINE(
         "   which the block reads.\n"
         "2. The scope of the block consists of loops and blocks, as far as\n"
         "   it shares buffers with the block, and none\n"
-        "   of them matches the buffer to another.\n"
+        "   of them matches the buffer to another. Bounds of loops load\n"
+        "   nothing; in the outermost scope they may, where the buffer is an\n"
+        "   input, all of which is copied then.\n"
         "3. At most one block of the scope writes the buffer, which is then\n"
         "   not given by the caller, and writes all of a box.\n"
         "4. The listed consumers read it and are in the same scope, or in\n"
@@ -114,7 +116,7 @@ static bool cache_read_rewrite(sch_state *s, void *ud) {
   ir_buf buf, made;
   if (!sch_find_buffer(s, a->block, a->read_buffer_index, SCH_READS, NULL, NULL,
                        &buf) ||
-      !sch_stage_init(s, &st, a->block, buf, a->storage_scope) ||
+      !sch_stage_init_read(s, &st, a->block, buf, a->storage_scope) ||
       !find_children(s, &st, a->consumer_blocks, &children) ||
       !sch_stage_writer(s, &st, &writer))
     return false;

@@ -43,6 +43,12 @@ PRIM_DEFINE(
         "7. Loops around and below whose iterations run in parallel stay free "
         "of\n"
         "   races, in spite of guards.\n"
+        "Guards of several splits add up: 96 by { ts.auto, 48 }, the inner "
+        "loop\n"
+        "by { ts.auto, 32 }, has 2 * 2 * 32 = 128 guarded iterations. One "
+        "split\n"
+        "by all factors, { ts.auto, 3, 16 }, or factors that divide, as\n"
+        "sample_perfect_tile draws them, needs none.\n"
         "The new loops are serial, whatever kind the loop had, as in TVM.\n",
     .refusals = SCH_REASONS(
         SCH_R_DEPENDENT_LOOP, SCH_R_EXTENT_EMPTY, SCH_R_EXTENT_LARGE,

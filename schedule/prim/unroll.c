@@ -11,7 +11,8 @@ PRIM_DEFINE(
     .details =
         "1. The loop is neither parallel, vectorized nor bound, which would\n"
         "   be lost.\n"
-        "A loop too large to be written out stays.\n",
+        "A loop of more than 8,192 iterations, or that would become more than\n"
+        "about 32,768 instructions, stays a loop when it is lowered.\n",
     .refusals = SCH_REASONS(SCH_R_LOOP_KIND),
     .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
                "sch:unroll(j)\n");

@@ -21,8 +21,8 @@ static bool cache_is_of_thread(const ir_program *p, ir_stmt scope) {
   return false;
 }
 
-bool sch_stage_init(sch_state *s, sch_stage *st, ir_stmt block, ir_buf buf,
-                    const char *storage) {
+static bool stage_init(sch_state *s, sch_stage *st, ir_stmt block, ir_buf buf,
+                       const char *storage, bool given) {
   const ir_program *p = s->p;
   uint32_t ndim = ir_ndim(p, buf);
   *st = (sch_stage){.scope = ir_scope_of(p, block),
@@ -37,7 +37,9 @@ bool sch_stage_init(sch_state *s, sch_stage *st, ir_stmt block, ir_buf buf,
   if (cache_is_of_thread(p, st->scope) &&
       (st->storage == IR_SCOPE_SHARED || st->storage == IR_SCOPE_SHARED_DYN))
     return sch_refuse(s, SCH_R_STORAGE_INSIDE, .s = {st->scope}, .t = storage);
-  if (!sch_check_alone(s, st->scope, block)) return false;
+  if (given ? !sch_check_copied(s, st->scope, block, &st->loads)
+            : !sch_check_alone(s, st->scope, block))
+    return false;
   if (sch_init_uses(p, st->scope, buf))
     return sch_refuse(s, SCH_R_INIT_OF_SCOPE, .s = {st->scope, block},
                       .buf = buf);
@@ -46,6 +48,29 @@ bool sch_stage_init(sch_state *s, sch_stage *st, ir_stmt block, ir_buf buf,
   if (ir_is_hidden(p, buf))
     return sch_refuse(s, SCH_R_BUFFER_HIDDEN, .s = {block}, .buf = buf);
   return true;
+}
+
+bool sch_stage_init(sch_state *s, sch_stage *st, ir_stmt block, ir_buf buf,
+                    const char *storage) {
+  return stage_init(s, st, block, buf, storage, false);
+}
+
+bool sch_stage_init_read(sch_state *s, sch_stage *st, ir_stmt block, ir_buf buf,
+                         const char *storage) {
+  uint8_t role = s->p->buf.v[buf].role;
+  bool given = role != IR_ROLE_LOCAL && role != IR_ROLE_OUTPUT;
+  return stage_init(s, st, block, buf, storage, given);
+}
+
+static void copy_all(sch_state *s, sch_stage *st) {
+  ir_program *p = s->p;
+  uint32_t n = st->ndim;
+  for (uint32_t d = 0; d < n; d++) {
+    st->box[d] = st->box[2 * n + d] = ir_index(p, 0);
+    st->box[n + d] = st->box[3 * n + d] =
+        ir_sub(p, ir_dim(p, st->buf, d), ir_index(p, 1));
+  }
+  st->started = true;
 }
 
 bool sch_stage_writer(sch_state *s, const sch_stage *st, ir_stmt *out) {
@@ -196,6 +221,7 @@ static bool cache_add(sch_state *s, sch_stage *st, ir_stmt block, ir_region r,
                       bool whole, bool write) {
   ir_program *p = s->p;
   uint32_t n = st->ndim;
+  if (st->loads) return copy_all(s, st), true;
   ir_expr *box = arena_array(s->scratch, ir_expr, 4 * n);
   if (!ir_may_access_box(p, s->scratch, block, r, st->above, box, box + n) ||
       (st->above != st->scope &&

@@ -19,6 +19,7 @@ typedef struct sch_stage {
   ir_expr *box;            /* min, max of what one run copies, then min, max
                             * of what all runs in the scope copy */
   bool started;            /* box holds something */
+  bool loads;              /* bounds are data: all of the buffer is copied */
   bool filled;             /* all of the buffer has values that may be copied */
   int64_t *shift;
   ir_expr *shape;
@@ -29,6 +30,10 @@ typedef struct sch_stage {
  * and blocks where `buf` is accessed plainly. */
 bool sch_stage_init(sch_state *s, sch_stage *st, ir_stmt block, ir_buf buf,
                     const char *storage);
+/* The same to let blocks read a copy: of an input also where bounds of loops
+ * are data (`loads`). */
+bool sch_stage_init_read(sch_state *s, sch_stage *st, ir_stmt block, ir_buf buf,
+                         const char *storage);
 /* The only block of the scope that writes the buffer; 0: none.  false after
  * refusing: several, or one that changes what the caller gave. */
 bool sch_stage_writer(sch_state *s, const sch_stage *st, ir_stmt *out);

@@ -68,8 +68,8 @@ static const search_option hybrid_options[HYBRID_OPTIONS] = {
     {"first", "trials of Bayesian optimisation", SEARCH_COUNT, 100, 0, 1u << 20,
      NULL},
     {"surrogate",
-     "a Gaussian process, where the plug-in for it is, or a forest",
-     SEARCH_WORD, AUTO, 0, 0, "auto|gp|forest"},
+     "a random forest, or a Gaussian process; auto: that where its plug-in is",
+     SEARCH_WORD, FOREST, 0, 0, "auto|gp|forest"},
     {"batch", "candidates of a batch while it lasts, at most", SEARCH_COUNT, 4,
      1, 4096, NULL}};
 

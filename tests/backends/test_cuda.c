@@ -59,11 +59,24 @@ static void fetching(void **state) {
   assert_true(fetched.counts.barriers > 0);
 }
 
+/* A column of a tile of 32 x 32 is in one bank, unless the layout rotates its
+ * rows: each of 4 tiles has 32 columns, which 32 lanes read. */
+static void layouts(void **state) {
+  (void)state;
+  gpu_compared plain = {0}, rotated = {0};
+  gpu_compare_cases("transposed", 1, NULL, &plain);
+  gpu_compare_cases("rotated", 1, NULL, &rotated);
+  assert_int_equal(plain.right + rotated.right, 2);
+  assert_int_equal(plain.counts.bank_conflicts, 4 * 32 * 31);
+  assert_int_equal(rotated.counts.bank_conflicts, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bound_loops),  cmocka_unit_test(suite),
       cmocka_unit_test(tensor_cores), cmocka_unit_test(mma),
       cmocka_unit_test(bert),         cmocka_unit_test(fetching),
+      cmocka_unit_test(layouts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -182,3 +182,41 @@ for _, name in ipairs { "gather", "ragged" } do
   of.schedule(s)
   assert(ts.equivalent(p, s) and ts.equivalent(s, p))
 end
+
+-- Where bounds of loops are data, copies of inputs are made, all of them; what
+-- moves below such loops is refused, with what applies to them.
+do
+  local b = ts.builder "csr"
+  local P = b:input("P", { 9 }, "int32", { offsets_into = 20 })
+  local J = b:input("J", { 20 }, "int32", { range = { 0, 6 } })
+  local V, X, Y = b:input("V", { 20 }), b:input("X", { 6 }), b:output("Y", { 8 })
+  b:loop("i", 0, 8, function(i)
+    b:block("zero", { { "vi", extent = 8, bind = i } }, function(vi)
+      b:store(Y, { vi }, 0)
+    end)
+    local from, to = ts.cast(P(i), "int64"), ts.cast(P(i + 1), "int64")
+    b:loop("k", from, to - from, function(k)
+      b:block("row", { { "vi", extent = 8, bind = i },
+                       { "vk", "reduce", extent = 20, bind = k } },
+              function(vi, vk)
+        b:store(Y, { vi }, Y(vi) + V(vk) * X(J(vk)))
+      end)
+    end)
+  end)
+  local p = b:program()
+  local copies, row, rows = {}
+  local sch = checks.legal(p, function(sch)
+    row = sch:get_block "row"
+    for i = 1, 3 do copies[i] = sch:cache_read(row, i, "global") end
+    local k
+    rows, k = sch:get_loops(row)
+    sch:split(k, { ts.auto, 4 })
+    sch:parallel(rows)
+  end)
+  assert(select(2, tostring(sch:program()):gsub("alloc ", "")) == 3)
+  checks.fails("REFUSED", "where bounds are data, split, fuse, reorder, " ..
+               "fission, parallel and vectorize apply, and cache_read of an " ..
+               "input", sch.compute_at, sch, copies[1], rows)
+  checks.fails("REFUSED", "without loads in bounds", sch.cache_write, sch,
+               row, 0, "global")
+end

@@ -89,6 +89,32 @@ do
   assert(time.median > 0 and time.min <= time.median)
 end
 
+-- PoCL has the private memory of a work-group on a thread's stack: 9 MiB here.
+do
+  local A = ts.placeholder("A", { 512, 4608 })
+  local j = ts.reduce_axis("j", 4608)
+  local T = ts.compute("T", { 512, 4608 }, function(i, k)
+    return A(i, k) + 1
+  end)
+  local C = ts.compute("C", { 512 }, function(i)
+    return ts.sum(T(i, j) * A(511 - i, 0), j)
+  end)
+  local program = ts.program("private", { A }, { C })
+  local sch = ts.schedule(program)
+  local t, c = sch:get_block "T", sch:get_block "C"
+  local i, k = sch:get_loops(c)
+  local _, threads = sch:split(i, { 1, 512 })
+  sch:bind(threads, "threadIdx.x")
+  sch:split(k, { 2, ts.auto })
+  sch:compute_at(t, threads)
+  sch:set_scope(t, 0, "local")
+  local a = ts.tensor("float32", { 512, 4608 }, "integers", 1)
+  local got, want = ts.tensor("float32", { 512 }), ts.tensor("float32", { 512 })
+  ts.build(sch, "opencl -max-threads-per-block=512")(a, got)
+  ts.build(program, "llvm")(a, want)
+  assert(got:compare(want) == 0)
+end
+
 -- ---- host programs ---------------------------------------------------------
 
 -- Two kernels, a buffer between them, and a block that is bound to nothing.

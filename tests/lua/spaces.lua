@@ -53,3 +53,28 @@ assert(not why:find("failed", 1, true), why)
 collectgarbage()
 ts.on_warning(nil)
 assert(#warned == 0, warned[1])
+
+-- Each module says of each block what it did, why not, or which of the modules
+-- before it did something instead.
+do
+  local ops = require "tessera.ops"
+  local spaces = require "tessera.modules.spaces"
+  local function is_told(what, before)
+    local by, why = what:match "^shadowed by ([%w_]+): (.+)$"
+    return what:find "^applied, %d+ schedules?" or
+           what:find "^not applicable: %S" or by and before[by] and why
+  end
+  for _, target in ipairs { "llvm -num-cores=4", "cuda -arch=sm_80" } do
+    for _, workload in ipairs { "CBR", "SFM", "TBG" } do
+      local modules, before, n = spaces.modules_for(target), {}, 0
+      local p = ops.suite(workload, 1)
+      for line in ts.space.explain(modules, p, target):gmatch "[^\n]+" do
+        local m, block, what = line:match "^([%w_]+) at ([%w_]+): (.*)$"
+        assert(m and is_told(what, before), line)
+        before[m] = true
+        n = n + (block == "root" and 1 or 0)
+      end
+      assert(n >= #modules)
+    end
+  end
+end

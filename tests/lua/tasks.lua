@@ -105,3 +105,35 @@ refused("its strategy is the number 3", { a }, { strategy = function()
   return 3
 end })
 refused("there is no cost model 'guess'", { a }, { cost_model = "guess" })
+
+-- Options of ts.tune that are for all tasks: what measures, who is told of it,
+-- mutators, postprocessors.
+do
+  local measured, told, mutated = {}, 0, 0
+  rs = ts.tune_tasks({ a, b }, o {
+    trials = 24, batch = 4, cost_model = "forest", scheduler = "round_robin",
+    postprocs = { "disallow_dynamic_loop" },
+    strategy = { name = "evolutionary", population_size = 16, mutators = {
+      mutate_tile_size = 0.1,
+      own = { probability = 9, mutate = function(_, parent)
+        mutated = mutated + 1
+        return parent
+      end } } },
+    measure = function(session, candidate)
+      local name = tostring(session:program(candidate)):match "A: [^,]*"
+      measured[name] = (measured[name] or 0) + 1
+      return 1e-3 + 1e-6 * #candidate.decisions
+    end,
+    measured = function(_, list) told = told + #list end,
+  })
+  assert(rs.status == "OK" and rs.trials == 24 and rs[1].trials == 12)
+  assert(told == 24 and mutated > 0)
+  local kinds, n = 0, 0
+  for _, k in pairs(measured) do kinds, n = kinds + 1, n + k end
+  assert(kinds == 2 and n == 24)
+  local ok, e = pcall(ts.tune_tasks, { a, b }, o {
+    measure = function() error(boom) end })
+  assert(not ok and e == boom)
+  ok, e = pcall(ts.tune_tasks, { a }, o { postprocs = { "no such one" } })
+  assert(not ok and tostring(e):find "entry 1")
+end

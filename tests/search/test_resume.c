@@ -4,6 +4,8 @@
  * same curve, same winner, whatever the strategy.  Databases that another
  * process has locked. */
 #include "base/hash.h"
+#include "base/rng.h"
+#include "support/expr.h"
 #include "support/recorded.h"
 #include "support/test.h"
 
@@ -51,25 +53,30 @@ static void run_to_end(recorded_run *f, ending *e) {
   tess_result_free(r);
 }
 
-/* A child process tunes and is killed after `n` measurements. */
-static void run_and_kill(const char *path, const recorded_run *like,
-                         uint32_t n) {
+/* A child process tunes, and kills itself after `n` measurements (0: it does
+ * not). */
+static pid_t tune_in_child(const char *path, const recorded_run *like,
+                           uint32_t n) {
   pid_t child = fork();
   assert_true(child >= 0);
-  if (!child) {
-    recorded_run f;
-    tess_result *r;
-    recorded_start(&f);
-    f.o = like->o;
-    f.r.fail_every = like->r.fail_every;
-    f.r.fail_with = like->r.fail_with;
-    f.o.database = path;
-    f.o.progress = kill_process;
-    f.o.progress_ud = &f;
-    kill_after = n;
-    recorded_tune(&f, &r);
-    _exit(3);
-  }
+  if (child) return child;
+  recorded_run f;
+  tess_result *r;
+  recorded_start(&f);
+  f.o = like->o;
+  f.r.fail_every = like->r.fail_every;
+  f.r.fail_with = like->r.fail_with;
+  f.o.database = path;
+  f.o.progress = n ? kill_process : NULL;
+  f.o.progress_ud = &f;
+  kill_after = n;
+  recorded_tune(&f, &r);
+  _exit(3);
+}
+
+static void run_and_kill(const char *path, const recorded_run *like,
+                         uint32_t n) {
+  pid_t child = tune_in_child(path, like, n);
   int status;
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
@@ -111,6 +118,52 @@ static void killed_and_resumed(const char *strategy, const char *model,
     recorded_remove(path);
   }
   recorded_end(&f);
+}
+
+/* One run is killed ten times, each after a time that is drawn: in the midst of
+ * whatever it does then, writing records included. */
+static void killed_anywhere(const char *strategy, const char *model) {
+  enum { KILLS = 10 };
+  ending whole, again;
+  char path[400];
+  recorded_run f;
+  struct timespec from, to;
+  rng random;
+  bool ended = false;
+  recorded_start(&f);
+  f.o.strategy = strategy;
+  f.o.cost_model = model;
+  recorded_database(path, sizeof path);
+  f.o.database = path;
+  clock_gettime(CLOCK_MONOTONIC, &from);
+  run_to_end(&f, &whole);
+  clock_gettime(CLOCK_MONOTONIC, &to);
+  double ms = 1e3 * (double)(to.tv_sec - from.tv_sec) +
+              1e-6 * (double)(to.tv_nsec - from.tv_nsec);
+  recorded_remove(path);
+  rng_init(&random, test_seed(), 7);
+  for (int k = 0; k < KILLS && !ended; k++) {
+    int status;
+    pid_t child = tune_in_child(path, &f, 0);
+    usleep((useconds_t)(1e3 * ms / KILLS * rng_unit(&random)) + 1);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    ended = WIFEXITED(status); /* it was that much faster than the first */
+  }
+  run_to_end(&f, &again);
+  if (!ended) same_ending(&whole, &again);
+  recorded_remove(path);
+  recorded_end(&f);
+}
+
+static void test_killed_anywhere(void **state) {
+  (void)state;
+  killed_anywhere("evolutionary", "random");
+}
+
+static void test_default_killed_anywhere(void **state) {
+  (void)state;
+  killed_anywhere("hybrid:first=40", "forest");
 }
 
 static void test_evolutionary(void **state) {
@@ -238,8 +291,13 @@ static void test_locked(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_evolutionary),    cmocka_unit_test(test_replay),
-      cmocka_unit_test(test_with_a_model),    cmocka_unit_test(test_ended_runs),
-      cmocka_unit_test(test_other_proposals), cmocka_unit_test(test_locked)};
+      cmocka_unit_test(test_killed_anywhere),
+      cmocka_unit_test(test_default_killed_anywhere),
+      cmocka_unit_test(test_evolutionary),
+      cmocka_unit_test(test_replay),
+      cmocka_unit_test(test_with_a_model),
+      cmocka_unit_test(test_ended_runs),
+      cmocka_unit_test(test_other_proposals),
+      cmocka_unit_test(test_locked)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

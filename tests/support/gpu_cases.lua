@@ -155,6 +155,36 @@ local function fetching(shared)
   end)
   return schedule, { product = ts.program("product", { A, B }, { C }) }
 end
+-- A transposition by tiles of 32 x 32 in shared memory, written by rows and read
+-- by columns; `rotated`: each row starts one bank further.
+local function transposing(rotated)
+  local function schedule(p)
+    local sch = ts.schedule(p)
+    local b = sch:get_block "B"
+    local copy = sch:cache_read(b, 0, "shared")
+    local i, j = sch:get_loops(b)
+    local i0, i1 = sch:split(i, { ts.auto, 32 })
+    local j0, j1 = sch:split(j, { ts.auto, 32 })
+    sch:reorder(i0, j0, i1, j1)
+    local blocks = sch:fuse(i0, j0)
+    sch:bind(blocks, "blockIdx.x")
+    sch:bind(j1, "threadIdx.x")
+    sch:compute_at(copy, blocks)
+    local loops = { sch:get_loops(copy) }
+    sch:bind(loops[#loops], "threadIdx.x")
+    if rotated then
+      sch:transform_layout(copy, { "write", 0 }, function(x, y)
+        return x, y // 32 * 32 + (x + y) % 32
+      end)
+    end
+    return { sch:trace() }
+  end
+  local A = ts.placeholder("A", { 64, 64 })
+  local B = ts.compute("B", { 64, 64 }, function(i, j) return A(j, i) end)
+  return schedule, { transpose = ts.program("transpose", { A }, { B }) }
+end
+function kinds.transposed() return transposing(false) end
+function kinds.rotated() return transposing(true) end
 function kinds.direct() return fetching(false) end
 function kinds.fetched() return fetching(true) end
 

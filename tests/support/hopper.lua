@@ -68,8 +68,8 @@ wgmma.wait_group.sync.aligned 0;
 }]]):format(ab, ab + 1, 8 * n, table.concat(out, ", "))
   return ts.tensor_intrin{
     name = ("wgmma_64x%dx16"):format(8 * n), desc = desc, override = true,
-    impl = ('C = asm("%s", "%s,r,r,~{memory}", C, int32(address(A)), int32(address(B)))')
-           :format(text, table.concat(list, ",")) }
+    impl = ('C = asm("%s", "%s,r,r,~{memory}", C, int32(address(A)), ' ..
+            'int32(address(B)))'):format(text, table.concat(list, ",")) }
 end
 
 -- A thread has a box of halves, all of them in a row on both sides, copied to
@@ -105,7 +105,8 @@ mbarrier.inval.shared.b64 [m];
 }]]):format(2 * n, 2 * n)
   return ts.tensor_intrin{
     name = "bulk_" .. table.concat(shape, "x"), desc = desc, override = true,
-    impl = ('asm("%s", "r,l,~{memory}", int32(address(Y)), address(X))'):format(text) }
+    impl = ('asm("%s", "r,l,~{memory}", int32(address(Y)), address(X))')
+           :format(text) }
 end
 
 -- C = A B of 64 x 8n * blocks x 16 * steps; operands in core matrices.

@@ -296,7 +296,10 @@ bool scheduled_call(scheduled *t, const char *name,
   const sch_prim *prim = sch_find_prim(name);
   assert_non_null(prim);
   arena_reset(&t->scratch);
-  t->s = (sch_state){.p = &t->p, .scratch = &t->scratch};
+  t->s = (sch_state){.p = &t->p,
+                     .scratch = &t->scratch,
+                     .remembers = t->s.remembers,
+                     .memo = t->s.memo};
   t->p.step++;
   set_defaults(prim, args);
   for (const scheduled_arg *a = given; a->name; a++) {

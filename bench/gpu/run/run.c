@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Launches bundled kernels on the NVIDIA card of a machine (bench/gpu
+ * --bundle): run NAME.launch... Each is C = A B of float16 matrices with
+ * float32 results: times are medians by events, with the L2 cache flushed
+ * before each run, and some elements of C are compared with sums in double.
+ * Then cuBLAS, where it can be opened.
+ *
+ * Needs libc; libcuda and libcublas are opened at run time.  Types and numbers
+ * are those of their binary interfaces, as their manuals document them.  One
+ * JSON object a line; without a card one line on stderr, and status 0. */
+#include <dlfcn.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the driver --------------------------------------------------------- */
+
+typedef uint64_t address;
+typedef void *handle;
+
+static struct {
+  int (*init)(unsigned);
+  int (*count)(int *);
+  int (*device)(int *, int);
+  int (*name)(char *, int, int);
+  int (*attribute)(int *, int, int);
+  int (*retain)(handle *, int);
+  int (*use)(handle);
+  int (*load)(handle *, const void *, unsigned, int *, void **);
+  int (*unload)(handle);
+  int (*function)(handle *, handle, const char *);
+  int (*set)(handle, int, int);
+  int (*get)(int *, int, handle);
+  int (*alloc)(address *, size_t);
+  int (*release)(address);
+  int (*to_device)(address, const void *, size_t);
+  int (*to_host)(void *, address, size_t);
+  int (*fill)(address, unsigned, size_t);
+  int (*launch)(handle, unsigned, unsigned, unsigned, unsigned, unsigned,
+                unsigned, unsigned, handle, void **, void **);
+  int (*event)(handle *, unsigned);
+  int (*record)(handle, handle);
+  int (*wait)(handle);
+  int (*elapsed)(float *, handle, handle);
+} cu;
+
+enum { L2_BYTES = 38, MAX_DYNAMIC = 8, REGISTERS = 4, LOCAL_BYTES = 3 };
+
+static int bind_one(handle library, void *slot, const char *symbol) {
+  void *at = dlsym(library, symbol);
+  memcpy(slot, &at, sizeof at);
+  return at != NULL;
+}
+
+static int open_driver(void) {
+  handle l = dlopen("libcuda.so.1", RTLD_NOW);
+  int n = 0;
+  return l && bind_one(l, &cu.init, "cuInit") &&
+         bind_one(l, &cu.count, "cuDeviceGetCount") &&
+         bind_one(l, &cu.device, "cuDeviceGet") &&
+         bind_one(l, &cu.name, "cuDeviceGetName") &&
+         bind_one(l, &cu.attribute, "cuDeviceGetAttribute") &&
+         bind_one(l, &cu.retain, "cuDevicePrimaryCtxRetain") &&
+         bind_one(l, &cu.use, "cuCtxSetCurrent") &&
+         bind_one(l, &cu.load, "cuModuleLoadDataEx") &&
+         bind_one(l, &cu.unload, "cuModuleUnload") &&
+         bind_one(l, &cu.function, "cuModuleGetFunction") &&
+         bind_one(l, &cu.set, "cuFuncSetAttribute") &&
+         bind_one(l, &cu.get, "cuFuncGetAttribute") &&
+         bind_one(l, &cu.alloc, "cuMemAlloc_v2") &&
+         bind_one(l, &cu.release, "cuMemFree_v2") &&
+         bind_one(l, &cu.to_device, "cuMemcpyHtoD_v2") &&
+         bind_one(l, &cu.to_host, "cuMemcpyDtoH_v2") &&
+         bind_one(l, &cu.fill, "cuMemsetD32_v2") &&
+         bind_one(l, &cu.launch, "cuLaunchKernel") &&
+         bind_one(l, &cu.event, "cuEventCreate") &&
+         bind_one(l, &cu.record, "cuEventRecord") &&
+         bind_one(l, &cu.wait, "cuEventSynchronize") &&
+         bind_one(l, &cu.elapsed, "cuEventElapsedTime") && !cu.init(0) &&
+         !cu.count(&n) && n > 0;
+}
+
+/* ---- matrices ----------------------------------------------------------- */
+
+enum { SIZES = 16, MOST = 64, RUNS = 15, CHECKED = 64 };
+
+typedef struct problem {
+  long n;
+  uint16_t *host[2];
+  address a, b, c;
+  double best; /* seconds of the fastest that is right; 0: none */
+} problem;
+
+static problem problems[SIZES];
+static int nproblems;
+static address flushed;
+static size_t flushed_words;
+static handle from, to;
+
+/* Multiples of 1/8 from -1 to 1, which float16 has. */
+static double value_of(uint64_t i) {
+  i = (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+  return (double)((i >> 40) % 17) / 8 - 1;
+}
+
+static uint16_t half_of(double v) {
+  if (v == 0) return 0;
+  int e;
+  double m = frexp(fabs(v), &e); /* m in [1/2, 1) */
+  unsigned bits = (unsigned)(m * 2048) - 1024;
+  return (uint16_t)((v < 0 ? 0x8000u : 0u) | (unsigned)(e + 14) << 10 | bits);
+}
+
+static problem *problem_of(long n) {
+  for (int i = 0; i < nproblems; i++)
+    if (problems[i].n == n) return &problems[i];
+  if (nproblems == SIZES) return NULL;
+  problem *p = &problems[nproblems];
+  size_t count = (size_t)n * (size_t)n;
+  *p = (problem){.n = n};
+  for (int k = 0; k < 2; k++) {
+    p->host[k] = malloc(2 * count);
+    if (!p->host[k]) return NULL;
+    for (size_t i = 0; i < count; i++)
+      p->host[k][i] = half_of(value_of(2 * i + (size_t)k));
+  }
+  if (cu.alloc(&p->a, 2 * count) || cu.alloc(&p->b, 2 * count) ||
+      cu.alloc(&p->c, 4 * count) || cu.to_device(p->a, p->host[0], 2 * count) ||
+      cu.to_device(p->b, p->host[1], 2 * count))
+    return NULL;
+  nproblems++;
+  return p;
+}
+
+static int is_right(const problem *p) {
+  size_t n = (size_t)p->n;
+  float *row = malloc(4 * n);
+  int ok = row != NULL;
+  for (size_t s = 0; ok && s < CHECKED; s++) {
+    size_t i = s * 7919 % n, j = s * 104729 % n;
+    double sum = 0, size = 0;
+    for (size_t k = 0; k < n; k++) {
+      double x = value_of(2 * (i * n + k)) * value_of(2 * (k * n + j) + 1);
+      sum += x;
+      size += fabs(x);
+    }
+    ok = !cu.to_host(row, p->c + 4 * i * n, 4 * n) &&
+         fabs((double)row[j] - sum) <= 1e-5 * size + 1e-3;
+  }
+  free(row);
+  return ok;
+}
+
+/* ---- timing ------------------------------------------------------------- */
+
+static int compare_doubles(const void *x, const void *y) {
+  double a = *(const double *)x, b = *(const double *)y;
+  return (a > b) - (a < b);
+}
+
+/* Median seconds of what `run` launches; negative: it failed. */
+static double time_runs(int (*run)(void *), void *ud) {
+  double t[RUNS];
+  if (run(ud) || run(ud)) return -1;
+  for (int i = 0; i < RUNS; i++) {
+    float ms = 0;
+    if (cu.fill(flushed, (unsigned)i, flushed_words) || cu.record(from, NULL) ||
+        run(ud) || cu.record(to, NULL) || cu.wait(to) ||
+        cu.elapsed(&ms, from, to))
+      return -1;
+    t[i] = 1e-3 * (double)ms;
+  }
+  qsort(t, RUNS, sizeof *t, compare_doubles);
+  return t[RUNS / 2];
+}
+
+static void say_figure(const char *name, long n, double seconds) {
+  double flops = 2.0 * (double)n * (double)n * (double)n;
+  printf("{\"figure\": \"tflops\", \"value\": %.2f, \"unit\": \"TFLOP/s\", "
+         "\"n\": %ld, \"name\": \"%s\", \"us\": %.1f}\n",
+         flops / seconds / 1e12, n, name, 1e6 * seconds);
+  fflush(stdout);
+}
+
+/* ---- bundled programs --------------------------------------------------- */
+
+typedef struct launch {
+  unsigned kernel, grid[3], block[3];
+  int n;
+  uint64_t arg[MOST];
+  int is_buffer[MOST];
+} launch;
+
+typedef struct program {
+  handle module, kernel[MOST];
+  unsigned shared[MOST];
+  address buffer[MOST];
+  int nkernel, nbuffer, nlaunch;
+  launch launch[MOST];
+} program;
+
+static int read_launch(FILE *f, launch *l) {
+  int nbuf, nvar;
+  if (fscanf(f, "%u %u %u %u %u %u %u %d %d", &l->kernel, &l->grid[0],
+             &l->grid[1], &l->grid[2], &l->block[0], &l->block[1], &l->block[2],
+             &nbuf, &nvar) != 9 ||
+      nbuf < 0 || nvar < 0 || nbuf + nvar > MOST)
+    return 0;
+  l->n = nbuf + nvar;
+  for (int i = 0; i < l->n; i++) {
+    unsigned long long v;
+    if (fscanf(f, "%llu", &v) != 1) return 0;
+    l->arg[i] = v;
+    l->is_buffer[i] = i < nbuf;
+  }
+  return 1;
+}
+
+/* Buffers 1, 2 and 3 are A, B and C; others are workspace. */
+static int take_buffer(program *p, const problem *q, FILE *f) {
+  unsigned long long number, bytes;
+  if (fscanf(f, "%llu %llu", &number, &bytes) != 2 || number >= MOST ||
+      (int)number != p->nbuffer + 1)
+    return 0;
+  address *at = &p->buffer[number];
+  p->nbuffer++;
+  *at = number == 1 ? q->a : number == 2 ? q->b : number == 3 ? q->c : 0;
+  return number <= 3 || !cu.alloc(at, bytes ? bytes : 1);
+}
+
+static int take_kernel(program *p, FILE *f) {
+  unsigned i;
+  char name[256];
+  unsigned long long shared;
+  if (fscanf(f, "%u %255s %llu", &i, name, &shared) != 3 || i >= MOST ||
+      cu.function(&p->kernel[i], p->module, name))
+    return 0;
+  p->shared[i] = (unsigned)shared;
+  p->nkernel++;
+  return shared <= 48 << 10 || !cu.set(p->kernel[i], MAX_DYNAMIC, (int)shared);
+}
+
+static int read_launches(program *p, const problem *q, FILE *f) {
+  char word[16];
+  while (fscanf(f, "%15s", word) == 1) {
+    int ok = !strcmp(word, "buffer")   ? take_buffer(p, q, f)
+             : !strcmp(word, "kernel") ? take_kernel(p, f)
+             : !strcmp(word, "launch") && p->nlaunch < MOST
+                 ? read_launch(f, &p->launch[p->nlaunch++])
+                 : 0;
+    if (!ok) return 0;
+  }
+  return p->nlaunch > 0;
+}
+
+static int load_ptx(program *p, const char *path) {
+  FILE *f = fopen(path, "rb");
+  if (!f) return 0;
+  fseek(f, 0, SEEK_END);
+  long n = ftell(f);
+  rewind(f);
+  char *text = calloc(1, (size_t)n + 1);
+  int ok = text && fread(text, 1, (size_t)n, f) == (size_t)n &&
+           !cu.load(&p->module, text, 0, NULL, NULL);
+  free(text);
+  fclose(f);
+  return ok;
+}
+
+static int run_program(void *ud) {
+  program *p = ud;
+  for (int i = 0; i < p->nlaunch; i++) {
+    launch *l = &p->launch[i];
+    void *args[MOST];
+    uint64_t value[MOST];
+    for (int k = 0; k < l->n; k++) {
+      value[k] = l->is_buffer[k] ? p->buffer[l->arg[k] % MOST] : l->arg[k];
+      args[k] = &value[k];
+    }
+    int code = cu.launch(p->kernel[l->kernel % MOST], l->grid[0], l->grid[1],
+                         l->grid[2], l->block[0], l->block[1], l->block[2],
+                         p->shared[l->kernel % MOST], NULL, args, NULL);
+    if (code) return code;
+  }
+  return 0;
+}
+
+static void say_usage(const program *p, const char *stem) {
+  int registers = 0, local = 0;
+  for (int i = 0; i < p->nkernel; i++) {
+    int r = 0, l = 0;
+    cu.get(&r, REGISTERS, p->kernel[i]);
+    cu.get(&l, LOCAL_BYTES, p->kernel[i]);
+    registers = r > registers ? r : registers;
+    local = l > local ? l : local;
+  }
+  fprintf(stderr, "%s: %d registers, %d bytes of local memory\n", stem,
+          registers, local);
+}
+
+/* NAME.launch with NAME.ptx; NAME begins with gemm_SIZE_. */
+static void run_file(const char *path) {
+  char stem[512], ptx[520];
+  long n = 0;
+  size_t len = strlen(path);
+  snprintf(stem, sizeof stem, "%.*s", (int)(len > 7 ? len - 7 : 0), path);
+  snprintf(ptx, sizeof ptx, "%s.ptx", stem);
+  const char *name = strrchr(stem, '/') ? strrchr(stem, '/') + 1 : stem;
+  FILE *f =
+      sscanf(name, "gemm_%ld_", &n) == 1 && n > 0 ? fopen(path, "r") : NULL;
+  problem *q = f ? problem_of(n) : NULL;
+  program *p = calloc(1, sizeof *p);
+  double t = -1;
+  int ok = q && p && load_ptx(p, ptx) && read_launches(p, q, f);
+  if (ok) {
+    say_usage(p, name);
+    t = time_runs(run_program, p);
+  }
+  int right = t > 0 && is_right(q);
+  if (right) say_figure(name, n, t);
+  if (right && (!q->best || t < q->best)) q->best = t;
+  if (!right)
+    fprintf(stderr, "%s: %s\n", name,
+            !ok      ? "cannot be loaded"
+            : t <= 0 ? "fails"
+                     : "is wrong");
+  for (int i = 4; p && i <= p->nbuffer; i++) cu.release(p->buffer[i]);
+  if (p && p->module) cu.unload(p->module);
+  if (f) fclose(f);
+  free(p);
+}
+
+/* ---- cuBLAS ------------------------------------------------------------- */
+
+typedef int gemm_ex(handle, int, int, int, int, int, const void *, const void *,
+                    int, int, const void *, int, int, const void *, void *, int,
+                    int, int, int);
+
+static struct {
+  int (*create)(handle *);
+  gemm_ex *gemm;
+  handle h;
+} blas;
+
+enum { R_32F = 0, R_16F = 2, COMPUTE_32F = 68, TENSOR_OP = 99 };
+
+static int open_cublas(void) {
+  static const char *const names[] = {"libcublas.so.13", "libcublas.so.12",
+                                      "libcublas.so.11", "libcublas.so"};
+  handle l = NULL;
+  for (size_t i = 0; !l && i < sizeof names / sizeof *names; i++)
+    l = dlopen(names[i], RTLD_NOW);
+  return l && bind_one(l, &blas.create, "cublasCreate_v2") &&
+         bind_one(l, &blas.gemm, "cublasGemmEx") && !blas.create(&blas.h);
+}
+
+/* By columns the product of rows C = A B is C' = B' A'. */
+static int run_cublas(void *ud) {
+  const problem *p = ud;
+  const float one = 1, zero = 0;
+  int n = (int)p->n;
+  return blas.gemm(blas.h, 0, 0, n, n, n, &one, (void *)(uintptr_t)p->b, R_16F,
+                   n, (void *)(uintptr_t)p->a, R_16F, n, &zero,
+                   (void *)(uintptr_t)p->c, R_32F, n, COMPUTE_32F, TENSOR_OP);
+}
+
+static void compare_cublas(problem *p) {
+  double t = time_runs(run_cublas, p);
+  if (t <= 0 || !is_right(p)) {
+    fprintf(stderr, "cuBLAS fails for %ld\n", p->n);
+    return;
+  }
+  say_figure("cublas", p->n, t);
+  if (p->best)
+    printf("{\"figure\": \"of_cublas\", \"value\": %.3f, \"unit\": \"1\", "
+           "\"n\": %ld}\n",
+           t / p->best, p->n);
+}
+
+int main(int argc, char **argv) {
+  int device, l2 = 0;
+  char name[128] = "";
+  handle context = NULL;
+  if (!open_driver()) {
+    fprintf(stderr, "run: there is no NVIDIA card on this machine\n");
+    return 0;
+  }
+  if (cu.device(&device, 0) || cu.retain(&context, device) || cu.use(context) ||
+      cu.event(&from, 0) || cu.event(&to, 0)) {
+    fprintf(stderr, "run: the card cannot be used\n");
+    return 1;
+  }
+  cu.name(name, sizeof name, device);
+  cu.attribute(&l2, L2_BYTES, device);
+  flushed_words = (size_t)(l2 > 0 ? l2 : 64 << 20) / 4;
+  if (cu.alloc(&flushed, 4 * flushed_words)) return 1;
+  fprintf(stderr, "%s\n", name);
+  for (int i = 1; i < argc; i++) run_file(argv[i]);
+  if (!open_cublas()) fprintf(stderr, "run: cuBLAS is not there\n");
+  for (int i = 0; blas.h && i < nproblems; i++) compare_cublas(&problems[i]);
+  return 0;
+}
