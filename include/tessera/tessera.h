@@ -306,7 +306,9 @@ TESS_API tess_status tess_store(tess_builder *b, tess_buffer buf, uint32_t n,
  * has what writes its buffers, and all effects of the section it is made in. */
 TESS_API tess_status tess_evaluate(tess_builder *b, tess_expr e);
 /* What follows is of section n, any number (0 at the start), for builders
- * that describe several programs with effects. */
+ * that describe several programs with effects.  Of a statement of the section
+ * in which a program is made, if not 0, that the program leaves out since no
+ * output needs it, a warning goes to the log. */
 TESS_API tess_status tess_section(tess_builder *b, uint32_t n);
 /* A buffer that imperative code fills: local to the function, or (role
  * OUTPUT, INPUT used in place) a parameter. */

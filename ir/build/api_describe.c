@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Public API (include/tessera): describing computations.  Each function runs
  * its counterpart of describe.h in the frame of a public call. */
+#include "base/hash.h"
 #include "ir/object.h"
 #include "ir/query.h"
 
@@ -531,11 +532,25 @@ typedef struct program_work {
   tess_program *made;
 } program_work;
 
+/* What was described for this program alone, and is not in it. */
+static void tell_unneeded(const program_work *w) {
+  const ir_program *p = &w->b->b.p;
+  ir_stmt s = w->b->b.unneeded, top = s;
+  while (s && !ir_is_block(p, s)) s = ir_next(p, s, top);
+  if (!top) return;
+  uint64_t key = hash_mix(hash_bytes(w->name, strlen(w->name)), top);
+  const char *block = s ? ir_text(p, ir_blk(p, s)->name) : "";
+  ctx_warn(w->b->c, key,
+           "program '%s': %s '%s' is left out, since no output needs it",
+           w->name, s ? "block" : "statement", block);
+}
+
 static tess_status make_program(void *ud) {
   program_work *w = ud;
   w->made = program_empty(w->b->c);
   tess_status s = describe_program(&w->b->b, w->name, w->nin, w->in, w->nout,
                                    w->out, &w->made->p);
+  if (s == TESS_OK) tell_unneeded(w);
   if (s == TESS_OK && w->made->p.constant.n > 0) {
     w->made->constants = w->b;
     w->b->refs++;

@@ -82,6 +82,7 @@ typedef struct describe_open {
 typedef struct describe_stage {
   ir_stmt s;
   uint32_t section; /* the section it belongs to */
+  bool statement;   /* no compute */
 } describe_stage;
 
 typedef struct ir_builder {
@@ -96,6 +97,8 @@ typedef struct ir_builder {
   VEC(describe_open) open;
   VEC(describe_stage) stage;
   uint32_t section; /* the current one, for new stages */
+  ir_stmt unneeded; /* of the last program: a statement of its section, not 0,
+                     * that it does not need; 0: none */
 } ir_builder;
 
 /* May unwind; describe_free is valid after that, too. */
@@ -280,6 +283,9 @@ const char *describe_spell_open(ir_builder *b);
 tess_status describe_check_bindings(ir_builder *b, const char *block,
                                     uint32_t n, const char *const *names,
                                     const ir_iter *it, ir_expr pred);
+/* The part of a block's predicate that does not follow from the loops and
+ * conditions of the open statements; 0: all of it does. */
+ir_expr describe_needed_condition(ir_builder *b, ir_expr cond);
 /* Checks that an open statement binds every variable of e. */
 tess_status describe_check_scope(ir_builder *b, ir_expr e, const char *where);
 

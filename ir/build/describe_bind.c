@@ -45,6 +45,17 @@ static ir_expr facts(ir_builder *b, ir_expr pred) {
   return pred;
 }
 
+/* The same without what was loaded when a loop began, or a condition was
+ * evaluated: it may have changed since. */
+static ir_expr lasting_facts(ir_builder *b) {
+  ir_expr e = 0;
+  for (uint32_t i = b->open.n; i-- > 0;) {
+    ir_expr fact = fact_of(&b->p, &b->open.v[i]);
+    if (fact && !ir_at(&b->p, fact)->has_load) e = ir_and(&b->p, e, fact);
+  }
+  return e;
+}
+
 /* ---- one iter ----------------------------------------------------------- */
 
 static void find_load(const ir_program *p, ir_expr e, void *ud) {
@@ -92,6 +103,24 @@ static tess_status outside(ir_builder *b, const ir_iter *it, const char *what) {
 
 /* ---- a block ------------------------------------------------------------ */
 
+/* Is e a digit, as fuse makes them over sizes: x % m with 0 < m <= end, or
+ * x // m with 0 <= x < end * m? */
+static bool is_digit_below(ir_builder *b, ir_expr e, ir_expr end,
+                           ir_expr given) {
+  ir_program *p = &b->p;
+  const ir_node n = *ir_at(p, e);
+  if ((n.op != IR_DIV && n.op != IR_MOD) || !n.is_index ||
+      ir_at(p, n.b)->lo < 1)
+    return false;
+  if (n.op == IR_MOD)
+    return arith_prove(p, &b->scratch, ir_binary(p, IR_LE, n.b, end), given);
+  ir_expr all = ir_mul(p, end, n.b);
+  ir_expr in = ir_and(p, ir_binary(p, IR_LE, ir_index(p, 0), n.a),
+                      ir_binary(p, IR_LT, n.a, all));
+  return arith_prove(p, &b->scratch, in, given) ||
+         is_digit_below(b, n.a, all, given);
+}
+
 static tess_status check_iter(ir_builder *b, const char *block,
                               const char *name, const ir_iter *it,
                               ir_expr given) {
@@ -109,8 +138,28 @@ static tess_status check_iter(ir_builder *b, const char *block,
   ir_expr end = ir_add(p, it->lo, it->extent);
   ir_expr in = ir_and(p, ir_binary(p, IR_LE, it->lo, it->bind),
                       ir_binary(p, IR_LT, it->bind, end));
-  if (arith_prove(p, &b->scratch, in, given)) return TESS_OK;
+  if (arith_prove(p, &b->scratch, in, given) ||
+      (ir_is_const(p, it->lo, 0) && is_digit_below(b, it->bind, end, given)))
+    return TESS_OK;
   return outside(b, it, value);
+}
+
+/* Does the condition follow from the loops and conditions around? */
+static bool always_holds(ir_builder *b, ir_expr cond, ir_expr given) {
+  ir_program *p = &b->p;
+  const ir_node n = *ir_at(p, cond);
+  if (n.op == IR_AND)
+    return always_holds(b, n.a, given) && always_holds(b, n.b, given);
+  return !n.has_load && arith_prove(p, &b->scratch, cond, given);
+}
+
+ir_expr describe_needed_condition(ir_builder *b, ir_expr cond) {
+  ir_program *p = &b->p;
+  const ir_node n = *ir_at(p, cond);
+  if (always_holds(b, cond, lasting_facts(b))) return 0;
+  if (n.op != IR_AND) return cond;
+  return ir_and(p, describe_needed_condition(b, n.a),
+                describe_needed_condition(b, n.b));
 }
 
 tess_status describe_check_bindings(ir_builder *b, const char *block,

@@ -92,8 +92,15 @@ static void include(plan *x, uint32_t i) {
 }
 
 static void choose_stages(plan *x) {
-  for (uint32_t i = x->b->stage.n; i-- > 0;)
-    if (is_needed(x, x->b->stage.v[i])) include(x, i);
+  ir_builder *b = x->b;
+  b->unneeded = 0;
+  for (uint32_t i = b->stage.n; i-- > 0;) {
+    describe_stage stage = b->stage.v[i];
+    if (is_needed(x, stage))
+      include(x, i);
+    else if (stage.statement && stage.section && stage.section == b->section)
+      b->unneeded = stage.s;
+  }
 }
 
 static tess_status check_buffers(plan *x) {

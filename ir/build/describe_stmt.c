@@ -19,7 +19,8 @@ static void append_stmt(ir_builder *b, const describe_open *to, ir_stmt s) {
 }
 
 void describe_add_stage(ir_builder *b, ir_stmt s) {
-  vec_push(b->heap, &b->stage, ((describe_stage){s, b->section}));
+  vec_push(b->heap, &b->stage,
+           ((describe_stage){.s = s, .section = b->section}));
 }
 
 /* Appends a statement without a body. */
@@ -183,6 +184,7 @@ tess_status describe_block_begin(ir_builder *b, const char *name, uint32_t n,
   if (!s && predicate)
     s = typed_expr(b, predicate, IR_BOOL, "the predicate of a block", &pred);
   if (!s) s = describe_check_bindings(b, name, n, names, it, pred);
+  if (!s && pred) pred = describe_needed_condition(b, pred);
   arena_reset(&b->scratch);
   if (s) return s;
   make_vars(b, n, names, it);
@@ -213,7 +215,10 @@ tess_status describe_end(ir_builder *b) {
     describe_infer_reducer(b, t->s);
   }
   arena_reset(&b->scratch);
-  if (b->open.n == 1) describe_add_stage(b, t->s);
+  if (b->open.n == 1) {
+    describe_add_stage(b, t->s);
+    b->stage.v[b->stage.n - 1].statement = true;
+  }
   (void)vec_pop(&b->open);
   return TESS_OK;
 }

@@ -68,12 +68,28 @@ static bool is_disjoint_access(const ir_program *p, ir_stmt scope, ir_stmt q,
   return true;
 }
 
-bool sch_check_alone(sch_state *s, ir_stmt scope, ir_stmt block) {
+bool sch_predicate_loads(const ir_program *p, ir_stmt st) {
+  ir_expr pred = ir_is_block(p, st) ? ir_blk(p, st)->pred : 0;
+  return pred && ir_at(p, pred)->has_load;
+}
+
+/* Another block, of which only the predicate loads. */
+static bool loads_in_predicate(const ir_program *p, ir_stmt st, ir_stmt block) {
+  if (st == block || !sch_predicate_loads(p, st)) return false;
+  ir_span it = ir_blk(p, st)->iters;
+  for (uint32_t k = it.at; k < it.at + it.n; k++)
+    if (ir_at(p, p->iter.v[k].bind)->has_load) return false;
+  return true;
+}
+
+static bool check_alone(sch_state *s, ir_stmt scope, ir_stmt block,
+                        bool predicates) {
   const ir_program *p = s->p;
   if (!scope) return sch_refuse(s, SCH_R_BLOCK_IS_ROOT, .s = {block});
   if (!path_is_plain(s, scope, block)) return false;
   for (ir_stmt q = scope; (q = sch_next_outside(p, q, scope));)
-    if (!sch_says_no_load(p, q) && !is_disjoint_access(p, scope, q, block))
+    if (!sch_says_no_load(p, q) && !is_disjoint_access(p, scope, q, block) &&
+        !(predicates && loads_in_predicate(p, q, block)))
       return sch_refuse(s, SCH_R_OTHER_STATEMENT, .s = {q});
   ir_span w = ir_blk(p, block)->writes;
   for (uint32_t i = w.at; i < w.at + w.n && ir_st(p, scope)->alt; i++)
@@ -81,6 +97,15 @@ bool sch_check_alone(sch_state *s, ir_stmt scope, ir_stmt block) {
       return sch_refuse(s, SCH_R_INIT_OF_SCOPE, .s = {scope, block},
                         .buf = p->region.v[i].buf);
   return true;
+}
+
+bool sch_check_alone(sch_state *s, ir_stmt scope, ir_stmt block) {
+  return check_alone(s, scope, block, false);
+}
+
+bool sch_check_alone_but_predicates(sch_state *s, ir_stmt scope,
+                                    ir_stmt block) {
+  return check_alone(s, scope, block, true);
 }
 
 bool sch_check_copied(sch_state *s, ir_stmt scope, ir_stmt block, bool *loads) {

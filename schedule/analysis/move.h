@@ -50,6 +50,10 @@ bool sch_says_no_load(const ir_program *p, ir_stmt st);
 /* The block is in loops only, in a scope of loops and blocks whose bounds
  * and bindings load nothing, and whose init uses nothing that it writes. */
 bool sch_check_alone(sch_state *s, ir_stmt scope, ir_stmt block);
+/* The same, but predicates of other blocks of the scope may load. */
+bool sch_check_alone_but_predicates(sch_state *s, ir_stmt scope, ir_stmt block);
+/* Is it a block whose predicate loads? */
+bool sch_predicate_loads(const ir_program *p, ir_stmt st);
 /* The same of a block that reads an input, all of which is to be copied before:
  * bounds of loops may load, since a copy of what nobody writes is right
  * wherever it is read.  *loads: some do. */

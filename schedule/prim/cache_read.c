@@ -33,7 +33,8 @@ PRIM_DEFINE(
         "   blocks of it; neither they nor the blocks around them there write\n"
         "   it.\n"
         "5. In a block other than the outermost, where the buffer has not\n"
-        "   its lifetime scope: no block of it writes the buffer.\n"
+        "   its lifetime scope: no block of it writes the buffer, or all that\n"
+        "   the consumers read is written before them in the same iteration.\n"
         "6. Loops whose iterations run in parallel stay free of races.\n"
         "The copy of a buffer A in scope \"local\" is named A_local, as is\n"
         "the block that makes it. It is made at the beginning of the scope,\n"
@@ -122,8 +123,6 @@ static bool cache_read_rewrite(sch_state *s, void *ud) {
   sch_list readers = sch_stage_readers(s, &st, writer, children, true);
   if (!readers.n)
     return sch_refuse(s, SCH_R_NO_READER, .s = {a->block}, .buf = buf);
-  for (uint32_t i = 0; writer && i < readers.n; i++)
-    if (!sch_stage_check_reader(s, &st, readers.v[i])) return false;
   if (writer) {
     sch_stage_place(s, &st, writer, readers);
     if (!sch_stage_check_made(s, &st, writer, readers)) return false;

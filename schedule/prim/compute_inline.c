@@ -25,7 +25,8 @@ PRIM_DEFINE(
         "3. What it writes is one buffer, local to the scope.\n"
         "4. The indices of the store can be solved for the block's iters.\n"
         "5. The buffer is read by plain loads only, not through a matched\n"
-        "   buffer.\n"
+        "   buffer; and by the predicate of a block only where no loop is\n"
+        "   around both blocks.\n"
         "6. What the block reads is the same where its consumers run.\n"
         "7. It is not the only block of its scope.\n"
         "8. Loops whose iterations run in parallel stay free of races.\n"
@@ -37,6 +38,15 @@ PRIM_DEFINE(
     .example = "sch:compute_inline(sch:get_block(\"C\"))\n");
 
 /* ---- legality ----------------------------------------------------------- */
+
+static bool inline_is_asked(const ir_program *p, ir_stmt q, ir_buf buf) {
+  return sch_predicate_loads(p, q) && ir_has_load(p, ir_blk(p, q)->pred, buf);
+}
+
+/* Does child block q of the scope read the buffer, or its predicate? */
+static bool inline_is_consumer(const ir_program *p, ir_stmt q, ir_buf buf) {
+  return sch_reads_buf(p, q, buf) || inline_is_asked(p, q, buf);
+}
 
 /* Where consumer q runs, the block would compute what it computed before:
  * all it reads is the same, and what q reads was made in the same iteration
@@ -50,6 +60,8 @@ static bool check_values(sch_state *s, ir_stmt block, ir_stmt q,
   if (!sch_check_later(s, block, common, sch_step_down(p, common, q), NULL))
     return false;
   if (ir_is_block(p, common)) return true;
+  if (inline_is_asked(p, q, def->buf))
+    return sch_refuse(s, SCH_R_OTHER_STATEMENT, .s = {q});
   uint32_t niters = ir_blk(p, block)->iters.n;
   sch_span *old = arena_array(s->scratch, sch_span, 2 * niters);
   sch_span *need = old + niters;
@@ -73,7 +85,7 @@ static bool check_values(sch_state *s, ir_stmt block, ir_stmt q,
 static bool check_block(sch_state *s, ir_stmt block, ir_stmt scope,
                         sch_def *def) {
   const ir_program *p = s->p;
-  if (!sch_check_alone(s, scope, block)) return false;
+  if (!sch_check_alone_but_predicates(s, scope, block)) return false;
   if (sch_has_init(p, block))
     return sch_refuse(s, SCH_R_BLOCK_REDUCES, .s = {block});
   if (!sch_check_movable(s, scope, block)) return false;
@@ -124,7 +136,7 @@ static bool compute_inline_check(sch_state *s, ir_stmt block, sch_def *def) {
     return sch_refuse(s, SCH_R_BUFFER_HIDDEN, .buf = def->buf);
   if (!sch_has_producer(s, scope, block)) return true;
   for (ir_stmt q = scope; (q = sch_next_child(p, q, scope));)
-    if (q != block && sch_reads_buf(p, q, def->buf) &&
+    if (q != block && inline_is_consumer(p, q, def->buf) &&
         !check_values(s, block, q, def))
       return false;
   return true;
@@ -176,7 +188,7 @@ static bool compute_inline_rewrite(sch_state *s, void *ud) {
   sub.load = inline_load;
   sub.ud = &f;
   for (ir_stmt q = scope; (q = sch_next_child(p, q, scope));)
-    if (q != block && sch_reads_buf(p, q, def.buf)) {
+    if (q != block && inline_is_consumer(p, q, def.buf)) {
       ir_subst_stmt(&sub, q);
       if (s->grows) return false;
       sch_end_claims(s, q, ir_blk(p, block)->reads);

@@ -11,6 +11,16 @@
 
 /* ---- legality ----------------------------------------------------------- */
 
+/* Is the block executed by single threads: below a loop over those of a block,
+ * or over virtual ones? */
+static bool cache_is_of_thread(const ir_program *p, ir_stmt scope) {
+  for (ir_stmt q = ir_st(p, scope)->parent; q; q = ir_st(p, q)->parent)
+    if (ir_is_loop(p, q) && ir_st(p, q)->loop_kind == IR_THREAD &&
+        ir_st(p, q)->thread >= IR_THREADIDX_X)
+      return true;
+  return false;
+}
+
 static bool stage_init(sch_state *s, sch_stage *st, ir_stmt block, ir_buf buf,
                        const char *storage, bool given) {
   const ir_program *p = s->p;
@@ -24,7 +34,7 @@ static bool stage_init(sch_state *s, sch_stage *st, ir_stmt block, ir_buf buf,
                     .span = arena_array(s->scratch, sch_span, ndim)};
   if (!ir_scope_parse(storage, &st->storage))
     return sch_refuse(s, SCH_R_STORAGE_UNKNOWN, .t = storage);
-  if (ir_st(p, st->scope)->parent &&
+  if (cache_is_of_thread(p, st->scope) &&
       (st->storage == IR_SCOPE_SHARED || st->storage == IR_SCOPE_SHARED_DYN))
     return sch_refuse(s, SCH_R_STORAGE_INSIDE, .s = {st->scope}, .t = storage);
   if (given ? !sch_check_copied(s, st->scope, block, &st->loads)
@@ -272,21 +282,42 @@ static bool cache_is_own(const ir_program *p, ir_stmt scope, ir_buf buf) {
   return !ir_st(p, scope)->parent;
 }
 
-bool sch_stage_check_made(sch_state *s, const sch_stage *st, ir_stmt writer,
-                          sch_list readers) {
+/* In an iteration of `above` the writer makes all that the reader reads. */
+static bool cache_is_covered(sch_state *s, const sch_stage *st, ir_stmt writer,
+                             ir_stmt reader) {
   ir_program *p = s->p;
   sch_stage part = *st;
-  if (cache_is_own(p, st->scope, st->buf)) return true;
   part.box = arena_array(s->scratch, ir_expr, 2 * st->ndim);
+  ir_span r = ir_blk(p, reader)->reads;
+  for (uint32_t i = r.at; i < r.at + r.n; i++)
+    if (p->region.v[i].buf == st->buf &&
+        (!ir_may_access_box(p, s->scratch, reader, p->region.v[i], st->above,
+                            part.box, part.box + st->ndim) ||
+         !sch_stage_is_made_by(s, &part, writer)))
+      return false;
+  return true;
+}
+
+/* In an iteration of `above` all of the writer is before all of the reader. */
+static bool cache_follows(const ir_program *p, const sch_stage *st,
+                          ir_stmt writer, ir_stmt reader) {
+  ir_stmt w = sch_step_down(p, st->above, writer);
+  ir_stmt r = sch_step_down(p, st->above, reader);
+  return w != r && sch_comes_before(p, w, r);
+}
+
+bool sch_stage_check_made(sch_state *s, const sch_stage *st, ir_stmt writer,
+                          sch_list readers) {
+  const ir_program *p = s->p;
+  if (cache_is_own(p, st->scope, st->buf)) return true;
   for (uint32_t k = 0; k < readers.n; k++) {
-    ir_span r = ir_blk(p, readers.v[k])->reads;
-    for (uint32_t i = r.at; i < r.at + r.n; i++)
-      if (p->region.v[i].buf == st->buf &&
-          (!ir_may_access_box(p, s->scratch, readers.v[k], p->region.v[i],
-                              st->above, part.box, part.box + st->ndim) ||
-           !sch_stage_is_made_by(s, &part, writer)))
-        return sch_refuse(s, SCH_R_REGION_NOT_WHOLE, .s = {readers.v[k]},
-                          .buf = st->buf);
+    ir_stmt reader = readers.v[k];
+    bool after = cache_follows(p, st, writer, reader);
+    if (!after && !sch_stage_check_reader(s, st, reader)) return false;
+    if (!cache_is_covered(s, st, writer, reader))
+      return sch_refuse(s,
+                        after ? SCH_R_BUFFER_LIVE_IN : SCH_R_REGION_NOT_WHOLE,
+                        .s = {reader, st->scope}, .buf = st->buf);
   }
   return true;
 }

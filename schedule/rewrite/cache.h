@@ -65,8 +65,8 @@ bool sch_chooses(sch_state *s, ir_stmt block);
 /* The same for all that the writer writes of the buffer. */
 bool sch_stage_add_writes(sch_state *s, sch_stage *st, ir_stmt writer);
 /* In a block inside another one, of a buffer that is not its own: the writer
- * makes all that the readers read, none of it was made outside.  false:
- * refused. */
+ * makes all that the readers read, before them in the same iteration of
+ * `above`; none of it was made outside.  false: refused. */
 bool sch_stage_check_made(sch_state *s, const sch_stage *st, ir_stmt writer,
                           sch_list readers);
 /* Block w, under the same `above`, must write all that one run copies. */

@@ -310,8 +310,7 @@ static bool place_read(sch_state *s, sch_remap *m) {
   if (!sch_stage_writer(s, st, &writer)) return false;
   if (writer) {
     sch_stage_place(s, st, writer, (sch_list){1, &m->block});
-    if (!sch_stage_check_reader(s, st, m->block) ||
-        !sch_stage_check_made(s, st, writer, (sch_list){1, &m->block}) ||
+    if (!sch_stage_check_made(s, st, writer, (sch_list){1, &m->block}) ||
         !sch_stage_add_writes(s, st, writer))
       return false;
     sch_instances(s, m->block, r, st->box, st->box + n, false, all);

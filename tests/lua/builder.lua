@@ -422,3 +422,23 @@ do
     for i = 0, 3 do assert(args[6]:get(i) == want[i], args[6]) end
   end
 end
+
+-- What a program leaves out since no output needs it is told.
+do
+  local told = {}
+  ts.on_warning(function(text) told[#told + 1] = text end)
+  local b = ts.builder "partly"
+  local X, T, Y = b:input("X", { 4 }), b:buffer("T", { 4 }), b:output("Y", { 4 })
+  for name, to in pairs { unused = T, used = Y } do
+    b:loop("i", 0, 4, function(i)
+      b:block(name, { { "v", extent = 4, bind = i } }, function(v)
+        b:store(to, { v }, X(v))
+      end)
+    end)
+  end
+  b:program()
+  ts.on_warning(nil)
+  assert(#told == 1 and told[1]:find(
+           "program 'partly': block 'unused' is left out, since no output " ..
+           "needs it", 1, true), told[1])
+end

@@ -217,6 +217,6 @@ do
   checks.fails("REFUSED", "where bounds are data, split, fuse, reorder, " ..
                "fission, parallel and vectorize apply, and cache_read of an " ..
                "input", sch.compute_at, sch, copies[1], rows)
-  checks.fails("REFUSED", "without loads in loop bounds", sch.cache_write, sch,
+  checks.fails("REFUSED", "without loads in bounds", sch.cache_write, sch,
                row, 0, "global")
 end

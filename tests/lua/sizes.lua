@@ -517,3 +517,60 @@ do
     for y = 0, 4 do assert(b:get(x, y) == c:get(x, y)) end
   end
 end
+
+-- What always holds of a predicate goes, with sizes, too; and digits of a fused
+-- loop are in their domains.
+do
+  local n, m, k = ts.size "n", ts.size "m", ts.size "k"
+  local function guarded(where, bounds)
+    local b = ts.builder "guarded"
+    local X, Y = b:input("X", { n, m }), b:inout("Y", { n, m })
+    b:loop("i", 0, bounds or n, function(i)
+      b:loop("j", 0, m, function(j)
+        b:block("y", { { "vi", extent = n, bind = i },
+                       { "vj", extent = m, bind = j } },
+                { where = where(i, j, X) }, function(vi, vj)
+          b:store(Y, { vi, vj }, X(vi, vj))
+        end)
+      end)
+    end)
+    return tostring(b:program()):match("where ([^\n]*)")
+  end
+  assert(not guarded(function(i) return ts.lt(i, n) end))
+  assert(not guarded(function(i, j) return ts.all(ts.lt(i, n), ts.lt(j, m)) end))
+  assert(not guarded(function(i) return ts.le(0, n - i) end))
+  assert(guarded(function(i, j) return ts.all(ts.lt(i, n), ts.lt(j, 3)) end)
+         == "j < 3")
+  assert(guarded(function(i) return ts.lt(i, n) end, n + 1) == "i < n")
+  assert(guarded(function(i) return ts.lt(i, n - 1) end) == "i < n - 1")
+  assert(guarded(function(i, _, X) return ts.lt(X(i, 0), 3) end))
+
+  local function fused(a, c, digits)
+    local b = ts.builder "fused"
+    local X, Y = b:input("X", { n, m, k }), b:output("Y", { n, m, k })
+    b:loop("f", 0, n * m * k, function(f)
+      b:block("y", { { "a", extent = n, bind = a(f) },
+                     { "b", extent = m, bind = digits or f // k % m },
+                     { "c", extent = k, bind = c(f) } }, function(x, y, z)
+        b:store(Y, { x, y, z }, X(x, y, z) * 2)
+      end)
+    end)
+    return b:program()
+  end
+  local function last(f) return f % k end
+  for _, first in ipairs { function(f) return f // (m * k) end,
+                           function(f) return f // k // m end } do
+    local p = fused(first, last)
+    local x = ts.tensor("float32", { 3, 4, 5 }, "random", 1)
+    local y = ts.tensor("float32", { 3, 4, 5 })
+    ts.build(p)(x, y)
+    for a = 0, 2 do
+      for c = 0, 4 do assert(y:get(a, 3, c) == x:get(a, 3, c) * 2) end
+    end
+  end
+  checks.fails("INVALID", "is not proven to lie in its domain [0, n)", fused,
+               function(f) return f // m end, last)
+  checks.fails("INVALID", "is not proven to lie in its domain [0, k)", fused,
+               function(f) return f // (m * k) end,
+               function(f) return f % m end)
+end

@@ -378,9 +378,11 @@ static void test_contents(void **state) {
   scheduled_matmul(&t, 8, 6, 4);
   ir_stmt c = scheduled_get(&t, "C");
   DO(&t, decompose_reduction, AT(block, c), AT(loop, scheduled_loop(&t, c, 2)));
+  ir_stmt i = scheduled_loop(&t, c, 0);
   DO(&t, blockize, LIST(target, scheduled_loop(&t, c, 2)));
   REFUSED(&t, BUFFER_LIVE_IN, cache_write, AT(block, c),
           NUM(write_buffer_index, 0), STR(storage_scope, "local"));
+  DO(&t, bind, AT(loop, i), STR(thread_axis, "threadIdx.x"));
   REFUSED(&t, STORAGE_INSIDE, cache_read, AT(block, c),
           NUM(read_buffer_index, 1), STR(storage_scope, "shared"));
   DO(&t, cache_read, AT(block, c), NUM(read_buffer_index, 1),
