@@ -144,8 +144,8 @@ double measure_task_launch(const measure_task *t);
 /* Whether a task of the program fits this machine: NOMEM says how much memory
  * its tensors need; LIMIT; UNSUPPORTED for a symbolic extent. */
 tess_status measure_task_fits(const ir_program *base, err_state *e);
-/* Can tensors be drawn for p?  UNSUPPORTED with the index that leaves its buffer
- * and the input that it depends on. */
+/* Can tensors be drawn for p?  UNSUPPORTED with the index that leaves its
+ * buffer and the input that it depends on. */
 tess_status measure_check_drawn(tess_program *p);
 /* Why no candidate of the task can be measured: preparing the tensors or the
  * reference timed out, and would again.  NULL: they can. */

@@ -103,8 +103,8 @@ local function tensor_cores()
   return list
 end
 
--- MetaSchedule's rules for processors, in its order and with its parameters, but
--- for parallel loops, vectors and unrolling: a space to compare with.
+-- MetaSchedule's rules for processors, in its order and with its parameters,
+-- but for parallel loops, vectors and unrolling: a space to compare with.
 function spaces.metaschedule()
   return {
     use "apply_custom_rule", use "inline_constant_scalars",

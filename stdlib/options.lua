@@ -38,7 +38,8 @@ options.list = {
            "output, in order, that candidates are run and checked on; " ..
            "--inputs takes .npy files with commas between" },
   { name = "strategy", flag = "strategy", takes = "string",
-    type = "string|table", default = '"hybrid", with a cost model "evolutionary"',
+    type = "string|table",
+    default = '"hybrid", with a cost model "evolutionary"',
     help = "who proposes candidates: \"hybrid\", \"bayesian\", " ..
            "\"evolutionary\", \"annealing\", \"genetic\", " ..
            "\"droplet\", \"grid\", \"replay\" (random), with " ..

@@ -428,7 +428,8 @@ do
   local told = {}
   ts.on_warning(function(text) told[#told + 1] = text end)
   local b = ts.builder "partly"
-  local X, T, Y = b:input("X", { 4 }), b:buffer("T", { 4 }), b:output("Y", { 4 })
+  local X, T = b:input("X", { 4 }), b:buffer("T", { 4 })
+  local Y = b:output("Y", { 4 })
   for name, to in pairs { unused = T, used = Y } do
     b:loop("i", 0, 4, function(i)
       b:block(name, { { "v", extent = 4, bind = i } }, function(v)

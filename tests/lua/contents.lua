@@ -189,7 +189,8 @@ do
   local b = ts.builder "csr"
   local P = b:input("P", { 9 }, "int32", { offsets_into = 20 })
   local J = b:input("J", { 20 }, "int32", { range = { 0, 6 } })
-  local V, X, Y = b:input("V", { 20 }), b:input("X", { 6 }), b:output("Y", { 8 })
+  local V, X = b:input("V", { 20 }), b:input("X", { 6 })
+  local Y = b:output("Y", { 8 })
   b:loop("i", 0, 8, function(i)
     b:block("zero", { { "vi", extent = 8, bind = i } }, function(vi)
       b:store(Y, { vi }, 0)

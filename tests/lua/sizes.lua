@@ -537,7 +537,9 @@ do
     return tostring(b:program()):match("where ([^\n]*)")
   end
   assert(not guarded(function(i) return ts.lt(i, n) end))
-  assert(not guarded(function(i, j) return ts.all(ts.lt(i, n), ts.lt(j, m)) end))
+  assert(not guarded(function(i, j)
+    return ts.all(ts.lt(i, n), ts.lt(j, m))
+  end))
   assert(not guarded(function(i) return ts.le(0, n - i) end))
   assert(guarded(function(i, j) return ts.all(ts.lt(i, n), ts.lt(j, 3)) end)
          == "j < 3")

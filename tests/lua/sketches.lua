@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Golden sketches: the default space of processors with AVX-512, four cores,
 -- of some of the operator suite, as tests/golden/sketches/<workload>.txt has
--- their steps, each with the number of its points: the product of what its decisions
--- can be, where the first ones leave others open.  TESSERA_GOLDEN=write writes
--- the files anew.
+-- their steps, each with the number of its points: the product of what its
+-- decisions can be, where the first ones leave others open.
+-- TESSERA_GOLDEN=write writes the files anew.
 local ts = require "tessera"
 local ops = require "tessera.ops"
 local here = arg[0]:gsub("[^/]*$", "")

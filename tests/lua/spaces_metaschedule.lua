@@ -4,8 +4,8 @@
 -- decisions, of tiles and of compute locations, and compared by its nests: the
 -- extents of the loops around each block, without those of one iteration.  Two
 -- things are ours: a block that takes a tile's result on has its innermost loop
--- cut as the tile's is, which counts as one loop here; and where partial results
--- are moved, their dimension is inside of what is reduced (`moved`).
+-- cut as the tile's is, which counts as one loop here; and where partial
+-- results are moved, their dimension is inside of what is reduced (`moved`).
 local ts = require "tessera"
 local ops = require "tessera.ops"
 local spaces = require "tessera.modules.spaces"

@@ -155,8 +155,8 @@ local function fetching(shared)
   end)
   return schedule, { product = ts.program("product", { A, B }, { C }) }
 end
--- A transposition by tiles of 32 x 32 in shared memory, written by rows and read
--- by columns; `rotated`: each row starts one bank further.
+-- A transposition by tiles of 32 x 32 in shared memory, written by rows and
+-- read by columns; `rotated`: each row starts one bank further.
 local function transposing(rotated)
   local function schedule(p)
     local sch = ts.schedule(p)
