@@ -170,6 +170,7 @@ static tess_status try_inputs(taking *w) {
 static tess_status take_all(void *ud) {
   taking *w = ud;
   const ir_program *p = &w->p->p;
+  interp_init(&w->in, &w->p->c->heap);
   uint32_t most = ir_entry(p)->params.n, least = 0, at = 0;
   for (uint32_t i = 0; i < most; i++) least += !is_output_at(p, i);
   if (w->n != least && w->n != most)
@@ -191,7 +192,6 @@ tess_status measure_take_inputs(tess_program *p, uint32_t n,
                                 uint64_t *key) {
   taking w = {.p = p, .tensors = tensors, .n = n, .out = out};
   arena_init(&w.scratch, &p->c->heap);
-  interp_init(&w.in, &p->c->heap);
   tess_status s = ctx_run(p->c, take_all, &w);
   interp_free(&w.in);
   arena_free(&w.scratch);
@@ -205,6 +205,6 @@ tess_status measure_check_drawn(tess_program *p) {
       .max_steps = FEW_STEPS, .max_bytes = MOST_BYTES, .stop = &p->c->stop};
   interp_error e;
   tess_status s = interp_drawable(&p->c->heap, &p->p, &o, &e);
-  if (s != TESS_UNSUPPORTED) return s;
-  return report_fault(p, s, "tuning", &e);
+  if (s == TESS_UNSUPPORTED) return report_fault(p, s, "tuning", &e);
+  return s ? ctx_ran_out(p->c, s, "inputs") : TESS_OK;
 }

@@ -274,6 +274,7 @@ tess_status interp_expect_check(interp_expect *x, interp *in,
 
 /* Checks two programs on inputs of several kinds. */
 typedef struct pair {
+  mem_heap *heap;
   interp in;
   interp_expect x;
   const ir_program *p, *q;
@@ -408,6 +409,7 @@ static tess_status compare_peaks(pair *c) {
  * known: a schedule may hide where p's indices come from, or show it. */
 static tess_status find_ranges(void *ud) {
   pair *c = ud;
+  interp_init(&c->in, c->heap);
   uint32_t n = ir_entry(c->p)->params.n;
   c->range = arena_array(&c->ranges, interp_range, n + 1);
   interp_index_ranges(c->p, &c->ranges, c->range);
@@ -423,8 +425,7 @@ static tess_status find_ranges(void *ud) {
 tess_status interp_equal(mem_heap *heap, const ir_program *p,
                          const ir_program *q, uint64_t seed,
                          const interp_options *o, interp_error *e, int *which) {
-  pair c = {.p = p, .q = q, .o = o, .e = e, .seed = seed};
-  interp_init(&c.in, heap);
+  pair c = {.heap = heap, .p = p, .q = q, .o = o, .e = e, .seed = seed};
   interp_expect_init(&c.x, heap);
   arena_init(&c.ranges, heap);
   *e = (interp_error){.element = -1};
@@ -452,8 +453,7 @@ static bool any_unproven(const pair *c) {
 
 tess_status interp_drawable(mem_heap *heap, const ir_program *p,
                             const interp_options *o, interp_error *e) {
-  pair c = {.p = p, .q = p, .o = o, .e = e, .seed = 1};
-  interp_init(&c.in, heap);
+  pair c = {.heap = heap, .p = p, .q = p, .o = o, .e = e, .seed = 1};
   interp_expect_init(&c.x, heap);
   arena_init(&c.ranges, heap);
   *e = (interp_error){.element = -1};
