@@ -45,10 +45,12 @@ PRIM_DEFINE(
         "   races, in spite of guards.\n"
         "Guards of several splits add up: 96 by { ts.auto, 48 }, the inner "
         "loop\n"
-        "by { ts.auto, 32 }, has 2 * 2 * 32 = 128 guarded iterations. One "
-        "split\n"
-        "by all factors, { ts.auto, 3, 16 }, or factors that divide, as\n"
-        "sample_perfect_tile draws them, needs none.\n"
+        "by { ts.auto, 32 }, has 2 * 2 * 32 = 128 guarded iterations.  Of a\n"
+        "serial loop those that the guard excludes are not run (the lowering\n"
+        "pass tighten_loop_bounds); a vectorized, unrolled or parallel one\n"
+        "tests each.  One split by all factors, { ts.auto, 3, 16 }, or "
+        "factors\n"
+        "that divide, as sample_perfect_tile draws them, needs no guard.\n"
         "The new loops are serial, whatever kind the loop had, as in TVM.\n",
     .refusals = SCH_REASONS(
         SCH_R_DEPENDENT_LOOP, SCH_R_EXTENT_EMPTY, SCH_R_EXTENT_LARGE,

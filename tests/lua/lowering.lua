@@ -155,3 +155,58 @@ for _, name in ipairs { "lower_cross_thread_reduction", "plan_allocation",
                         "scalar_replacement", "serialize_threads" } do
   assert(changed[name], name .. " had nothing to do")
 end
+
+-- Guards of tails limit loops.
+local function tightened(extent, factors)
+  local A = ts.placeholder("A", { extent })
+  local B = ts.compute("B", { extent }, function(i) return A(i) * 2 end)
+  local sch = ts.schedule(ts.program("tail", { A }, { B }))
+  local loop = sch:get_loops(sch:get_block "B")
+  for _, f in ipairs(factors) do
+    loop = select(2, sch:split(loop, { ts.auto, f }))
+  end
+  local after = ts.lower(sch, { after = "tighten_loop_bounds" })
+  assert(after:verify())
+  local size = math.type(extent) and extent or 77
+  for _, q in ipairs { ts.lower(sch, { after = "unroll" }), after } do
+    local x = ts.tensor("float32", { size }, "integers", 3)
+    local y = ts.tensor("float32", { size })
+    ts.interpret(q, { x, y })
+    for i = 0, size - 1 do assert(y:get(i) == x:get(i) * 2, i) end
+  end
+  return tostring(after)
+end
+local double = tightened(96, { 48, 32 })
+assert(double:find("range(min(48 - i_1_0 * 32, 32))", 1, true), double)
+assert(not double:find("if ", 1, true), double)
+local sized = tightened(ts.size "n", { 32 })
+assert(sized:find("range(max(min(n - i_0 * 32, 32), 0))", 1, true), sized)
+assert(not tightened(96, { 48 }):find("min(", 1, true))
+-- Multiples of the variable are divided; what is read from data stays, since
+-- terms before it may guard the read.
+do
+  local b = ts.builder "bounds"
+  local P = b:input("P", { 1 }, "int64")
+  local Y = b:output("Y", { 40 }, "int64")
+  b:loop("z", 0, 40, function(z)
+    b:block("clear", { { "vz", extent = 40, bind = z } }, function(vz)
+      b:store(Y, { vz }, 0)
+    end)
+  end)
+  b:loop("i", 0, 40, function(i)
+    b:when(ts.all(ts.le(3 * i, 71), ts.lt(i, P(0))), function()
+      b:block("set", { { "vi", extent = 40, bind = i } }, function(vi)
+        b:store(Y, { vi }, 1)
+      end)
+    end)
+  end)
+  local q = ts.lower(b:program(), { after = "tighten_loop_bounds" })
+  assert(tostring(q):find "for i in range%(24%)\n +if i < P%[0%]", tostring(q))
+  for _, most in ipairs { 0, 7, 24, 39 } do
+    local y = ts.tensor("int64", { 40 })
+    ts.interpret(q, { ts.tensor("int64", { 1 }, { most }), y })
+    for i = 0, 39 do
+      assert(y:get(i) == ((i < 24 and i < most) and 1 or 0), i)
+    end
+  end
+end
