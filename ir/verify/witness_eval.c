@@ -84,7 +84,7 @@ static uint64_t wt_collect_load(witness_finder *w, ir_expr e) {
 static uint64_t wt_collect_node(witness_finder *w, ir_expr e) {
   const ir_node *n = ir_at(w->p, e);
   if (n->op == IR_LOAD) return ir_is_int(n->dtype) ? wt_collect_load(w, e) : 0;
-  if (n->op == IR_CALL) return 0;
+  if (n->op == IR_CALL && !ir_can_apply((ir_fn)n->a, n->dtype)) return 0;
   if (n->op != IR_VAR) return wt_collect_operands(w, e);
   if (w->p->var.v[n->a].kind == IR_VAR_LOOP) return wt_collect_loop(w, e, n->a);
   ir_expr value = wt_definition(w->p, n->a);
@@ -160,15 +160,113 @@ static arith_range wt_select_value(witness_finder *w, const ir_node *n) {
                               witness_value(w, n->c));
 }
 
+/* ---- values at a point -------------------------------------------------- */
+
+/* Where all operands are points, the value is what the interpreter computes,
+ * wrapped, divided by zero and rounded as it does; of a float the bits of a
+ * double. */
+
+static bool wt_is_point(arith_range r) { return r.lo == r.hi; }
+
+static double wt_real(int64_t bits) {
+  double f;
+  memcpy(&f, &bits, sizeof f);
+  return f;
+}
+
+static int64_t wt_bits(double f) {
+  int64_t bits;
+  memcpy(&bits, &f, sizeof bits);
+  return bits;
+}
+
+static bool wt_has_points(tess_dtype t) {
+  return t.lanes == 1 && !(t.code == TESS_DTYPE_UINT && t.bits == 64);
+}
+
+static int64_t wt_cast_point(tess_dtype to, tess_dtype from, int64_t v) {
+  if (ir_is_int(from))
+    return ir_is_int(to) ? ir_cast_int(to, from, v)
+                         : wt_bits(ir_cast_int_to_real(to, from, v));
+  return ir_is_int(to) ? ir_cast_real_to_int(to, wt_real(v))
+                       : wt_bits(ir_round_real(to, wt_real(v)));
+}
+
+static int64_t wt_binary_point(ir_op op, tess_dtype t, int64_t a, int64_t b) {
+  if (ir_is_int(t)) return ir_fold_int(op, t, a, b);
+  if (op == IR_EQ || op == IR_NE || op == IR_LT || op == IR_LE)
+    return ir_compare_real(op, wt_real(a), wt_real(b));
+  return wt_bits(ir_fold_real(op, t, wt_real(a), wt_real(b)));
+}
+
+static int64_t wt_call_point(const ir_node *n, const int64_t *x) {
+  double f[3];
+  if (ir_is_int(n->dtype)) return ir_apply_int((ir_fn)n->a, n->dtype, x);
+  for (uint32_t i = 0; i < n->n; i++) f[i] = wt_real(x[i]);
+  return wt_bits(ir_apply_real((ir_fn)n->a, n->dtype, f));
+}
+
+static bool wt_point_value(witness_finder *w, ir_expr e, int64_t *v) {
+  const ir_program *p = w->p;
+  const ir_node *n = ir_at(p, e);
+  const uint32_t *op;
+  uint32_t fixed[3], count = ir_operands(p, e, &op, fixed);
+  int64_t x[3];
+  if (n->op == IR_REAL) return *v = wt_bits(n->f), wt_has_points(n->dtype);
+  if (n->op == IR_VAR || n->op == IR_LOAD || n->op == IR_SELECT || !count ||
+      count > 3 || !wt_has_points(n->dtype))
+    return false;
+  tess_dtype t = ir_at(p, op[0])->dtype;
+  if (n->op == IR_CALL &&
+      (!ir_can_apply((ir_fn)n->a, n->dtype) || !ir_dtype_eq(t, n->dtype)))
+    return false;
+  for (uint32_t i = 0; i < count; i++) {
+    arith_range r = witness_value(w, op[i]);
+    if (!ir_dtype_eq(ir_at(p, op[i])->dtype, t) || !wt_has_points(t) ||
+        !wt_is_point(r))
+      return false;
+    x[i] = r.lo;
+  }
+  if (n->op == IR_CALL) return *v = wt_call_point(n, x), true;
+  if (n->op == IR_CAST) return *v = wt_cast_point(n->dtype, t, x[0]), true;
+  if (n->op == IR_NOT) return *v = !x[0], true;
+  if (count != 2) return false;
+  return *v = wt_binary_point((ir_op)n->op, t, x[0], x[1]), true;
+}
+
+/* ---- values in a box ---------------------------------------------------- */
+
+/* Does an operand have no range, being a float? */
+static bool wt_is_of_floats(const witness_finder *w, ir_expr e) {
+  const uint32_t *op;
+  uint32_t fixed[3], count = ir_operands(w->p, e, &op, fixed);
+  return count && !ir_is_int(ir_at(w->p, op[0])->dtype);
+}
+
+static arith_range wt_abs_value(witness_finder *w, const ir_node *n) {
+  arith_range a = witness_value(w, w->p->arg.v[n->b]);
+  int64_t least = ir_int_min(n->dtype);
+  if (a.lo <= least) return (arith_range){n->lo, n->hi};
+  if (a.lo >= 0) return a;
+  if (a.hi <= 0) return (arith_range){-a.hi, -a.lo};
+  return (arith_range){0, -a.lo > a.hi ? -a.lo : a.hi};
+}
+
 static arith_range wt_node_value(witness_finder *w, ir_expr e) {
   const ir_node *n = ir_at(w->p, e);
+  int64_t v;
+  if (n->op == IR_SELECT && !ir_is_int(n->dtype)) return ARITH_ALL;
+  if (wt_point_value(w, e, &v)) return (arith_range){v, v};
   if (!ir_is_int(n->dtype)) return ARITH_ALL;
   if (n->wraps) return wt_unknown(n->dtype);
+  if (n->op != IR_LOAD && n->op != IR_SELECT && wt_is_of_floats(w, e))
+    return wt_unknown(n->dtype);
   switch ((ir_op)n->op) {
   case IR_NONE:
   case IR_INT:
-  case IR_REAL:
-  case IR_CALL: return (arith_range){n->lo, n->hi};
+  case IR_REAL: return (arith_range){n->lo, n->hi};
+  case IR_CALL:
+    return n->a == IR_FN_ABS ? wt_abs_value(w, n) : (arith_range){n->lo, n->hi};
   case IR_VAR:
   case IR_LOAD: return wt_leaf_value(w, e);
   case IR_SELECT: return wt_select_value(w, n);
