@@ -300,10 +300,13 @@ static tess_status blame_inputs(const pair *c) {
     const char *of = e->buf ? ir_text(p, p->buf.v[e->buf].name) : "a buffer";
     invalid(e, 0, "");
     e->code = TESS_UNSUPPORTED;
+    bool is_int = ir_is_int(p->buf.v[b].dtype);
     snprintf(e->what, sizeof e->what,
              "no inputs can be drawn for which '%.60s' is accessed in bounds: "
-             "declare what '%.60s' holds (range, offsets_into)",
-             of, ir_text(p, p->buf.v[b].name));
+             "%s '%.60s'%s",
+             of, is_int ? "declare what" : "its indices are computed from",
+             ir_text(p, p->buf.v[b].name),
+             is_int ? " holds (range, offsets_into)" : ", of floats");
     return e->code;
   }
   return e->code;

@@ -51,6 +51,7 @@ typedef struct ranging {
 } ranging;
 
 static arith_range range_type(tess_dtype t) {
+  if (!ir_is_int(t)) return ARITH_ALL;
   return (arith_range){ir_int_min(t), ir_int_max(t)};
 }
 
@@ -132,13 +133,24 @@ static arith_range range_var(ranging *u, ir_var v) {
   return all;
 }
 
-static arith_range range_node(ranging *u, const ir_node *n) {
+/* Of floats, and of functions, only what they depend on is known. */
+static arith_range range_operands(ranging *u, ir_expr e) {
+  const ir_node *n = ir_at(u->p, e);
+  const uint32_t *op;
+  uint32_t fixed[3], count = ir_operands(u->p, e, &op, fixed);
+  for (uint32_t i = 0; i < count; i++) (void)range_of(u, op[i]);
+  return (arith_range){n->lo, n->hi};
+}
+
+static arith_range range_node(ranging *u, ir_expr e, const ir_node *n) {
   arith_range r = {n->lo, n->hi};
   if (n->op == IR_VAR) return range_var(u, n->a);
   if (n->op == IR_LOAD) return range_loaded(u, n);
   if (n->op == IR_CAST || n->op == IR_BROADCAST) return range_of(u, n->a);
   if (n->op == IR_SELECT)
     return range_union(range_of(u, n->b), range_of(u, n->c));
+  if (n->op == IR_CALL || n->op == IR_NOT || !ir_is_int(n->dtype))
+    return range_operands(u, e);
   if (n->op < IR_ADD || n->op > IR_OR) return r;
   arith_range a = range_of(u, n->a);
   return arith_range_of((ir_op)n->op, a, range_of(u, n->b));
@@ -162,13 +174,13 @@ static known_range *range_slot(ranging *u, ir_expr e) {
 static arith_range range_of(ranging *u, ir_expr e) {
   const ir_node n = *ir_at(u->p, e);
   arith_range all = {n.lo, n.hi};
-  if (!ir_is_int(n.dtype) || (!n.has_load && !(ir_vars(u->p, e) & u->vars)))
-    return all;
+  if (!n.has_load && !(ir_vars(u->p, e) & u->vars)) return all;
   known_range *k = range_slot(u, e);
   if (k->round == u->round) return k->r;
   u->work++;
-  arith_range r = range_node(u, &n), type = range_type(n.dtype);
-  if (r.lo < type.lo || r.hi > type.hi) r = all; /* it may wrap */
+  arith_range r = range_node(u, e, &n), type = range_type(n.dtype);
+  if (!ir_is_int(n.dtype) || r.lo < type.lo || r.hi > type.hi)
+    r = all; /* it may wrap */
   if (r.lo < all.lo) r.lo = all.lo;
   if (r.hi > all.hi) r.hi = all.hi;
   k = range_slot(u, e); /* slots may have moved */
@@ -416,6 +428,13 @@ static void mark_used(ranging *u, bool dropped) {
     if (!dropped || u->use[i].dropped) (void)range_of(u, u->use[i].e);
 }
 
+/* Drops the uses that what is known of the inputs does not admit. */
+static void drop_uses(ranging *u) {
+  u->round++;
+  for (uint32_t i = 0; i < u->nuses; i++)
+    u->use[i].dropped = !use_ok(u, &u->use[i]);
+}
+
 /* Finds the ranges of the inputs that uses depend on: a single value of those
  * that some use does not admit, as far as is known. */
 static void search_ranges(ranging *u, ir_buf *in, bool *indexes) {
@@ -425,7 +444,7 @@ static void search_ranges(ranging *u, ir_buf *in, bool *indexes) {
   uint32_t n = 0;
   for (ir_buf b = 1; b < u->p->buf.n; b++)
     if (u->free[b] && indexes[b]) in[n++] = b;
-  if (!n) return;
+  if (!n) return drop_uses(u);
   bool found = find_point(u, n, in);
   if (!found) set_point(u, n, in, 0);
   mark_used(u, true);
@@ -471,7 +490,8 @@ void interp_index_ranges(const ir_program *p, arena *scratch,
   for (uint32_t i = 0; i < params.n; i++) {
     ir_buf b = p->arg.v[params.at + i];
     out[i] = finish_range(&u, b, indexes[b]);
-    out[i].unproven = u.used[b] && u.free[b];
+    bool is_float = !ir_is_int(p->buf.v[b].dtype);
+    out[i].unproven = u.used[b] && (u.free[b] || is_float);
   }
   arena_reset_to(scratch, mark);
 }

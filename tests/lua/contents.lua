@@ -43,6 +43,18 @@ do
   checks.fails("UNSUPPORTED", "tuning: no inputs can be drawn for which 'A' " ..
                "is accessed in bounds: declare what 'B' holds",
                ts.tune, p, { trials = 4 })
+  -- Bits of integers can, floats that are computed with cannot.
+  p = ts.program("g", { A, B }, { ts.compute("C", { 5 }, function(i)
+    return A((B(i) & B(i)) ~ B(i))
+  end) })
+  assert(ts.equivalent(p, p))
+  local X = ts.placeholder("X", { 5 })
+  p = ts.program("g", { A, X }, { ts.compute("C", { 5 }, function(i)
+    return A(ts.cast(ts.floor(X(i) * 4), "int32"))
+  end) })
+  checks.fails("UNSUPPORTED", "its indices are computed from 'X', of floats",
+               ts.equivalent, p, p)
+  checks.fails("UNSUPPORTED", "of floats", ts.tune, p, { trials = 4 })
 end
 
 -- Declared contents are printed, kept, told apart and shown.

@@ -165,6 +165,23 @@ local forms = { -- the extent needed for 100 iterations, and the index
   { 40, index(function(v) return ts.select(ts.lt(v, 40), v, 3) end) },
   { 7, index(function(_, I) return I(3) end) },
   { 13, index(function(v, I) return I(v) + I(v // 2) end) },
+  -- Quotients by zero are zero, what wraps wraps, bits, floats.
+  { 4, index(function(v) return ts.const(-3, "int64") // v + 3 end) },
+  { 67, index(function(v) return ts.abs(66 - ts.abs(v - 33)) end) },
+  { 397, index(function(v) return ts.shl(v, ts.const(2, "int64")) end) },
+  { 25, index(function(v) return ts.shr(v, ts.const(2, "int64")) end) },
+  { 5, index(function(v) return v & 4 end) },
+  { 104, index(function(v) return v | 4 end) },
+  { 104, index(function(v) return v ~ 4 end) },
+  { 254, index(function(v)
+    return ts.cast(ts.cast(v, "int8") * ts.const(5, "int8"), "int64") + 128
+  end) },
+  { 10, index(function(v)
+    return ts.cast(ts.floor(ts.cast(v, "float32") / 10), "int64")
+  end) },
+  { 29, index(function(v, I)
+    return ts.shl(I(v), ts.const(2, "int32")) + 4
+  end) },
   { 26, function(b, vi, store)
     b:let("x", vi // 4 + 1, function(x) store(x) end)
   end },
@@ -207,7 +224,7 @@ for k, form in ipairs(forms) do
            tostring(e))
   end
 end
-for _, form in ipairs { forms[1], forms[4], forms[10], forms[13] } do
+for _, form in ipairs { forms[1], forms[4], forms[10], forms[23] } do
   local p = indexed(n, form[1] - 1, 1, form[2])
   local i = ts.tensor("int32", { 100 }, "zeros")
   for at = 0, 99 do i:set(at, 2) end
