@@ -75,10 +75,26 @@ local function value_of(name, kind, text)
   return integer_of(name, text, 1, kind)
 end
 
+local function dashed(name) return (#name > 1 and "--" or "-") .. name end
+
+-- The option is none of `known`; where there is `of`, the command that was
+-- called is one of several whose options differ.
+local function unknown(option, known, of)
+  local names = {}
+  for name in pairs(known) do names[#names + 1] = name end
+  table.sort(names)
+  local near = reference.nearest(option:match "^%-%-([^=]+)", names)
+  for i, name in ipairs(names) do names[i] = dashed(name) end
+  usage("unknown option %s%s%s", option,
+        of and (" of %s, which has %s"):format(of, #names > 0 and
+          table.concat(names, ", ") or "none") or "",
+        near and not of and ("; did you mean %s?"):format(dashed(near)) or "")
+end
+
 -- Splits arguments into options and the rest; `known` maps each option to
 -- "string", "unsigned", "seconds", "flag", a list of words or, for a count, to
 -- the largest.
-local function parse(args, known)
+local function parse(args, known, of)
   local options, rest = {}, {}
   local i = 1
   while i <= #args do
@@ -90,10 +106,10 @@ local function parse(args, known)
       name, dashes = a:sub(2), "-"
     end
     if not name then
-      if a:sub(1, 1) == "-" and #a > 1 then usage("unknown option %s", a) end
+      if a:sub(1, 1) == "-" and #a > 1 then unknown(a, known, of) end
       rest[#rest + 1] = a
     else
-      local kind = known[name] or usage("unknown option --%s", name)
+      local kind = known[name] or unknown("--" .. name, known, of)
       if kind == "flag" then
         if value then usage("option --%s takes no value", name) end
         options[name] = true
@@ -182,8 +198,35 @@ local function description_of(path, schedules, result)
         "{ program = ..., space = ... }, not " .. options.type_of(result), 0)
 end
 
+-- Whether a file may return it for one program.
+local function is_description(x)
+  return options.is(x, "program") or
+         type(x) == "table" and options.is(x.program, "program")
+end
+
+-- How the first is picked of several programs, which only tune takes, as an
+-- expression of the file's name; nil: they are not several.
+local function pick_of(results)
+  local first, second = results[1], results[2]
+  if is_description(first) then
+    return is_description(second) and "(select(1, dofile(%q)))" or nil
+  end
+  if type(first) ~= "table" or first.program ~= nil then return nil end
+  if type(first.tasks) == "table" then
+    return is_description(first.tasks[1]) and "dofile(%q).tasks[1]" or nil
+  end
+  return is_description(first[1]) and "dofile(%q)[1]" or nil
+end
+
 local function run_description(path, schedules)
-  return description_of(path, schedules, (load_description(path)()))
+  local results = table.pack(load_description(path)())
+  local pick = pick_of(results)
+  if pick then
+    error(("%s: it returns several programs, and one is expected; a file " ..
+           "with `return %s` in it picks the first"):format(
+            path, pick:format(path)), 0)
+  end
+  return description_of(path, schedules, results[1])
 end
 
 -- For tune: the same, or a description whose field `tasks` is the list of
@@ -623,12 +666,23 @@ local function print_workloads(rows)
   end
 end
 
--- What a list leaves out.
-local function print_rest(rows, path)
-  local rest = rows.total - #rows
+-- A word of a shell.
+local function shell_word(text)
+  if text:find "^[%w_./:=,@%%+-]+$" then return text end
+  return "'" .. text:gsub("'", "'\\''") .. "'"
+end
+
+-- What a list leaves out; `o`: the options of the filter as they were given.
+local function print_rest(rows, path, o)
+  local rest, words = rows.total - #rows, { shell_word(path) }
   if rest <= 0 then return end
+  for _, name in ipairs { "program", "workload", "target" } do
+    if o[name] then
+      words[#words + 1] = "--" .. name .. " " .. shell_word(o[name])
+    end
+  end
   print(("-- %d of %d records; `tessera db %s --limit %d` lists all"):format(
-          #rows, rows.total, path, rows.total))
+          #rows, rows.total, plain(table.concat(words, " ")), rows.total))
 end
 
 -- "workload and target", of those that are given.
@@ -640,14 +694,18 @@ local function filter_words(filter)
   return table.concat(words, " and ")
 end
 
-local function list_records(path, filter, verbose)
+-- Why nothing is listed.
+local function print_none(path, filter)
+  local all, words = ts.database(path):records().total, filter_words(filter)
+  print(all == 0 and path .. ": no records" or
+        words ~= "" and ("%s: none of its %d records is of that %s"):format(
+          path, all, words) or path .. ": none is shown")
+end
+
+local function list_records(path, filter, o, verbose)
   local rows = ts.database(path):records(filter)
   if rows.total == 0 then
-    filter.limit = nil
-    local all = ts.database(path):records().total
-    print(all == 0 and path .. ": no records" or
-          next(filter) and ("%s: none of its %d records is of that %s"):format(
-            path, all, filter_words(filter)) or path .. ": none is shown")
+    print_none(path, filter)
     return 0
   end
   print_workloads(rows)
@@ -659,7 +717,7 @@ local function list_records(path, filter, verbose)
             r.hash:sub(1, 8), plain(r.target)))
     if verbose then print_message((" "):rep(8), r) end
   end
-  print_rest(rows, path)
+  print_rest(rows, path, o)
   return 0
 end
 
@@ -687,7 +745,7 @@ end
 function command.db(args, host)
   local done = require("tessera.databases").run(args, parse, {
     usage = usage, is_database = is_database, ms = ms, plain = plain,
-    programs = programs_of })
+    programs = programs_of, filter_of = filter_of, print_none = print_none })
   if done then return done end
   if args[1] == "list" and #args > 1 then args = { table.unpack(args, 2) } end
   local o, rest = parse(args, { limit = 1 << 31, program = "string",
@@ -696,7 +754,7 @@ function command.db(args, host)
   if not is_database(rest[1]) then error(rest[1] .. ": not a database", 0) end
   local filter = filter_of(o)
   filter.limit = o.limit or 1000
-  return list_records(rest[1], filter, host.verbose)
+  return list_records(rest[1], filter, o, host.verbose)
 end
 
 function command.report(args)
@@ -759,7 +817,9 @@ function command.show(args, host)
     print(trace)
     if r then print_record(r) end
   elseif is_database(name) then
-    list_records(name, { limit = 20 }, host.verbose)
+    local filter = filter_of(o)
+    filter.limit = 20
+    list_records(name, filter, o, host.verbose)
   else
     print(show_file(name, o))
   end

@@ -5,7 +5,9 @@ local ts = require "tessera"
 local databases = {}
 
 -- Those of a command: usage(text, ...) raises a wrong call, is_database(path)
--- tells whether a file is one, ms(seconds) is a time, plain(text) one field.
+-- tells whether a file is one, ms(seconds) is a time, plain(text) one field,
+-- programs(path) are those that a file returns, filter_of(o) is the filter that
+-- options make, print_none(path, filter) says why it leaves nothing.
 local host
 local function open(path, make)
   if not make and not host.is_database(path) then
@@ -27,9 +29,9 @@ end
 
 -- The groups of records whose times are comparable, in the order of their
 -- names: { name, hash, target, policy, count, failed, best = record }.
-local function groups_of(path)
+local function groups_of(path, filter)
   local groups, of = {}, {}
-  for _, r in ipairs(open(path):records(math.maxinteger)) do
+  for _, r in ipairs(open(path):records(filter or math.maxinteger)) do
     local g = of[key_of(r)]
     if not g then
       g = { name = r.workload, hash = r.hash, target = r.target,
@@ -49,11 +51,16 @@ end
 
 local function best_of(g) return g and g.best and g.best.seconds end
 
-function databases.best(rest)
+function databases.best(rest, o)
   if #rest ~= 1 then host.usage("db best takes one FILE") end
+  open(rest[1])
+  local filter = host.filter_of(o)
+  filter.limit = math.maxinteger
+  local groups = groups_of(rest[1], filter)
+  if #groups == 0 then return host.print_none(rest[1], filter) end
   print(("%6s  %12s  %7s  %7s  %-20s  %-8s  %s"):format(
           "record", "best", "records", "failed", "workload", "hash", "target"))
-  for _, g in ipairs((groups_of(rest[1]))) do
+  for _, g in ipairs(groups) do
     print(("%6s  %12s  %7d  %7d  %-20s  %-8s  %s"):format(
             g.best and g.best.id or "-", g.best and host.ms(g.best.seconds) or
             "-", g.count, g.failed, host.plain(g.name), g.hash:sub(1, 8),
@@ -105,8 +112,19 @@ local function programs_of(word, o)
   return host.programs(o.program)
 end
 
+-- Options of one format say nothing in the other.
+local function check_format(word, o)
+  if o.program and not o.tvm then
+    host.usage("db %s takes --program only with --tvm DIR", word)
+  end
+  if o.o and o.tvm then
+    host.usage("db %s takes -o or --tvm DIR, not both", word)
+  end
+end
+
 function databases.export(rest, o)
   if #rest ~= 1 then host.usage("db export takes one FILE") end
+  check_format("export", o)
   if o.tvm then
     local written, left = require "tessera.tvm_database".export(
       open(rest[1]), o.tvm, programs_of("export", o))
@@ -128,6 +146,7 @@ local function import_tvm(rest, o)
 end
 
 databases["import"] = function(rest, o)
+  check_format("import", o)
   if o.tvm then return import_tvm(rest, o) end
   local path, lines = two(rest, "import", "a FILE and the lines to add to it")
   print(("%s: %s of %s"):format(path, records(open(path, true):import(lines)),
@@ -168,17 +187,21 @@ end
 
 -- ---- the command -----------------------------------------------------------
 
-local words = { best = true, diff = true, merge = true, export = true,
-                import = true, prune = true, verify = true }
+-- The options of each word; nothing that is given is passed over.
+local words = {
+  best = { program = "string", workload = "string", target = "string" },
+  diff = {}, merge = {}, verify = {},
+  export = { o = "string", tvm = "string", program = "string" },
+  ["import"] = { tvm = "string", program = "string" },
+  prune = { keep = 1 << 31 },
+}
 
 -- nil where args are no such call.
 function databases.run(args, parse, given)
   local word = args[1]
   if not words[word] or #args < 2 then return nil end
   host = given
-  local o, rest = parse({ table.unpack(args, 2) },
-                        { keep = 1 << 31, o = "string", tvm = "string",
-                          program = "string" })
+  local o, rest = parse({ table.unpack(args, 2) }, words[word], "db " .. word)
   return databases[word](rest, o) or 0
 end
 

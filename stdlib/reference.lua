@@ -421,6 +421,19 @@ function reference.near(name)
   return list
 end
 
+-- The one of the names that the word nearly is, or that begins with it.
+function reference.nearest(word, names)
+  local best, least
+  for _, name in ipairs(word and #word > 1 and names or {}) do
+    local d = distance(word, name)
+    if name:sub(1, #word) == word then d = 0 end
+    if d <= math.max(1, #word // 4) and (not least or d < least) then
+      best, least = name, d
+    end
+  end
+  return best
+end
+
 function reference.index()
   local lines = {}
   local _, sections = everything()

@@ -24,6 +24,9 @@ static void wrong_calls(void **state) {
   expect("tune d.lua d.lua", 2, "tune takes one FILE.lua");
   expect("tune d.lua --frob", 2, "unknown option --frob");
   expect("tune d.lua --frob=3", 2, "unknown option --frob");
+  expect("tune d.lua --trial 3", 2,
+         "unknown option --trial; did you mean --trials?");
+  expect("tune d.lua --kernel_threads=3", 2, "did you mean --kernel-threads?");
   expect("tune d.lua --trials", 2, "--trials needs a value");
   expect("tune d.lua --trials many", 2, "'many' is not an integer");
   static const char *const no_count[] = {"-1", "0", "100000000000",
@@ -118,6 +121,32 @@ static void wrong_fields(void) {
   expect("tune good.lua --trials 1", 0, "after 1 trials");
 }
 
+/* Where one program is expected, what returns several is told from what has
+ * none, with a way to pick one that works. */
+static void several_programs(void) {
+  static const char *const cases[][2] = {
+      {"{ p(8), p(9) }", "`return dofile(\"m.lua\")[1]` in it picks"},
+      {"{ tasks = { p(8) } }", "`return dofile(\"m.lua\").tasks[1]` in it"},
+      {"{ { program = p(8), weight = 2 } }", "`return dofile(\"m.lua\")[1]`"},
+      {"p(8), p(9)", "`return (select(1, dofile(\"m.lua\")))` in it picks"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[200], *end;
+    snprintf(text, sizeof text,
+             "local function p(n) return require('tessera.ops')"
+             ".matmul { m = n, n = 4, k = 4 } end\nreturn %s\n",
+             cases[i][0]);
+    console_write(&c, "m.lua", text);
+    expect("build m.lua -o m.o", 1,
+           "m.lua: it returns several programs, and one is expected");
+    expect("lower m.lua", 1, cases[i][1]);
+    snprintf(text, sizeof text, "%s\n", strchr(strstr(c.err, "`"), 'r'));
+    end = strchr(text, '`');
+    *end = '\0';
+    console_write(&c, "one.lua", text);
+    expect("lower one.lua", 0, "matmul(A: ");
+  }
+}
+
 static void failing_work(void **state) {
   (void)state;
   console_write(&c, "bad.json", "{\"x\": ");
@@ -135,6 +164,7 @@ static void failing_work(void **state) {
                 ".matmul { m = 4, n = 4, k = 4 }, trails = 3 }\n");
   expect("tune typo.lua", 1, "typo.lua: unknown option 'trails'");
   expect("tune five.lua", 1, "expected the file to return a program");
+  several_programs();
   wrong_fields();
   expect("show none", 1, "none: No such file");
   expect("show boom.lua", 1, "boom.lua:2: boom");

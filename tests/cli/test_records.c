@@ -302,6 +302,54 @@ static void lists_of_several_programs(void **state) {
   says("show a.db:1", "\n-- workload matmul ");
 }
 
+static void refuses(const char *args, const char *text) {
+  int status = console_run(&c, "%s %s", CONSOLE_TESSERA, args);
+  if (status != 2 || !strstr(c.err, text))
+    fail_msg("%s: status %d: %s", args, status, c.err);
+}
+
+/* An option of `tessera db` selects, also in the hint how to list all, or is
+ * refused: nothing that is given is passed over. */
+static void options_of_databases(void **state) {
+  static const char *const words[] = {"best",   "diff",  "merge", "export",
+                                      "import", "prune", "verify"};
+  static const char *const options[] = {
+      "--program e.lua", "--workload matmul", "--target llvm", "--limit 3",
+      "--keep 1",        "-o x.jsonl",        "--tvm x"};
+  /* Which of the options each word takes. */
+  static const unsigned takes[] = {7, 0, 0, 0x61, 0x41, 0x10, 0};
+  (void)state;
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
+      char args[80], text[80];
+      if (takes[i] >> k & 1) continue;
+      snprintf(args, sizeof args, "db %s a.db %s", words[i], options[k]);
+      snprintf(text, sizeof text, "unknown option %.*s",
+               (int)strcspn(options[k], " "), options[k]);
+      refuses(args, text);
+    }
+  }
+  refuses("db prune a.db --keep 1 --program e.lua",
+          "unknown option --program of db prune, which has --keep");
+  refuses("db verify a.db --keep 1", " of db verify, which has none");
+  refuses("db export a.db -o x.jsonl --program e.lua", "only with --tvm");
+  refuses("db import a.db x.jsonl --program e.lua", "only with --tvm");
+  refuses("db export a.db -o x.jsonl --tvm x", "-o or --tvm DIR, not both");
+  says("db a.db", "\n     5  "); /* all are there */
+  says("db best a.db", "        3        0  matmul ");
+  says("db best a.db", "        2        0  matmul ");
+  says("db best a.db --program e.lua", "        2        0  matmul ");
+  assert_null(strstr(c.out, "        3        0  matmul "));
+  says("db best a.db --workload nobody",
+       "a.db: none of its 5 records is of that workload\n");
+  says("show a.db --program e.lua", ": A: float32[8, 16], B: ");
+  assert_null(strstr(c.out, "A: float32[16, 16]"));
+  says("db a.db --limit 1 --workload matmul",
+       "`tessera db a.db --workload matmul --limit 5` lists all\n");
+  says("db a.db --program ./e.lua --target 'llvm ' --limit 1",
+       "`tessera db a.db --program ./e.lua --target 'llvm ' --limit 2` lists");
+}
+
 /* Why a record failed, in all its lines; and what its time was made of. */
 static void what_measuring_gave(void **state) {
   (void)state;
@@ -353,6 +401,7 @@ static void cannot_be_opened(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lists_of_several_programs),
+      cmocka_unit_test(options_of_databases),
       cmocka_unit_test(samples),
       cmocka_unit_test(another_program),
       cmocka_unit_test(refused_traces),
