@@ -128,8 +128,11 @@ bool ir_verify_bounds(const ir_program *p, bool guarded, arena *scratch,
 tess_status ir_verify_bounds_at(const ir_program *p, const int64_t *sizes,
                                 arena *scratch, strbuf *why);
 /* Floating-point and integer operations of one run; -1 if that depends on sizes
- * that are known only when it is called. */
+ * that are known only when it is called, or on data: on loops whose trip counts
+ * are loaded. */
 int64_t ir_flops(const ir_program *p);
+/* The same, with a guess for each trip count that is unknown. */
+int64_t ir_flops_guess(const ir_program *p);
 /* Such operations and stores of one run of a statement, with the surrounding
  * loops at the middle of their ranges; -1 if that depends on sizes or data. */
 int64_t ir_work(const ir_program *p, ir_stmt s, arena *scratch);
@@ -141,7 +144,7 @@ typedef struct ir_print_opts {
   ir_stmt mark;
   const char *mark_text;
   const uint8_t *changed;
-  bool regions;          /* also reads, writes of each block */
+  bool regions; /* also reads, writes of each block */
 } ir_print_opts;
 void ir_print(const ir_program *p, const ir_print_opts *o, strbuf *out);
 void ir_print_expr(const ir_program *p, ir_expr e, strbuf *out);

@@ -11,7 +11,7 @@ static int program_tostring(lua_State *L) {
   return 1;
 }
 
-/* nil: it depends on symbolic sizes. */
+/* nil: it depends on symbolic sizes, or on data. */
 static int flops(lua_State *L) {
   int64_t n = tess_program_flops(lt_program(L, 1));
   if (n < 0)

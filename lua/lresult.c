@@ -87,7 +87,8 @@ static int push_quality(lua_State *L, const tess_result_info *r) {
   return 1;
 }
 
-/* r.latency, r.gflops, r.trace, ...: nil where nothing valid was found. */
+/* r.latency, r.gflops, r.trace, ...: nil where nothing valid was found; gflops
+ * also where program:flops() is. */
 static int result_index(lua_State *L) {
   tess_result_info r = TESS_INIT(tess_result_info);
   const char *k = lt_string(L, 2, "the field of a result");
@@ -116,13 +117,12 @@ static int result_index(lua_State *L) {
 
 static int result_tostring(lua_State *L) {
   tess_result_info r = TESS_INIT(tess_result_info);
-  char text[200];
+  char text[200], rate[40] = "";
   lt_check(L, tess_result_get(result(L), &r));
+  if (r.gflops > 0) snprintf(rate, sizeof rate, ", %.1f GFLOP/s", r.gflops);
   if (r.latency > 0 && r.latency < 1e300)
-    snprintf(text, sizeof text,
-             "%.4g ms, %.1f GFLOP/s after %u trials (%u "
-             "failed)",
-             r.latency * 1e3, r.gflops, (unsigned)r.trials, (unsigned)r.failed);
+    snprintf(text, sizeof text, "%.4g ms%s after %u trials (%u failed)",
+             r.latency * 1e3, rate, (unsigned)r.trials, (unsigned)r.failed);
   else if (r.status == TESS_OK)
     snprintf(text, sizeof text, "not measured");
   else

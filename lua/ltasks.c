@@ -43,7 +43,7 @@ static void push_state(lua_State *L, const tess_task_state *x) {
   tasks_integer(L, "failed", x->failed);
   tasks_number(L, "weight", x->weight);
   tasks_number(L, "best", x->best_seconds);
-  tasks_number(L, "gflops", x->gflops);
+  if (x->gflops > 0) tasks_number(L, "gflops", x->gflops);
   tasks_number(L, "gain", x->gain);
   tasks_number(L, "seconds", x->seconds);
   lua_pushboolean(L, x->live);

@@ -222,8 +222,10 @@ void lt_set_progress(lua_State *L, const tess_progress *p) {
   lua_setfield(L, -2, "failed");
   lua_pushnumber(L, p->best_seconds);
   lua_setfield(L, -2, "best");
-  lua_pushnumber(L, p->gflops);
-  lua_setfield(L, -2, "gflops");
+  if (p->gflops > 0) {
+    lua_pushnumber(L, p->gflops);
+    lua_setfield(L, -2, "gflops");
+  }
   lua_pushnumber(L, p->elapsed);
   lua_setfield(L, -2, "elapsed");
   if (isfinite(p->eta)) {

@@ -8,8 +8,9 @@
 #include <stdio.h>
 
 double tune_gflops(const tune *t, double seconds) {
-  return seconds > 0 && isfinite(seconds) ? (double)t->flops / seconds * 1e-9
-                                          : 0;
+  return seconds > 0 && isfinite(seconds) && t->flops > 0
+             ? (double)t->flops / seconds * 1e-9
+             : 0;
 }
 
 void tune_abort(tune *t, tess_status s) {

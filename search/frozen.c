@@ -173,7 +173,8 @@ static tess_status look_up(frozen *f, bool *found) {
   if (s == TESS_OK) {
     int64_t flops = ir_flops(&w->p->p);
     f->r->info = (tess_result_info){
-        .latency = row.seconds, .gflops = (double)flops / row.seconds * 1e-9};
+        .latency = row.seconds,
+        .gflops = flops > 0 ? (double)flops / row.seconds * 1e-9 : 0};
     s = tess_database_trace(d, row.id, &f->r->best);
   } else if (s == TESS_NOT_FOUND) {
     ctx_clear(w->c);

@@ -145,6 +145,7 @@ void tune_abort(tune *t, tess_status s);
 void tune_enter_finals(tune *t, uint32_t trial, search_outcome *o);
 /* Runs the finals and fills the result. */
 tess_status tune_fill_result(tune *t);
+/* 0: of no valid candidate, or of a program whose operations are not known. */
 double tune_gflops(const tune *t, double seconds);
 
 #endif

@@ -44,10 +44,10 @@ void tune_print_clock(double seconds, strbuf *out) {
 void tune_progress_line(const tess_progress *p, strbuf *out) {
   str_printf(out, "trial %u/%u", p->trials, p->max_trials);
   if (isfinite(p->best_seconds) && p->best_seconds > 0)
-    str_printf(out, "  best %.4g ms  %.1f GFLOP/s", p->best_seconds * 1e3,
-               p->gflops);
+    str_printf(out, "  best %.4g ms", p->best_seconds * 1e3);
   else
     str_puts(out, "  nothing valid yet");
+  if (p->gflops > 0) str_printf(out, "  %.1f GFLOP/s", p->gflops);
   str_printf(out, "  failed %u", p->failed);
   if (p->compiling)
     str_printf(out, "  compiling %u/%u", p->compiled, p->compiling);

@@ -95,9 +95,13 @@ static void put_row(const tess_task_state *x, uint32_t i, bool current,
   put_cell(out, x->shapes ? x->shapes : "", SHAPE_WIDTH);
   str_printf(out, "  %6.4g", x->weight);
   if (isfinite(x->best_seconds))
-    str_printf(out, "  %9.4g  %8.1f", x->best_seconds * 1e3, x->gflops);
+    str_printf(out, "  %9.4g", x->best_seconds * 1e3);
   else
-    str_puts(out, "          -         -");
+    str_puts(out, "          -");
+  if (x->gflops > 0)
+    str_printf(out, "  %8.1f", x->gflops);
+  else
+    str_puts(out, "         -");
   str_printf(out, "  %7u  %6u", x->trials, x->failed);
   if (isnan(x->gain))
     str_puts(out, "         -\n");

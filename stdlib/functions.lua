@@ -130,7 +130,7 @@ local rows = {
   { "program:params()", "table[]",
     "Its parameters: name, dtype, shape and role of each.", "tutorial" },
   { "program:flops()", "integer?",
-    "How many operations it does; nil while sizes are not known.",
+    "How many operations it does; nil where sizes, or data, decide.",
     "tutorial" },
   { "program:hash()", "string", "A hash of its structure.", "tutorial" },
   { "program:equal(other)", "boolean", "Is the other one the same?",

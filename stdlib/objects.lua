@@ -160,7 +160,7 @@ local classes = {
     { "max_trials", "integer", "how many there are to be" },
     { "failed", "integer", "how many of these failed" },
     { "best", "number", "the best time so far, in seconds" },
-    { "gflops", "number", "operations a second of the best, in 10^9" },
+    { "gflops?", "number", "operations a second of the best, in 10^9" },
     { "elapsed", "number", "seconds since the run began" },
     { "eta?", "number", "an estimate of the seconds that are left; nil " ..
       "until some trials are there to judge by" },

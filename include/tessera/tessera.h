@@ -337,7 +337,8 @@ TESS_API tess_status tess_program_text(tess_program *p, TESS_GIVE char **out);
 TESS_API uint64_t tess_program_hash(tess_program *p);
 /* Operations of one run, on values and not on indices, floating-point or
  * integer; 0 when memory ran out, -1 where that depends on sizes that are known
- * only when the program is called. */
+ * only when the program is called, or on data that bounds a loop (as the rows
+ * of a sparse matrix do). */
 TESS_API int64_t tess_program_flops(tess_program *p);
 /* Is it well-formed, without an access that must be out of bounds?  INVALID,
  * with the place, when it is not: what the library made is, unless a primitive

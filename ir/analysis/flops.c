@@ -170,6 +170,11 @@ static int64_t flops_eval(counter *c, ir_expr e) {
   if (n->op == IR_SELECT)
     return flops_eval(c, flops_eval(c, n->a) ? n->b : n->c);
   if (n->op == IR_NOT) return !flops_eval(c, n->a);
+  if (n->op == IR_CAST && !n->has_load && ir_is_int(n->dtype) &&
+      ir_is_int(ir_at(c->p, n->a)->dtype)) {
+    int64_t x = flops_eval(c, n->a);
+    return x >= n->lo && x <= n->hi ? x : guess_value(c, n);
+  }
   if (n->op < IR_ADD || n->op > IR_OR || !ir_is_int(n->dtype))
     return guess_value(c, n);
   return ir_fold_int((ir_op)n->op, ir_at(c->p, n->a)->dtype,
@@ -292,14 +297,26 @@ static tess_status count_stmts(void *ud) {
 }
 
 /* If memory runs out the answer stays 0: unknown. */
-int64_t ir_flops(const ir_program *p) {
+static int64_t flops_of_run(const ir_program *p, bool *open) {
   arena scratch;
   counter c = {.p = p, .scratch = &scratch, .steps = STEPS};
-  if (p->entry && ir_entry(p)->sizes.n) return -1;
   arena_init(&scratch, p->heap);
   tess_status s = mem_protect(p->heap, count_stmts, &c);
   arena_free(&scratch);
+  *open = c.open;
   return s ? 0 : c.total;
+}
+
+int64_t ir_flops(const ir_program *p) {
+  bool open;
+  if (p->entry && ir_entry(p)->sizes.n) return -1;
+  int64_t n = flops_of_run(p, &open);
+  return open ? -1 : n;
+}
+
+int64_t ir_flops_guess(const ir_program *p) {
+  bool open;
+  return flops_of_run(p, &open);
 }
 
 /* Sets the loops around s to the middle of their ranges. */

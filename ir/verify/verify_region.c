@@ -507,7 +507,21 @@ static bool check_block_regions(verifier *v, bool shapes, bool guarded) {
   return true;
 }
 
-bool verify_regions(verifier *v) { return check_block_regions(v, false, true); }
+/* Regions that nobody wrote are inferred, and end where their buffers do: an
+ * access that leaves its buffer leaves them, too.  The former is what is
+ * wrong, and what is said then. */
+bool verify_regions(verifier *v) {
+  strbuf *why = v->why;
+  size_t start = why->n;
+  if (check_block_regions(v, false, true)) return true;
+  size_t end = why->n;
+  if ((!verify_instances(v) || !check_block_regions(v, true, false)) &&
+      !why->bad) {
+    why->n -= end - start;
+    memmove(why->v + start, why->v + end, why->n - start + 1);
+  }
+  return false;
+}
 
 bool ir_verify_bounds(const ir_program *p, bool guarded, arena *scratch,
                       strbuf *why) {

@@ -81,7 +81,7 @@ static void note_blind_spots(referring *w) {
 static bool is_small(const bench *b) {
   uint64_t elements = 0;
   for (uint32_t i = 0; i < b->n; i++) elements += b->param[i].n;
-  int64_t flops = ir_flops(b->base);
+  int64_t flops = ir_flops_guess(b->base);
   return elements <= ORACLE_ELEMENTS && flops <= ORACLE_FLOPS;
 }
 

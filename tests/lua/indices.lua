@@ -260,3 +260,24 @@ do
     end) })
   end)
 end
+
+-- Nobody declared these regions: what is refused is the access, by the index,
+-- the iteration and the extent.
+do
+  checks.fails("INVALID", "'B' is written outside of its shape: index 0, " ..
+               "`i` in [0, 3], is 3 where i = 3 and the extent is `3`",
+               function()
+    local b = ts.builder "loop_in_block"
+    local A, B = b:input("A", { 4 }), b:output("B", { 3 })
+    b:block("x", {}, function()
+      b:loop("i", 0, 4, function(i) b:store(B, { i }, A(i)) end)
+    end)
+    return b:program()
+  end)
+  local I = ts.placeholder("I", { 8 }, "int32", { range = { 12, 20 } })
+  local A = ts.placeholder("A", { 10 })
+  checks.fails("INVALID", "'A' is read outside of its shape: index 0, " ..
+               "`int64(I[vi])` in [12, 19], is 12 where I[vi] = 12 and the " ..
+               "extent is `10`", ts.program, "beyond", { I, A },
+               { ts.compute("B", { 8 }, function(i) return A(I(i)) end) })
+end

@@ -67,6 +67,43 @@ do
   end) == 2 * 200)
 end
 
+-- Where data bounds a loop it decides the count: none is given, and no rate;
+-- a cast of what is known is known.
+do
+  local function rows(from, extent)
+    local b = ts.builder "rows"
+    local P = b:input("P", { 5 }, "int32", { offsets_into = 9 })
+    local X, Y = b:input("X", { 9 }), b:output("Y", { 4 })
+    b:loop("i", 0, 4, function(i)
+      b:block("zero", { { "vi", extent = 4, bind = i } }, function(vi)
+        b:store(Y, { vi }, 0)
+      end)
+      local lo, n = from(i, P), extent(i, P)
+      b:loop("k", lo, n, function(k)
+        b:block("sum", { { "vi", extent = 4, bind = i },
+                         { "vk", "reduce", extent = 9, bind = k } },
+                function(vi, vk) b:store(Y, { vi }, Y(vi) + X(vk)) end)
+      end)
+    end)
+    return b:program()
+  end
+  local function first(i, P) return ts.cast(P(i), "int64") end
+  local sparse = rows(first, function(i, P)
+    return ts.cast(P(i + 1), "int64") - ts.cast(P(i), "int64")
+  end)
+  assert(sparse:flops() == nil)
+  assert(rows(function() return 0 end, function(i)
+    return ts.cast(ts.cast(i, "int32"), "int64") + 1
+  end):flops() == 1 + 2 + 3 + 4)
+  local seen
+  local r = ts.tune(sparse, { trials = 1, progress = function(p)
+    assert(p.gflops == nil and not p.text:find "GFLOP")
+    seen = true
+  end })
+  assert(seen and r.latency and r.gflops == nil)
+  assert(tostring(r):find "^[%d.e-]+ ms after 1 trials", tostring(r))
+end
+
 -- Elements of tensors are values of their type; floats are rounded.
 do
   local function refused(dtype, v)
