@@ -73,7 +73,7 @@ do
 end
 
 -- What must leave its tensor is no program.
-checks.fails("INVALID", "reads buffer 'A' outside", gather, same,
+checks.fails("INVALID", "'A' is read outside of its shape", gather, same,
              index { range = { 8, 9 } })
 
 -- What contradicts itself is refused, in one line.
