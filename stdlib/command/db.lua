@@ -60,7 +60,8 @@ function words.best(rest, o)
   for _, g in ipairs(groups) do
     print(("%6s  %12s  %7d  %7d  %-20s  %-8s  %s"):format(
             g.best and g.best.id or "-",
-            g.best and records.ms(g.best.seconds) or "-", g.count, g.failed, records.plain(g.name), g.hash:sub(1, 8),
+            g.best and records.ms(g.best.seconds) or "-", g.count, g.failed,
+            records.plain(g.name), g.hash:sub(1, 8),
             records.plain(g.target)))
   end
 end

@@ -149,8 +149,8 @@ static void test_prune(void **state) {
   end_files(&x);
 }
 
-/* What a filter lets by goes; a time that is none is refused, and runs that lack
- * records have ended. */
+/* What a filter lets by goes, and with the last record of a group its runs; a
+ * time that is none is refused. */
 static void test_remove(void **state) {
   (void)state;
   files x;
@@ -244,9 +244,9 @@ static void test_add_and_runs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_merge),     cmocka_unit_test(test_lines),
-      cmocka_unit_test(test_bad_lines), cmocka_unit_test(test_prune),
-      cmocka_unit_test(test_remove),
-      cmocka_unit_test(test_frozen),    cmocka_unit_test(test_add_and_runs)};
+      cmocka_unit_test(test_merge),       cmocka_unit_test(test_lines),
+      cmocka_unit_test(test_bad_lines),   cmocka_unit_test(test_prune),
+      cmocka_unit_test(test_remove),      cmocka_unit_test(test_frozen),
+      cmocka_unit_test(test_add_and_runs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
