@@ -6,13 +6,11 @@ local ts = require "tessera"
 local ops = require "tessera.ops"
 local inf = math.huge
 
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+
 -- The primitive refuses for this reason, and leaves all as it was.
 local function refuses(reason, sch, name, ...)
-  local before = tostring(sch:program())
-  local ok, e = pcall(sch[name], sch, ...)
-  assert(not ok and e.reason == reason,
-         reason .. ": " .. (ok and "accepted" or tostring(e)))
-  assert(tostring(sch:program()) == before)
+  checks.refused(sch, reason, name, ...)
 end
 
 local function same(sch, program)

@@ -2,7 +2,22 @@
  * The random tester: loops that find extremes, and those after them that
  * depend on them, side by side once the loops around them are merged. */
 #include "ir/query.h"
+#include "schedule/sch.h"
 #include "support/fuzz.h"
+
+bool fuzz_finds_extreme(const ir_program *p, ir_stmt block) {
+  ir_stmt store = ir_st(p, block)->body, scope = ir_scope_of(p, block);
+  if (!sch_has_init(p, block) || !store || ir_st(p, store)->kind != IR_STORE)
+    return false;
+  const ir_node *n = ir_at(p, ir_st(p, store)->value);
+  ir_buf buf = ir_st(p, store)->buf;
+  if ((n->op != IR_MAX && n->op != IR_MIN) || !ir_is_float(n->dtype))
+    return false;
+  for (ir_stmt b = scope; (b = sch_next_child(p, b, scope));)
+    if (b != block && sch_has_init(p, b) && sch_reads_buf(p, b, buf))
+      return true;
+  return false;
+}
 
 /* The last loop of a consumer of the block in focus; *outer: the one around
  * it, 0: none. */

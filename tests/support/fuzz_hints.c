@@ -408,7 +408,7 @@ const fuzz_hint fuzz_hints[] = {
     {"rfactor", 5, .suits = reduces,
      .operand = {{"loop", reduce_loop}, {"factor_axis", axis}}},
     {"rolling_buffer", 4, .suits = fuzz_rolls},
-    {"rolling_update", 8, .suits = reduces,
+    {"rolling_update", 12, .suits = fuzz_finds_extreme,
      .operand = {{"loop", fuzz_extreme_loop},
                  {"dependent_loop", fuzz_dependent_loop}}},
     {"sample_categorical", 1, .suits = NULL},
