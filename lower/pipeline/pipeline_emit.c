@@ -55,6 +55,25 @@ static void wait_for(emission *m, ir_stmt into, uint32_t i) {
   m->left = n;
 }
 
+/* Waiting for what later statements of the iteration need before copies are
+ * issued: the barrier after it also separates them from the accesses to the
+ * versions that they overwrite, so that an iteration has one. */
+static void wait_early(emission *m, ir_stmt into, uint32_t at) {
+  const pipe *x = m->x;
+  int64_t least = INT64_MAX, sent = 0;
+  if (!x->async || !x->async[x->in_order[at]] ||
+      (at && x->async[x->in_order[at - 1]]))
+    return;
+  for (uint32_t later = at; later < x->n; later++) {
+    int64_t n = lower_pipe_in_flight(x, x->in_order[later]);
+    if (n >= sent && n - sent < least) least = n - sent;
+    sent += x->async[x->in_order[later]];
+  }
+  if (least >= m->left) return;
+  say(m, into, IR_FN_ASYNC_WAIT, least);
+  m->left = least;
+}
+
 /* Statement i of the iteration that is `ago` after the first, where cond. */
 static void emit_instance(emission *m, ir_stmt into, uint32_t i, ir_expr ago,
                           ir_expr cond) {
@@ -124,6 +143,7 @@ static void put_loop(emission *m, ir_stmt into) {
   m->in_loop = true;
   for (uint32_t at = 0; at < x->n; at++) {
     uint32_t i = x->in_order[at];
+    wait_early(m, loop, at);
     emit_instance(m, loop, i, plus(x, ir_ref(p, v), x->last - x->stage[i]),
                   ir_bool(p, true));
   }

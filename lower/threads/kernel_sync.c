@@ -13,6 +13,7 @@
  * evaluate conditions, bounds and values.  Warp-collective code synchronizes
  * the lanes of its warp before and after. */
 #include "ir/arith/arith.h"
+#include "ir/arith/linear.h"
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "lower/threads/kernel.h"
@@ -187,10 +188,40 @@ static bool indices_determine_thread(const sync *y, const lower_access *a,
   return found;
 }
 
+static bool sync_varies(const sync *y, ir_expr e);
+
+/* Do two indices differ whatever the variables are, which have one value for
+ * all threads: versions of a buffer, (k + 2) % 3 and k % 3? */
+static bool always_differ(const sync *y, ir_expr a, ir_expr b) {
+  const ir_program *p = y->k->p;
+  const ir_node *x = ir_at(p, a), *z = ir_at(p, b);
+  int64_t n = 0, m = 0;
+  lin diff;
+  if (x->op == IR_MOD && z->op == IR_MOD && ir_const_int(p, x->b, &n) &&
+      ir_const_int(p, z->b, &m) && n == m && n > 1) {
+    a = x->a;
+    b = z->a;
+  } else {
+    n = 0;
+  }
+  return lin_diff(p, a, b, &diff) && !diff.n && (n ? diff.c % n : diff.c) &&
+         !sync_varies(y, a) && !sync_varies(y, b);
+}
+
+static bool are_apart(const sync *y, const lower_access *a,
+                      const lower_access *b) {
+  const ir_program *p = y->k->p;
+  for (uint32_t d = 0; d < a->idx.n && a->idx.n == b->idx.n; d++)
+    if (always_differ(y, p->arg.v[a->idx.at + d], p->arg.v[b->idx.at + d]))
+      return true;
+  return false;
+}
+
 static bool accesses_conflict(const sync *y, const sync_access *a,
                               const sync_access *b, ir_stmt loop) {
   const kernel *k = y->k;
   if (a->a.buf != b->a.buf || !(a->a.writes || b->a.writes)) return false;
+  if (!loop && are_apart(y, &a->a, &b->a)) return false;
   kernel_axes known = a->pinned & b->pinned;
   if (a->together || b->together) known |= 1;
   for (unsigned i = 0; i < 3; i++)
@@ -246,8 +277,6 @@ typedef struct variation {
   const sync *y;
   bool varies;
 } variation;
-
-static bool sync_varies(const sync *y, ir_expr e);
 
 static void note_sync_variation(const ir_program *p, ir_expr e, void *ud) {
   variation *v = ud;
