@@ -6,7 +6,8 @@ local ts = require "tessera"
 local tensor = require "tessera.tensor"
 local hgemm = {}
 
--- C[m, n] = A[m, k] B, B[k, n] or, `trans`, [n, k]; float16 out, or float32.
+-- C[m, n] = A[m, k] B, B[k, n] or, `trans`, [n, k]; float16 out, or float32;
+-- `bias`: max(C + bias, 0) instead.
 function hgemm.program(o)
   local A = ts.placeholder("A", { o.m, o.k }, "float16")
   local B = ts.placeholder("B", o.trans and { o.n, o.k } or { o.k, o.n },
@@ -16,11 +17,14 @@ function hgemm.program(o)
     local b = o.trans and B(j, k) or B(k, j)
     return ts.sum(ts.cast(A(i, k), "float32") * ts.cast(b, "float32"), k)
   end)
-  if o.out == "float32" then return ts.program("hgemm", { A, B }, { C }) end
+  local name = o.trans and "hgemm_trans" or "hgemm"
+  if o.out == "float32" then return ts.program(name, { A, B }, { C }) end
+  local bias = o.bias and ts.placeholder("bias", { o.n }, "float32")
   local D = ts.compute("D", { o.m, o.n }, function(i, j)
-    return ts.cast(C(i, j), "float16")
+    if not bias then return ts.cast(C(i, j), "float16") end
+    return ts.cast(ts.max(C(i, j) + bias(j), 0), "float16")
   end)
-  return ts.program("hgemm", { A, B }, { D })
+  return ts.program(name, { A, B, bias or nil }, { D })
 end
 
 -- A tile of an operand, by all threads of the block, 16 bytes each at a time.
@@ -37,8 +41,10 @@ local function fetch(sch, piece, operand, at, o, warps)
   return copy
 end
 
--- bm, bn, bk: of a block; wm, wn: of a warp; stages: tiles in shared memory;
--- group: rows of blocks that run side by side.
+-- bm, bn, bk: of a block; wm, wn: of a warp; stages: tiles that are on their
+-- way or in use; pad: elements between the rows of a tile; group: rows of blocks
+-- that run side by side; ahead: the fragments of a step are loaded during the
+-- one before, also across tiles.
 function hgemm.schedule(program, o)
   local sch = ts.schedule(program)
   local c = sch:get_block "C"
