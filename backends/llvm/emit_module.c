@@ -19,9 +19,9 @@ static void mark_fickle(emit *m) {
     const ir_node *n = ir_at(p, e);
     const uint32_t *operands;
     uint32_t fixed[3], k = ir_operands(p, e, &operands, fixed);
-    bool fickle = n->op == IR_LOAD ||
-                  (n->op == IR_CALL &&
-                   (ir_fn_is_named(n->a) || ir_fn_of_copies(n->a)));
+    bool fickle =
+        n->op == IR_LOAD ||
+        (n->op == IR_CALL && (ir_fn_is_named(n->a) || ir_fn_of_copies(n->a)));
     for (uint32_t i = 0; i < k && !fickle; i++) fickle = m->fickle[operands[i]];
     m->fickle[e] = fickle;
   }

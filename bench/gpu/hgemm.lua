@@ -42,8 +42,8 @@ local function fetch(sch, piece, operand, at, o, warps)
 end
 
 -- bm, bn, bk: of a block; wm, wn: of a warp; stages: tiles that are on their
--- way or in use; pad: elements between the rows of a tile; group: rows of blocks
--- that run side by side; ahead: the fragments of a step are loaded during the
+-- way or in use; pad: elements between the rows of a tile; group: rows of
+-- blocks that run side by side; ahead: the fragments of a step are loaded during the
 -- one before, also across tiles.
 function hgemm.schedule(program, o)
   local sch = ts.schedule(program)
