@@ -43,8 +43,8 @@ end
 
 -- bm, bn, bk: of a block; wm, wn: of a warp; stages: tiles that are on their
 -- way or in use; pad: elements between the rows of a tile; group: rows of
--- blocks that run side by side; ahead: the fragments of a step are loaded during the
--- one before, also across tiles.
+-- blocks that run side by side; ahead: fragments are loaded a step before they
+-- are used, also across tiles.
 function hgemm.schedule(program, o)
   local sch = ts.schedule(program)
   local c = sch:get_block "C"
