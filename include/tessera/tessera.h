@@ -750,8 +750,8 @@ TESS_API tess_status tess_tensor_new(tess_context *c, tess_dtype t,
 TESS_API void tess_tensor_free(TESS_TAKE tess_tensor *t);
 /* A copy in the memory of a device, "cuda:0" or "opencl:0" (a number: of those
  * here, from 0), for kernels that run there, or of the processor, "cpu".  A
- * worker process holds what is on devices; INFRA: it has ended (a kernel failed,
- * or was stopped), and the contents are lost.  INVALID: no name of a device;
+ * worker process holds what is on devices; INFRA: it ended (a kernel failed, or
+ * was stopped), and the contents are lost.  INVALID: no name of a device;
  * UNSUPPORTED: there is none here, or the context is in_process; NOMEM. */
 TESS_API tess_status tess_tensor_to(tess_tensor *t, const char *device,
                                     TESS_GIVE tess_tensor **out);
