@@ -228,7 +228,7 @@ for _, lanes in ipairs { 2, 3, 4, 7, 16, 24 } do
   agree(sch, program, 0)
 end
 
--- ---- tensors on the device --------------------------------------------------
+-- ---- tensors on the device -------------------------------------------------
 
 -- Kernels take them as they are, mixed with tensors of this process.
 do
