@@ -159,7 +159,8 @@ end
 -- A block that looks at the sum on the way.
 do
   local b = ts.builder "prefix"
-  local X, S, Y = b:input("X", { 8 }), b:output("S", { 1 }), b:output("Y", { 8 })
+  local X, S = b:input("X", { 8 }), b:output("S", { 1 })
+  local Y = b:output("Y", { 8 })
   local M = b:output("M", { 1 })
   b:loop("i", 0, 1, function(i)
     b:loop("k", 0, 8, function(k)
