@@ -77,24 +77,44 @@ local function tiles(ndim, x, size_x, y, size_y)
                                  table.concat(to, ", "))
 end
 
+-- The block that computes that read buffer.
+local function maker(sch, block, r)
+  local buffer = sch:access_info(block, "read", r).buffer
+  for _, producer in ipairs { sch:get_producers(block) } do
+    if sch:access_info(producer, "write", 0).buffer == buffer then
+      return producer
+    end
+  end
+end
+
+-- A block that copies from another order goes through its buffers as they lie
+-- there; whether it is one.
+local function walk_along(sch, copy)
+  local loops, order = { sch:get_loops(copy) }, {}
+  for i, at in ipairs(sch:access_info(copy, "read", 0).dims) do
+    if not at or #sch:block_info(copy).iters ~= #loops then return false end
+    order[i] = loops[at]
+  end
+  if #order ~= #loops then return false end
+  sch:reorder(order)
+  return #sch:access_info(copy, "write", 0).dims ~= #loops
+end
+
 -- Lays B out as the instruction takes it.
 function amx.pack(sch, block, x)
   local r, n = operand(sch, block), #sch:block_info(block).iters
   local dims, at = sch:access_info(block, "read", r).dims, {}
   for d, i in ipairs(dims) do at[i or 0] = d end
-  local map = tiles(#dims, at[n - 1], 16, at[n], x.packed)
   if not at[n - 1] or not at[n] then
     error({ code = "REFUSED", message = "columns are no index of an operand" },
           0)
   end
-  local where, copy = { "read", r }, nil
-  if not sch:can("transform_layout", block, where, map) then
+  local map = tiles(#dims, at[n - 1], 16, at[n], x.packed)
+  local where, made = { "read", r }, maker(sch, block, r)
+  local copy = made
+  if made and walk_along(sch, made) or
+     not sch:can("transform_layout", block, where, map) then
     copy = sch:cache_read(block, r, "global", { consumer_blocks = { block } })
-  else
-    for _, producer in ipairs { sch:get_producers(block) } do
-      if sch:access_info(producer, "write", 0).buffer ==
-         sch:access_info(block, "read", r).buffer then copy = producer end
-    end
   end
   sch:transform_layout(block, where, map)
   return copy, map
