@@ -87,17 +87,12 @@ local function maker(sch, block, r)
   end
 end
 
--- A block that copies from another order goes through its buffers as they lie
--- there; whether it is one.
+-- A block that copies goes through what it reads as it lies there.
 local function walk_along(sch, copy)
   local loops, order = { sch:get_loops(copy) }, {}
-  for i, at in ipairs(sch:access_info(copy, "read", 0).dims) do
-    if not at or #sch:block_info(copy).iters ~= #loops then return false end
-    order[i] = loops[at]
-  end
-  if #order ~= #loops then return false end
-  sch:reorder(order)
-  return #sch:access_info(copy, "write", 0).dims ~= #loops
+  local dims = sch:access_info(copy, "read", 0).dims
+  for _, at in ipairs(dims) do order[#order + 1] = at and loops[at] or nil end
+  if #order == #loops and #dims == #loops then sch:reorder(order) end
 end
 
 -- Lays B out as the instruction takes it.
@@ -110,10 +105,9 @@ function amx.pack(sch, block, x)
           0)
   end
   local map = tiles(#dims, at[n - 1], 16, at[n], x.packed)
-  local where, made = { "read", r }, maker(sch, block, r)
-  local copy = made
-  if made and walk_along(sch, made) or
-     not sch:can("transform_layout", block, where, map) then
+  local where, made, copy = { "read", r }, maker(sch, block, r), nil
+  if made then walk_along(sch, made) end
+  if made or not sch:can("transform_layout", block, where, map) then
     copy = sch:cache_read(block, r, "global", { consumer_blocks = { block } })
   end
   sch:transform_layout(block, where, map)

@@ -74,9 +74,8 @@ static void put_request(strbuf *out) {
            "  %first = icmp eq i8 %asked, 0\n"
            "  br i1 %first, label %ask, label %ready\n"
            "ask:\n"
-           "  %given = call i64 asm sideeffect \"syscall\", "
-           "\"={rax},{rax},{rdi},{rsi},~{rcx},~{r11},~{memory}\""
-           "(i64 158, i64 4131, i64 18)\n"
+           "  %given = call i64 (i64, ...) @syscall(i64 158, i64 4131, "
+           "i64 18)\n"
            "  store atomic i8 1, ptr @tess_tiles_asked monotonic, align 1\n"
            "  br label %ready\n"
            "ready:\n");
@@ -89,6 +88,7 @@ static void put_raw(strbuf *out, const char *name, uint32_t nsizes,
              "declare i32 @" EMIT_KERNEL "(ptr, ptr, ptr)\n"
              "@tess_pool_runtime = external constant i8\n"
              "@tess_tiles_asked = internal global i8 0\n"
+             "declare i64 @syscall(i64, ...)\n"
              "define i32 @%s_kernel(ptr %%args, ptr %%sizes, ptr %%rt) {\n",
              name);
   if (uses_tiles) put_request(out);
