@@ -7,10 +7,11 @@
 -- consecutive: a constant or layout-free one beforehand, another by a copy.
 --
 -- `types`: those of A, B and the sum, as "u8s8s32".  `rows`, `columns`: how
--- many sums at a time, at most.  `least`: a block with fewer rows or columns
--- would mostly be padding, and is left alone.  `structure`: the levels of
--- tiles, of which the last is in registers, and the last but one S gives where
--- results are stored.
+-- many sums at a time, at most.  `least`: a block with fewer rows or columns,
+-- or with fewer products to add up than that many times 32 bits hold, would
+-- mostly be padding, and is left alone.  `structure`: the levels of
+-- tiles, of which the last is in registers; results are stored at the one that
+-- `write_levels` has.
 local ts = require "tessera"
 local amx = require "tessera.amx_tiling"
 local intrin = require "tessera.intrin"

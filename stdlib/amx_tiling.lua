@@ -31,14 +31,14 @@ function amx.choose(sch, block, p)
       if not intrin.has(x.name, sch:target()) then
         m, no = nil, "the target lacks what it needs"
       end
-      for g = 1, m and 2 or 0 do
+      for g = 1, m and 3 or 0 do
         local extent, loops = 1, { sch:get_loops(block) }
         for _, i in ipairs(m.groups[g]) do
           extent = extent * sch:extent(loops[i])
         end
-        if extent < p.least then
+        if extent < p.least * (g == 3 and x.packed or 1) then
           m, no = nil, ("%d %s are too few"):format(
-            extent, g == 1 and "rows" or "columns")
+            extent, ({ "rows", "columns", "steps" })[g])
           break
         end
       end

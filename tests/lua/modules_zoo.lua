@@ -39,7 +39,7 @@ local function parameters_of(name)
 end
 
 -- Products of bytes are for the tiles of AMX.
-zoo[#zoo + 1] = ops.matmul { m = 16, n = 16, k = 16, dtype = "int8",
+zoo[#zoo + 1] = ops.matmul { m = 16, n = 16, k = 32, dtype = "int8",
                              acc = "int32" }
 local amx = "llvm -mattr=+amx-tile,+amx-int8"
 
