@@ -33,9 +33,12 @@ local function strides(rows, pad) return 8, rows + pad // 8 end
 
 local wait = "wgmma.wait_group.sync.aligned 0;"
 
--- 64 x bn x bk by a warp group, what one thread of it has: thread 32 w + 4 r + q
--- of the group has rows 16 w + 8 h + r and columns 8 g + 2 q + c.  The operands'
--- addresses are those of the first element that the thread itself reads.
+-- 64 x bn x bk by a warp group, what one thread of it has: thread
+-- 32 w + 4 r + q of the group has rows 16 w + 8 h + r and columns
+-- 8 g + 2 q + c.  The operands' addresses are those of the first element that
+-- the thread itself reads.  `lead`: it waits for the group before, not for its
+-- own, so that copies are issued while it runs; versions of tiles that are
+-- overwritten meanwhile must be two steps old, and `wgmma.done` ends it.
 function wgmma.intrinsic(o)
   local n, kb = o.bn // 8, o.bk // 8
   local desc = describe(
