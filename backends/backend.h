@@ -47,10 +47,12 @@ typedef struct backend {
   int32_t (*launch)(const backend_code *c, void **args, const int64_t *sizes,
                     const tess_runtime *rt);
   /* Runs it `runs` times on the same arguments, which are copied to the device
-   * before and back after; *seconds: of the runs alone, by the device's clock.
+   * before and back after, unless they `stay` as the launch before left them;
+   * *seconds: of the runs alone, by the device's clock.
    * NULL: launch works on the caller's memory, and is timed from outside. */
   int32_t (*time)(const backend_code *c, void **args, const int64_t *sizes,
-                  const tess_runtime *rt, uint64_t runs, double *seconds);
+                  const tess_runtime *rt, uint64_t runs, bool stay,
+                  double *seconds);
   /* The function behind launch, which lives as long as `c`.  NULL where
    * there is none to call without `c`, as for a device's kernels. */
   tess_kernel_fn (*entry)(const backend_code *c);

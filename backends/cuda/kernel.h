@@ -49,6 +49,10 @@ void cuda_kernel_name(const char *entry, uint32_t number, char *out);
 
 extern const emit_device cuda_kernels_device;
 
+/* Sets `out`, which is empty, to machine code of the PTX, where the target is the card of
+ * this machine and ptxas is found and takes it; else nothing (assemble.c). */
+void cuda_assemble(const target *t, const char *ptx, size_t n, strbuf *out);
+
 /* Emits all kernels (kernel.c). */
 void cuda_emit_module(emit *m);
 

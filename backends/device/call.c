@@ -26,12 +26,14 @@ static int32_t copy_out(device_program *d, void **args, const uint64_t *bytes) {
 }
 
 int32_t device_call(device_program *d, void **args, const int64_t *sizes,
-                    uint64_t runs, double *seconds) {
+                    uint64_t runs, bool stay, double *seconds) {
   uint64_t bytes[DEVICE_MOST_ARGS];
   *seconds = 0;
   if (d->nparam > DEVICE_MOST_ARGS) return TESS_LIMIT;
   int32_t status = device_measure_params(d, sizes, bytes);
-  if (!status) status = copy_in(d, args, bytes);
+  for (uint32_t i = 0; i < d->nparam && stay; i++)
+    stay = d->slot[i] && d->bytes[i] >= bytes[i];
+  if (!status && !stay) status = copy_in(d, args, bytes);
   for (uint64_t i = 0; i < runs && !status; i++) {
     double run = 0;
     status = d->driver->begin(d->ud);
@@ -40,7 +42,7 @@ int32_t device_call(device_program *d, void **args, const int64_t *sizes,
     if (!status) status = ended;
     *seconds += run;
   }
-  return status ? status : copy_out(d, args, bytes);
+  return status || stay ? status : copy_out(d, args, bytes);
 }
 
 /* ---- loading -------------------------------------------------------- */

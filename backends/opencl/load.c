@@ -251,13 +251,15 @@ static backend_code *state_of(const backend_code *c) {
 }
 
 int32_t opencl_time(const backend_code *c, void **args, const int64_t *sizes,
-                    const tess_runtime *rt, uint64_t runs, double *seconds) {
+                    const tess_runtime *rt, uint64_t runs, bool stay,
+                    double *seconds) {
   (void)rt;
-  return device_call(&state_of(c)->device, args, sizes, runs, seconds);
+  return device_call(&state_of(c)->device, args, sizes, runs, stay,
+                     seconds);
 }
 
 int32_t opencl_launch(const backend_code *c, void **args, const int64_t *sizes,
                       const tess_runtime *rt) {
   double seconds;
-  return opencl_time(c, args, sizes, rt, 1, &seconds);
+  return opencl_time(c, args, sizes, rt, 1, false, &seconds);
 }

@@ -11,7 +11,8 @@ tess_status opencl_load(mem_heap *heap, const void *code, size_t n,
 int32_t opencl_launch(const backend_code *c, void **args, const int64_t *sizes,
                       const tess_runtime *rt);
 int32_t opencl_time(const backend_code *c, void **args, const int64_t *sizes,
-                    const tess_runtime *rt, uint64_t runs, double *seconds);
+                    const tess_runtime *rt, uint64_t runs, bool stay,
+                    double *seconds);
 void opencl_unload(backend_code *c);
 void opencl_on_fatal(void (*fn)(const char *message));
 

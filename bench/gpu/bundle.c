@@ -116,7 +116,7 @@ static tess_status record_code(mem_heap *heap, const strbuf *code,
   tess_status s = device_load(&d, heap, code->v, code->n, &recorder, &r, e);
   if (!s && !record_kernels(&r, &d, ptx))
     s = err_set(e, TESS_IO, "%s: %s", ptx, strerror(errno));
-  if (!s) s = (tess_status)device_call(&d, args, NULL, 1, &seconds);
+  if (!s) s = (tess_status)device_call(&d, args, NULL, 1, false, &seconds);
   device_unload(&d);
   if (fclose(r.out) && !s) s = err_set(e, TESS_IO, "%s", file);
   return s;

@@ -161,7 +161,7 @@ static int32_t gpu_launch_code(const backend_code *c, void **args,
   emulated *x = (emulated *)(uintptr_t)c;
   double seconds;
   (void)rt;
-  int32_t rc = device_call(&x->program, args, sizes, 1, &seconds);
+  int32_t rc = device_call(&x->program, args, sizes, 1, false, &seconds);
   if (rc) fprintf(stderr, "emulator: %s\n", x->why);
   return rc;
 }
@@ -186,7 +186,7 @@ static tess_status run_code(ir_program *p, const gpu_program_options *o,
   x->reversed = o->reversed;
   if (counts) x->counts = counts;
   int32_t rc =
-      device_call(&x->program, (void **)(uintptr_t)args, sizes, 1, &seconds);
+      device_call(&x->program, (void **)(uintptr_t)args, sizes, 1, false, &seconds);
   if (rc) err_set(e, (tess_status)rc, "emulator: %s", x->why);
   gpu_backend.unload(x);
   return (tess_status)rc;
