@@ -65,12 +65,12 @@ static int run_ptxas(const char *path, const char *arch, int ptx, int code) {
   pid_t pid;
   int status = -1;
   if (posix_spawn_file_actions_init(&a)) return -1;
-  int bad = posix_spawn_file_actions_adddup2(&a, ptx, PTX_FD) ||
-            posix_spawn_file_actions_adddup2(&a, code, CODE_FD) ||
-            posix_spawn_file_actions_addopen(&a, 1, "/dev/null", O_WRONLY, 0) ||
-            posix_spawn_file_actions_adddup2(&a, 1, 2) ||
-            posix_spawn(&pid, path, &a, NULL, (char **)(uintptr_t)argv,
-                        environ);
+  int bad =
+      posix_spawn_file_actions_adddup2(&a, ptx, PTX_FD) ||
+      posix_spawn_file_actions_adddup2(&a, code, CODE_FD) ||
+      posix_spawn_file_actions_addopen(&a, 1, "/dev/null", O_WRONLY, 0) ||
+      posix_spawn_file_actions_adddup2(&a, 1, 2) ||
+      posix_spawn(&pid, path, &a, NULL, (char **)(uintptr_t)argv, environ);
   posix_spawn_file_actions_destroy(&a);
   if (bad) return -1;
   while (waitpid(pid, &status, 0) < 0)

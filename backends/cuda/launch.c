@@ -144,8 +144,7 @@ static tess_status load_ptx(backend_code *c, const char *ptx, err_state *e) {
   cuda_check(c->cuda, code, "assembling PTX", e);
   char why[sizeof e->message];
   strcpy(why, e->message);
-  return err_set(e, TESS_BUILD_ERROR, "%s%s%s", why, line[0] ? ": " : "",
-                 line);
+  return err_set(e, TESS_BUILD_ERROR, "%s%s%s", why, line[0] ? ": " : "", line);
 }
 
 enum { WITHOUT_ASKING = 48 << 10 };
@@ -160,8 +159,8 @@ static tess_status take_kernel(backend_code *c, const char *entry, uint32_t i,
   if (!s && c->shared[i] > WITHOUT_ASKING)
     s = cuda_check(c->cuda,
                    c->cuda->function_set(c->kernel[i],
-                                        CUDA_KERNEL_MAX_DYNAMIC_SHARED,
-                                        (int)c->shared[i]),
+                                         CUDA_KERNEL_MAX_DYNAMIC_SHARED,
+                                         (int)c->shared[i]),
                    "asking for shared memory", e);
   return s;
 }
