@@ -90,7 +90,7 @@ local function gpu(most)
       max_threads = most,
       thread_extents = at_most(most, { 4, 8, 16, 32, 64, 128, 256, 512 }) }),
     use("auto_bind", {
-      max_threads = most,
+      max_threads = most, vector_lens = { 1, 2, 4, 8 },
       thread_extents = at_most(most, { 32, 64, 128, 256, 512, 1024 }) }),
   }
 end
@@ -131,7 +131,7 @@ function spaces.modules_for(target)
     return gpu(ts.target(text):get "max-threads-per-block")
   end
   if kind == "cuda" then
-    return capability(text) >= 75 and tensor_cores() or gpu(1024)
+    return capability(tostring(ts.target(text))) >= 75 and tensor_cores() or gpu(1024)
   end
 end
 

@@ -39,6 +39,7 @@ static struct {
   int (*to_device)(address, const void *, size_t);
   int (*to_host)(void *, address, size_t);
   int (*fill)(address, unsigned, size_t);
+  int (*copy)(address, address, size_t, handle);
   int (*launch)(handle, unsigned, unsigned, unsigned, unsigned, unsigned,
                 unsigned, unsigned, handle, void **, void **);
   int (*event)(handle *, unsigned);
@@ -75,6 +76,7 @@ static int open_driver(void) {
          bind_one(l, &cu.to_device, "cuMemcpyHtoD_v2") &&
          bind_one(l, &cu.to_host, "cuMemcpyDtoH_v2") &&
          bind_one(l, &cu.fill, "cuMemsetD32_v2") &&
+         bind_one(l, &cu.copy, "cuMemcpyDtoDAsync_v2") &&
          bind_one(l, &cu.launch, "cuLaunchKernel") &&
          bind_one(l, &cu.event, "cuEventCreate") &&
          bind_one(l, &cu.record, "cuEventRecord") &&
@@ -230,6 +232,29 @@ static void say_figure(const char *name, const problem *p, const subject *s) {
          "\"%s\", \"us\": %.2f, \"best_us\": %.2f}\n",
          flops / median / 1e12, p->batch, p->m, p->n, p->k, name, 1e6 * median,
          1e6 * best);
+  fflush(stdout);
+}
+
+/* ---- the memory's bandwidth ------------------------------------------- */
+
+enum { COPIED = 1 << 29 };
+
+static int run_copy(void *ud) {
+  const address *at = ud;
+  return cu.copy(at[0], at[1], COPIED, NULL);
+}
+
+/* Bytes read and written by the driver's copy within the device. */
+static void measure_copy(void) {
+  address at[2] = {0, 0};
+  subject s = {run_copy, at, {0}};
+  if (!cu.alloc(&at[0], COPIED) && !cu.alloc(&at[1], COPIED) &&
+      !cu.fill(at[1], 1, COPIED / 4) && time_all(&s, 1))
+    printf("{\"figure\": \"copy\", \"value\": %.0f, \"unit\": \"GB/s\", "
+           "\"best\": %.0f}\n",
+           2.0 * COPIED / s.t[RUNS / 2] / 1e9, 2.0 * COPIED / s.t[0] / 1e9);
+  for (int i = 0; i < 2; i++)
+    if (at[i]) cu.release(at[i]);
   fflush(stdout);
 }
 
@@ -456,7 +481,8 @@ int main(int argc, char **argv) {
   cu.attribute(&l2, L2_BYTES, device);
   if (!prepare_evicting(l2 > 0 ? l2 : 64 << 20)) return 1;
   fprintf(stderr, "%s\n", name);
-  if (!open_cublas()) fprintf(stderr, "run: cuBLAS is not there\n");
+  if (argc == 1) measure_copy();
+  if (argc > 1 && !open_cublas()) fprintf(stderr, "run: cuBLAS is not there\n");
   for (int i = 1; i < argc; i++) run_file(argv[i]);
   return 0;
 }
