@@ -88,7 +88,7 @@ for _, row in ipairs(rows) do
     if r.trace then
       print(('{"figure": "bandwidth", "value": %.0f, "unit": "GB/s", ' ..
              '"op": "%s", "us": %.2f, "trials": %d, "failed": %d}')
-            :format(bytes(p) / r.seconds / 1e9, name, r.seconds * 1e6, r.trials,
+            :format(bytes(p) / r.latency / 1e9, name, r.latency * 1e6, r.trials,
                     r.failed))
       local best = r.trace:replay(p):program()
       if folder then best:save(("%s/%s.program"):format(folder, name)) end
