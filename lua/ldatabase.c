@@ -83,6 +83,7 @@ static void push_record(lua_State *L, const tess_record *r) {
   ldatabase_set_fields(L, "engine", r->engine);
   ldatabase_set_fields(L, "status", r->status);
   ldatabase_set_fields(L, "message", r->message);
+  ldatabase_set_fields(L, "stored_at", r->stored_at);
   lua_pushnumber(L, r->seconds);
   lua_setfield(L, -2, "seconds");
   set_samples(L, r);
@@ -94,33 +95,56 @@ static void push_record(lua_State *L, const tess_record *r) {
 
 /* ---- which records ------------------------------------------------------ */
 
-/* The field k of the table at t, at the top of the stack; 0: it is absent, and
- * nothing is pushed. */
+/* The field k of the table at t, at the top of the stack, that is not nil; 0:
+ * it is, and nothing is pushed. */
 static int push_given(lua_State *L, int t, const char *k) {
   if (lua_istable(L, t) && lua_getfield(L, t, k) != LUA_TNIL) return 1;
   if (lua_istable(L, t)) lua_pop(L, 1);
   return 0;
 }
 
-/* Texts and the program live as long as what this leaves on the stack. */
+/* The hashes of the sketches in the list at the top, in userdata that takes its
+ * place. */
+static const uint64_t *to_sketches(lua_State *L, uint32_t *n) {
+  lt_table(L, -1, "the sketches of a filter");
+  int list = lua_gettop(L);
+  *n = (uint32_t)luaL_len(L, list);
+  uint64_t *hash = lua_newuserdatauv(L, (*n + 1) * sizeof *hash, 0);
+  for (uint32_t i = 0; i < *n; i++) {
+    lua_geti(L, list, (lua_Integer)i + 1);
+    hash[i] = tess_trace_hash(lt_trace(L, lua_gettop(L)));
+    lua_pop(L, 1);
+  }
+  lua_replace(L, list);
+  return hash;
+}
+
+/* Texts, the program and hashes live as long as what this leaves on the
+ * stack. */
 static tess_record_filter to_filter(lua_State *L, int t) {
   tess_record_filter f = TESS_INIT(tess_record_filter);
   if (!lua_istable(L, t)) return f;
   if (push_given(L, t, "program")) f.program = lt_program(L, lua_gettop(L));
   if (push_given(L, t, "target"))
     f.target = tess_target_text(lt_to_target(L, lua_gettop(L)));
+  if (push_given(L, t, "other_than")) f.sketch = to_sketches(L, &f.nsketch);
   f.workload_name = lt_field_str(L, t, "workload", NULL);
   f.policy = lt_field_str(L, t, "policy", NULL);
+  f.before = lt_field_str(L, t, "before", NULL);
   f.checked = lt_field_bool(L, t, "checked", 0);
+  f.failed = lt_field_bool(L, t, "failed", 0);
   return f;
 }
 
 enum { USUAL_LIMIT = 100 };
 
+#define FILTER_FIELDS                                                \
+  "program", "workload", "target", "policy", "before", "other_than", \
+      "checked", "failed"
+
 /* The limit at index i: a number, or the field of a table. */
 static lua_Integer to_limit(lua_State *L, int i) {
-  static const char *const known[] = {"program", "workload", "target", "policy",
-                                      "checked", "limit",    NULL};
+  static const char *const known[] = {FILTER_FIELDS, "limit", NULL};
   lua_Integer n;
   if (!lua_istable(L, i)) {
     n = lt_opt_integer(L, i, "the number of records", USUAL_LIMIT);
@@ -281,13 +305,29 @@ static int export_lines(lua_State *L) {
   return 0;
 }
 
+static uint32_t to_keep(lua_State *L, lua_Integer keep, lua_Integer least) {
+  if (keep < least || keep > UINT32_MAX)
+    lt_error(L, TESS_INVALID, "to keep %lld records is outside of %lld on",
+             (long long)keep, (long long)least);
+  return (uint32_t)keep;
+}
+
+/* db:prune(keep), or with a filter: db:prune { keep =, workload =, ... } */
 static int prune(lua_State *L) {
+  static const char *const known[] = {FILTER_FIELDS, "keep", "dry_run", NULL};
+  tess_database *d = own_database(L);
   uint64_t n;
-  lua_Integer keep = lt_integer(L, 2, "how many records to keep");
-  if (keep < 1 || keep > UINT32_MAX)
-    return lt_error(L, TESS_INVALID, "to keep %lld records is outside of 1 on",
-                    (long long)keep);
-  lt_check(L, tess_database_prune(own_database(L), (uint32_t)keep, &n));
+  lua_settop(L, 2);
+  if (lua_istable(L, 2)) {
+    lt_options(L, 2, "database:prune", known);
+    tess_record_filter f = to_filter(L, 2);
+    uint32_t keep = to_keep(L, lt_field_int(L, 2, "keep", 0), 0);
+    int dry = lt_field_bool(L, 2, "dry_run", 0);
+    lt_check(L, tess_database_remove(d, &f, keep, dry, &n));
+  } else {
+    uint32_t keep = to_keep(L, lt_integer(L, 2, "how many records to keep"), 1);
+    lt_check(L, tess_database_prune(d, keep, &n));
+  }
   lua_pushinteger(L, (lua_Integer)n);
   return 1;
 }

@@ -13,9 +13,10 @@
 
 /* Of which records tess_database_row gives the rows; NULL: of any. */
 typedef struct database_filter {
-  bool of_workload, checked;
+  bool of_workload, checked, failed;
   uint64_t workload;
-  char *name, *target, *policy;
+  char *name, *target, *policy, *before;
+  char *sketches; /* of other ones than these: a list of JSON */
 } database_filter;
 
 typedef struct tess_database database;
@@ -104,6 +105,16 @@ static inline const char *database_text(sqlite3_stmt *q, int i) {
   const char *s = (const char *)sqlite3_column_text(q, i);
   return s ? s : "";
 }
+/* The condition of the filter on rows of `record` joined with `workload`; its
+ * parameters are ?1 to ?8, which database_bind_filter sets. */
+#define DATABASE_FILTERED                                              \
+  " FROM record JOIN workload ON workload.hash = workload"             \
+  " WHERE (?1 IS NULL OR workload = ?1) AND (?2 IS NULL OR name = ?2)" \
+  " AND (?3 IS NULL OR target = ?3) AND (?4 IS NULL OR policy = ?4)"   \
+  " AND (NOT ?5 OR (status = 'OK' AND checked))"                       \
+  " AND (?6 IS NULL OR stored_at < ?6) AND (NOT ?7 OR status <> 'OK')" \
+  " AND (?8 IS NULL OR sketch NOT IN (SELECT value FROM json_each(?8)))"
+void database_bind_filter(const database *d, sqlite3_stmt *q);
 /* Drops the filter, and ends the reading of rows. */
 void database_end_filter(database *d);
 /* Times outside of these bounds, a cycle and years, are impossible. */

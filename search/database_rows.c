@@ -5,21 +5,19 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 /* Rows are read in order; asking for an earlier one restarts the query.
  * Damaged rows are skipped in the first pass and given in a second one. */
-#define FILTERED                                                       \
-  " FROM record JOIN workload ON workload.hash = workload"             \
-  " WHERE (?1 IS NULL OR workload = ?1) AND (?2 IS NULL OR name = ?2)" \
-  " AND (?3 IS NULL OR target = ?3) AND (?4 IS NULL OR policy = ?4)"   \
-  " AND (NOT ?5 OR (status = 'OK' AND checked))"
 static const char rows_sql[] =
     "SELECT record.id, workload, name, target, policy, engine, status, seconds,"
     " program_hash, checked, run, round, slot, elapsed, predicted,"
-    " sketch" FILTERED " ORDER BY status <> 'OK', seconds, record.id";
+    " sketch, stored_at" DATABASE_FILTERED
+    " ORDER BY status <> 'OK', seconds, record.id";
 static const char count_sql[] =
-    "SELECT count(*)" FILTERED " AND (status <> 'OK' OR"
-    " (typeof(seconds) IN ('real', 'integer') AND seconds BETWEEN ?6 AND ?7))";
+    "SELECT count(*)" DATABASE_FILTERED " AND (status <> 'OK' OR"
+    " (typeof(seconds) IN ('real', 'integer') AND seconds BETWEEN ?9 AND"
+    " ?10))";
 
 /* Evaluated for each row when it is reached: sorting by it would parse all
  * traces first, which takes seconds for thousands of rows. */
@@ -82,13 +80,16 @@ static tess_status next_row(tess_database *d) {
   return s;
 }
 
-static void bind_filter(const tess_database *d, sqlite3_stmt *q) {
+void database_bind_filter(const database *d, sqlite3_stmt *q) {
   const database_filter *f = &d->filter;
   if (f->of_workload) sqlite3_bind_int64(q, 1, (sqlite3_int64)f->workload);
   sqlite3_bind_text(q, 2, f->name, -1, SQLITE_STATIC); /* NULL: any */
   sqlite3_bind_text(q, 3, f->target, -1, SQLITE_STATIC);
   sqlite3_bind_text(q, 4, f->policy, -1, SQLITE_STATIC);
   sqlite3_bind_int(q, 5, f->checked);
+  sqlite3_bind_text(q, 6, f->before, -1, SQLITE_STATIC);
+  sqlite3_bind_int(q, 7, f->failed);
+  sqlite3_bind_text(q, 8, f->sketches, -1, SQLITE_STATIC);
 }
 
 static tess_status start_rows(tess_database *d) {
@@ -96,7 +97,7 @@ static tess_status start_rows(tess_database *d) {
   d->passed_over = d->second = false;
   if (sqlite3_prepare_v2(d->db, rows_sql, -1, &d->rows, NULL) == SQLITE_OK &&
       sqlite3_prepare_v2(d->db, row_sql, -1, &d->row, NULL) == SQLITE_OK) {
-    bind_filter(d, d->rows);
+    database_bind_filter(d, d->rows);
     return next_row(d);
   }
   tess_status s = database_fail(d, "reading");
@@ -189,16 +190,48 @@ void database_end_filter(tess_database *d) {
   tess_text_free(d->c, f->name);
   tess_text_free(d->c, f->target);
   tess_text_free(d->c, f->policy);
+  tess_text_free(d->c, f->before);
+  tess_text_free(d->c, f->sketches);
   *f = (database_filter){0};
 }
 
 typedef struct filter_work {
   tess_database *d;
   const tess_record_filter *in;
+  strbuf sketches;
 } filter_work;
 
 static char *copy_text(tess_context *c, const char *text) {
   return text ? ctx_text(c, text, strlen(text)) : NULL;
+}
+
+/* The time as the column has it. */
+static tess_status read_time(const tess_database *d, const char *text,
+                             char **out) {
+  sqlite3_stmt *q = NULL;
+  if (!text) return TESS_OK;
+  int code = sqlite3_prepare_v2(
+      d->db, "SELECT strftime('%Y-%m-%dT%H:%M:%SZ', ?1) WHERE ?1 LIKE '____-%'",
+      -1, &q, NULL);
+  if (code == SQLITE_OK) code = sqlite3_bind_text(q, 1, text, -1, NULL);
+  if (code == SQLITE_OK) code = sqlite3_step(q);
+  char time[32] = "";
+  if (code == SQLITE_ROW)
+    snprintf(time, sizeof time, "%s", database_text(q, 0));
+  sqlite3_finalize(q);
+  *out = *time ? copy_text(d->c, time) : NULL;
+  if (*out) return TESS_OK;
+  return ctx_fail(d->c, TESS_INVALID,
+                  "'%s' is no time: write 2026-01-31 or 2026-01-31T12:00:00Z",
+                  text);
+}
+
+/* "[1,-2]": as the column has them. */
+static void write_sketches(const tess_record_filter *in, strbuf *list) {
+  str_putc(list, '[');
+  for (uint32_t i = 0; i < in->nsketch; i++)
+    str_printf(list, "%s%" PRId64, i ? "," : "", (int64_t)in->sketch[i]);
+  str_putc(list, ']');
 }
 
 static tess_status copy_filter(void *ud) {
@@ -211,7 +244,9 @@ static tess_status copy_filter(void *ud) {
   f->name = copy_text(c, w->in->workload_name);
   f->target = copy_text(c, w->in->target);
   f->policy = copy_text(c, w->in->policy);
-  return TESS_OK;
+  if (w->in->sketch) f->sketches = ctx_text_of(c, &w->sketches);
+  f->failed = w->in->failed != 0;
+  return read_time(w->d, w->in->before, &f->before);
 }
 
 tess_status tess_database_filter(tess_database *d,
@@ -221,9 +256,12 @@ tess_status tess_database_filter(tess_database *d,
     tess_status s = ctx_take(d->c, tess_record_filter, in, &all);
     if (s != TESS_OK) return s;
   }
-  filter_work w = {d, &all};
+  filter_work w = {.d = d, .in = &all};
   database_end_filter(d);
+  str_init(&w.sketches, &d->c->heap);
+  if (all.sketch) write_sketches(&all, &w.sketches);
   tess_status s = ctx_run(d->c, copy_filter, &w);
+  str_free(&w.sketches);
   if (s != TESS_OK) database_end_filter(d);
   return s;
 }
@@ -233,9 +271,9 @@ tess_status tess_database_count(tess_database *d, uint64_t *n) {
   *n = 0;
   if (sqlite3_prepare_v2(d->db, count_sql, -1, &q, NULL) != SQLITE_OK)
     return database_fail(d, "counting");
-  bind_filter(d, q);
-  sqlite3_bind_double(q, 6, database_least_time);
-  sqlite3_bind_double(q, 7, database_greatest_time);
+  database_bind_filter(d, q);
+  sqlite3_bind_double(q, 9, database_least_time);
+  sqlite3_bind_double(q, 10, database_greatest_time);
   int code = sqlite3_step(q);
   if (code == SQLITE_ROW) *n = (uint64_t)sqlite3_column_int64(q, 0);
   tess_status s = code == SQLITE_ROW ? TESS_OK : database_fail(d, "counting");
@@ -275,16 +313,18 @@ static void take_decisions(const tess_database *d, tess_record *row) {
 
 /* ---- rows --------------------------------------------------------------- */
 
+static bool database_filters(const database_filter *f) {
+  return f->of_workload || f->checked || f->failed || f->name || f->target ||
+         f->policy || f->before || f->sketches;
+}
+
 tess_status tess_database_row(tess_database *d, uint64_t k, tess_record *out) {
   tess_status s = step_to(d, k);
   if (s == TESS_NOT_FOUND)
     return ctx_fail(d->c, s, "the database has no record number %llu%s",
                     (unsigned long long)k + 1,
-                    d->filter.of_workload || d->filter.checked ||
-                            d->filter.name || d->filter.target ||
-                            d->filter.policy
-                        ? " that the filter lets by"
-                        : "");
+                    database_filters(&d->filter) ? " that the filter lets by"
+                                                 : "");
   if (s == TESS_OK)
     s = read_shapes(d, (uint64_t)sqlite3_column_int64(d->rows, 1));
   if (s != TESS_OK) return s;
@@ -311,6 +351,7 @@ tess_status tess_database_row(tess_database *d, uint64_t k, tess_record *out) {
   row.elapsed = number_at(q, 13);
   row.predicted = number_at(q, 14);
   row.sketch = (uint64_t)sqlite3_column_int64(q, 15);
+  row.stored_at = database_text(q, 16);
   take_decisions(d, &row);
   ctx_clear(d->c);
   return ctx_give(d->c, tess_record, &row, out);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Records between files: merging databases, JSON lines out and in, pruning,
- * verifying. */
+ * Records between files: merging databases, JSON lines out and in. */
 #include "base/json.h"
 #include "search/database.h"
 
@@ -68,32 +67,6 @@ tess_status tess_database_merge(tess_database *d, const char *path,
   if (s != TESS_OK) sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
   sqlite3_exec(d->db, "DETACH other", NULL, NULL, NULL);
   return s;
-}
-
-/* ---- pruning ------------------------------------------------------------ */
-
-tess_status tess_database_prune(tess_database *d, uint32_t keep,
-                                uint64_t *removed) {
-  static const char sql[] =
-      "DELETE FROM record WHERE id IN (SELECT id FROM (SELECT id, row_number()"
-      " OVER (PARTITION BY workload, target, policy ORDER BY status <> 'OK',"
-      " seconds, id) AS k, row_number() OVER (PARTITION BY workload, target,"
-      " policy ORDER BY status <> 'OK' OR NOT checked, seconds, id) AS c"
-      " FROM record) WHERE k > ?1 AND c > 1)";
-  sqlite3_stmt *q;
-  *removed = 0;
-  database_end_filter(d);
-  tess_status s = prepare_copy(d, sql, &q);
-  if (s != TESS_OK) return s;
-  sqlite3_bind_int64(q, 1, keep);
-  if (sqlite3_step(q) != SQLITE_DONE) s = database_fail(d, "pruning");
-  sqlite3_finalize(q);
-  if (s == TESS_OK) *removed = (uint64_t)sqlite3_changes64(d->db);
-  /* A run that lacks records cannot be taken up again. */
-  if (s == TESS_OK && *removed)
-    s = database_run(d, "UPDATE run SET ended = 'PRUNED' WHERE ended = ''",
-                     "pruning");
-  return s == TESS_OK ? database_run(d, "VACUUM", "pruning") : s;
 }
 
 /* ---- lines out ---------------------------------------------------------- */

@@ -320,7 +320,8 @@ local rows = {
     "tutorial" },
   { "database:records([filter])", "tessera.Record[]",
     "Its records, best first, or those of { program =, workload = NAME, " ..
-    "target =, policy =, checked = true, limit = 100 }; a number is the " ..
+    "target =, policy =, checked = true, failed = true, before = " ..
+    '"2026-01-31", other_than = sketches, limit = 100 }; a number is the ' ..
     "limit.  The list's field total says how many there are.  `tessera doc " ..
     "record` lists their fields.", "tutorial" },
   { "database:best(program [, target])",
@@ -341,7 +342,10 @@ local rows = {
     "Add the records of another file; how many were new.", "database" },
   { "database:prune(keep)", "integer",
     "Keep the best so many of each workload, target and policy; how many " ..
-    "were removed.", "database" },
+    "were removed.  A table removes those that a filter as of " ..
+    "database:records lets by, except for the best `keep`: { keep = 3, " ..
+    "target =, before =, dry_run = true } (which only counts them).",
+    "database" },
   { "database:export(path)", "", "Write everything as JSON lines.",
     "database" },
   { "database:import(path)", "integer",

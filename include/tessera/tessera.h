@@ -1396,6 +1396,7 @@ typedef struct tess_record {
   const int64_t *decisions; /* as of tess_candidate; NULL: damaged */
   uint32_t ndecisions;
   uint32_t reserved;
+  const char *stored_at; /* UTC, "2026-01-31T12:00:00Z" */
 } tess_record;
 /* Which records: those for which all that is given holds. */
 typedef struct tess_record_filter {
@@ -1406,8 +1407,16 @@ typedef struct tess_record_filter {
   const char *workload_name;    /* each NULL: any */
   const char *target;           /* as tess_target_text gives it */
   const char *policy;
+  const char *before;           /* stored before: UTC, "2026-01-31", to which
+                                 * "T12:00:00Z" may be added; NULL: ever */
+  const uint64_t *sketch;       /* of other sketches than these nsketch, of
+                                 * tess_space_postprocessed, by their
+                                 * tess_trace_hash; NULL: of any */
+  uint32_t nsketch;
+  int32_t failed;               /* non-zero: only failures */
 } tess_record_filter;
-/* From now on rows are of these records only; NULL: of all. */
+/* From now on rows are of these records only; NULL: of all.  INVALID where
+ * `before` is no time. */
 TESS_API tess_status tess_database_filter(tess_database *d,
                                           const tess_record_filter *f);
 /* How many rows there are, damaged ones included. */
@@ -1462,9 +1471,19 @@ TESS_API tess_status tess_database_add(tess_database *d, tess_trace *t,
 TESS_API tess_status tess_database_merge(tess_database *d, const char *path,
                                          uint64_t *added);
 /* Keeps the best `keep` records of each workload, target and policy, and the
- * best one that was compared with the unscheduled program. */
+ * best one that was compared with the unscheduled program; damaged ones are the
+ * worst. */
 TESS_API tess_status tess_database_prune(tess_database *d, uint32_t keep,
                                          uint64_t *removed);
+/* Removes the records that the filter lets by (NULL: all), except for those
+ * that tess_database_prune would keep; `keep` 0: none is kept.  What is known
+ * of runs goes with the last record of their workload, target and policy; those
+ * that lack some cannot be taken up again.  `dry`, if non-zero: they are
+ * counted, and nothing is removed. */
+TESS_API tess_status tess_database_remove(tess_database *d,
+                                          const tess_record_filter *f,
+                                          uint32_t keep, int dry,
+                                          uint64_t *removed);
 /* Everything as JSON, an object a line: "type": "workload" or "record"; and
  * from such a file, in which PARSE names the line that is wrong.  Records
  * that are there already are not added.  All or nothing. */

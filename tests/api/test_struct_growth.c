@@ -46,13 +46,13 @@ GROWS(tess_progress, seconds);
 GROWS(tess_tune_options, postprocs);
 GROWS(tess_result_info, quality);
 GROWS(tess_features, value);
-GROWS(tess_record, reserved);
+GROWS(tess_record, stored_at);
 GROWS(tess_run, quality);
 GROWS(tess_task, cost_model);
 GROWS(tess_tasks_progress, table);
 GROWS(tess_tasks_options, progress_ud);
 GROWS(tess_tasks_info, message);
-GROWS(tess_record_filter, policy);
+GROWS(tess_record_filter, failed);
 
 /* ---- objects to ask ----------------------------------------------------- */
 

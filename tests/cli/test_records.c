@@ -302,6 +302,34 @@ static void lists_of_several_programs(void **state) {
   says("show a.db:1", "\n-- workload matmul ");
 }
 
+/* What a filter selects is removed, except for the best so many; --dry-run
+ * counts only. */
+static void pruned_by_filter(void **state) {
+  (void)state;
+  console_run(&c, "cp a.db p.db");
+  says("db prune p.db --failed", "p.db: 0 records removed\n");
+  says("db prune p.db --older-than 1d", "p.db: 0 records removed\n");
+  says("db list p.db --older-than 1d", "of its 5 records is of that age\n");
+  says("db prune p.db --program e.lua --outside-space",
+       "p.db: 0 records removed\n");
+  console_write(&c, "narrow.lua",
+                "local d = dofile 'e.lua'\n"
+                "return { program = d.program or d,\n"
+                "         space = function(sch) end }\n");
+  says("db prune p.db --program narrow.lua --outside-space --dry-run",
+       "p.db: 2 records would be removed\n");
+  says("db prune p.db --program e.lua --keep 1 --dry-run",
+       "p.db: 1 record would be removed\n");
+  says("db best p.db", "        2        0  matmul ");
+  says("db prune p.db --program e.lua --keep 1", "p.db: 1 record removed\n");
+  says("db best p.db", "        1        0  matmul ");
+  says("db best p.db", "        3        0  matmul ");
+  says("db prune p.db --program e.lua", "p.db: 1 record removed\n");
+  says("db best p.db", "        3        0  matmul ");
+  assert_null(strstr(c.out, "        1        0  matmul "));
+  says("db verify p.db", "p.db: 3 records, 0 bad\n");
+}
+
 static void refuses(const char *args, const char *text) {
   int status = console_run(&c, "%s %s", CONSOLE_TESSERA, args);
   if (status != 2 || !strstr(c.err, text))
@@ -317,7 +345,7 @@ static void options_of_databases(void **state) {
       "--program e.lua", "--workload matmul", "--target llvm", "--limit 3",
       "--keep 1",        "-o x.jsonl",        "--tvm x"};
   /* Which of the options each word takes. */
-  static const unsigned takes[] = {7, 0, 0, 0x61, 0x41, 0x10, 0};
+  static const unsigned takes[] = {7, 0, 0, 0x61, 0x41, 0x17, 0};
   (void)state;
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
     for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
@@ -329,8 +357,11 @@ static void options_of_databases(void **state) {
       refuses(args, text);
     }
   }
-  refuses("db prune a.db --keep 1 --program e.lua",
-          "unknown option --program of db prune, which has --keep");
+  refuses("db prune a.db --keep 1 --limit 3",
+          "unknown option --limit of db prune, which has --dry-run");
+  refuses("db prune a.db", "needs --keep N, or options that say what");
+  refuses("db prune a.db --older-than 30", "'30' is no age, as 30d or 12h");
+  refuses("db prune a.db --outside-space", "needs --program FILE.lua");
   refuses("db verify a.db --keep 1", " of db verify, which has none");
   refuses("db export a.db -o x.jsonl --program e.lua", "only with --tvm");
   refuses("db import a.db x.jsonl --program e.lua", "only with --tvm");
@@ -401,6 +432,7 @@ static void cannot_be_opened(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lists_of_several_programs),
+      cmocka_unit_test(pruned_by_filter),
       cmocka_unit_test(options_of_databases),
       cmocka_unit_test(samples),
       cmocka_unit_test(another_program),

@@ -149,6 +149,38 @@ static void test_prune(void **state) {
   end_files(&x);
 }
 
+/* What a filter lets by goes, and with the last record of a group its runs; a
+ * time that is none is refused. */
+static void test_remove(void **state) {
+  (void)state;
+  files x;
+  uint64_t n;
+  tess_run run = TESS_INIT(tess_run);
+  tess_record_filter f = TESS_INIT(tess_record_filter);
+  start_files(&x);
+  f.before = "yesterday";
+  assert_int_equal(tess_database_remove(x.db, &f, 0, 0, &n), TESS_INVALID);
+  f.before = "2020-02-01";
+  assert_int_equal(tess_database_remove(x.db, &f, 0, 0, &n), TESS_OK);
+  assert_int_equal(n, 0);
+  f.before = "2999-01-01T00:00:00Z";
+  f.target = "other";
+  assert_int_equal(tess_database_remove(x.db, &f, 0, 0, &n), TESS_OK);
+  assert_int_equal(n, 0);
+  f.target = "test";
+  assert_int_equal(tess_database_remove(x.db, &f, 5, 1, &n), TESS_OK);
+  assert_true(n == 15 || n == 14);
+  assert_int_equal(count_of(x.db), 20); /* dry */
+  const uint64_t none = 0;
+  f.sketch = &none;
+  f.nsketch = 1;
+  assert_int_equal(tess_database_remove(x.db, &f, 0, 0, &n), TESS_OK);
+  assert_int_equal(n, 20);
+  assert_int_equal(count_of(x.db), 0);
+  assert_int_equal(tess_database_run(x.db, 0, &run), TESS_NOT_FOUND);
+  end_files(&x);
+}
+
 /* The best of the file for this target, else a guess; no file is made. */
 static void test_frozen(void **state) {
   (void)state;
@@ -212,8 +244,9 @@ static void test_add_and_runs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_merge),     cmocka_unit_test(test_lines),
-      cmocka_unit_test(test_bad_lines), cmocka_unit_test(test_prune),
-      cmocka_unit_test(test_frozen),    cmocka_unit_test(test_add_and_runs)};
+      cmocka_unit_test(test_merge),       cmocka_unit_test(test_lines),
+      cmocka_unit_test(test_bad_lines),   cmocka_unit_test(test_prune),
+      cmocka_unit_test(test_remove),      cmocka_unit_test(test_frozen),
+      cmocka_unit_test(test_add_and_runs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

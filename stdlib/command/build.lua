@@ -1,0 +1,45 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- `tessera build`: compiles a program, or the best schedule of it that a
+-- database has, to a shared object or an object file.
+local ts = require "tessera"
+local options = require "tessera.options"
+local arguments = require "tessera.command.arguments"
+local files = require "tessera.command.files"
+
+local usage = arguments.usage
+
+-- The fastest schedule of a program for a target that a database has.
+local function best_schedule(path, program, target)
+  local record, trace = files.open_database(path):best(program, target)
+  if not record then error(tostring(trace), 0) end
+  return trace:replay(program), record
+end
+
+return function(args)
+  local o, rest = arguments.parse(args, {
+    o = "string", header = "string", db = "string", target = "string",
+    program = "string" })
+  if #rest ~= 1 then
+    usage("build takes one FILE.lua, trace, saved program or DB:RECORD")
+  end
+  if not o.o then usage("build needs -o NAME.so or -o NAME.o") end
+  if not o.o:find "%.s?o$" then
+    usage("option -o: '%s' is neither NAME.so nor NAME.o", o.o)
+  end
+  local target = arguments.target(o.target or "llvm")
+  local found, record = files.load_lowered(rest[1], o), nil
+  if not o.target and o.described then target = ts.target(o.described) end
+  if o.db then
+    if options.is(found, "schedule") then
+      usage("option --db: %s is scheduled already", rest[1])
+    end
+    found, record = best_schedule(o.db, found, target)
+  end
+  ts.build(found, target):save(o.o, o.header)
+  print(("%s: %s"):format(o.o, record and
+        ("record %d of %s, %.4g ms"):format(record.id, o.db,
+                                            record.seconds * 1e3) or
+        options.is(found, "schedule") and "as it is scheduled" or
+        "without a schedule; --db takes the best one of a database"))
+  return 0
+end

@@ -1,0 +1,227 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- `tessera db [WORD] FILE ...`: lists, compares, merges, prunes, verifies,
+-- exports and imports databases.
+local ts = require "tessera"
+local arguments = require "tessera.command.arguments"
+local files = require "tessera.command.files"
+local records = require "tessera.command.records"
+
+local usage = arguments.usage
+
+-- The sub-commands, each a function of what stands behind its word, the options
+-- and the host; it gives the exit status, nil for 0.
+local words = {}
+
+-- ---- list, best, diff ------------------------------------------------------
+
+function words.list(rest, o, host)
+  files.open_database(rest[1])
+  local filter = records.filter_of(o)
+  filter.limit = o.limit or 1000
+  return records.list(rest[1], filter, o, host.verbose)
+end
+
+local function key_of(r)
+  return r.hash .. "\0" .. r.target .. "\0" .. r.policy
+end
+
+-- The groups of records whose times are comparable, in the order of their
+-- names: { name, hash, target, policy, count, failed, best = record }.
+local function groups_of(path, filter)
+  local groups, of = {}, {}
+  local db = files.open_database(path)
+  for _, r in ipairs(db:records(filter or math.maxinteger)) do
+    local g = of[key_of(r)]
+    if not g then
+      g = { name = r.workload, hash = r.hash, target = r.target,
+            policy = r.policy, shapes = r.shapes, count = 0, failed = 0 }
+      of[key_of(r)], groups[#groups + 1] = g, g
+    end
+    g.count = g.count + 1
+    if r.status ~= "OK" or r.damaged then g.failed = g.failed + 1 end
+    if not g.best and r.checked and not r.damaged then g.best = r end
+  end
+  table.sort(groups, function(a, b)
+    if a.name ~= b.name then return a.name < b.name end
+    return key_of(a) < key_of(b)
+  end)
+  return groups, of
+end
+
+local function best_of(g) return g and g.best and g.best.seconds end
+
+function words.best(rest, o)
+  local filter = records.filter_of(o)
+  filter.limit = math.maxinteger
+  local groups = groups_of(rest[1], filter)
+  if #groups == 0 then return records.print_none(rest[1], filter) end
+  print(("%6s  %12s  %7s  %7s  %-20s  %-8s  %s"):format(
+          "record", "best", "records", "failed", "workload", "hash", "target"))
+  for _, g in ipairs(groups) do
+    print(("%6s  %12s  %7d  %7d  %-20s  %-8s  %s"):format(
+            g.best and g.best.id or "-",
+            g.best and records.ms(g.best.seconds) or "-", g.count, g.failed,
+            records.plain(g.name), g.hash:sub(1, 8),
+            records.plain(g.target)))
+  end
+end
+
+-- The best times of two files, where the workload, the target and the policy
+-- are the same, and what only one of them has.
+function words.diff(rest)
+  local a, b = rest[1], rest[2]
+  local left, of_left = groups_of(a)
+  local right, of_right = groups_of(b)
+  local function row(g, x, y)
+    local p, q = best_of(x), best_of(y)
+    print(("%12s  %12s  %8s  %-20s  %-8s  %s"):format(
+            p and records.ms(p) or "-", q and records.ms(q) or "-",
+            p and q and ("%.3f"):format(q / p) or "-", records.plain(g.name),
+            g.hash:sub(1, 8), records.plain(g.target)))
+  end
+  print(("%12s  %12s  %8s  %-20s  %-8s  %s"):format("first", "second",
+        "ratio", "workload", "hash", "target"))
+  for _, g in ipairs(left) do row(g, g, of_right[key_of(g)]) end
+  for _, g in ipairs(right) do
+    if not of_left[key_of(g)] then row(g, nil, g) end
+  end
+end
+
+-- ---- merge, export, import, prune ------------------------------------------
+
+local function counted(n) return n == 1 and "1 record" or n .. " records" end
+
+function words.merge(rest)
+  local db = ts.database(rest[1])
+  for i = 2, #rest do
+    print(("%s: %s of %s"):format(rest[1], counted(db:merge(rest[i])), rest[i]))
+  end
+end
+
+-- The programs of --program, for TVM's files, which cannot say them to us.
+local function programs_of(word, o)
+  if not o.program then
+    usage("db %s --tvm needs --program FILE.lua, which returns the " ..
+          "programs in the order of TVM's workloads", word)
+  end
+  return files.programs_of(o.program)
+end
+
+-- Options of one format say nothing in the other.
+local function check_format(word, o)
+  if o.program and not o.tvm then
+    usage("db %s takes --program only with --tvm DIR", word)
+  end
+  if o.o and o.tvm then
+    usage("db %s takes -o or --tvm DIR, not both", word)
+  end
+end
+
+function words.export(rest, o)
+  check_format("export", o)
+  if o.tvm then
+    local written, left = require "tessera.tvm_database".export(
+      files.open_database(rest[1]), o.tvm, programs_of("export", o))
+    print(("%s/tuning_record.json: %s, %d without a form in TVM"):format(
+            o.tvm, counted(written), left))
+    return 0
+  end
+  if not o.o then usage("db export needs -o FILE.jsonl") end
+  files.open_database(rest[1]):export(o.o)
+end
+
+local function import_tvm(rest, o)
+  local added, left, why = require "tessera.tvm_database".import(
+    ts.database(rest[1]), o.tvm, programs_of("import", o))
+  print(("%s: %s of %s, %d left out"):format(rest[1], counted(added), o.tvm,
+                                            left))
+  if why then io.stderr:write("the first that was left out: ", why, "\n") end
+end
+
+words["import"] = function(rest, o)
+  check_format("import", o)
+  if o.tvm then return import_tvm(rest, o) end
+  local path, lines = rest[1], rest[2]
+  print(("%s: %s of %s"):format(path, counted(ts.database(path):import(lines)),
+                                lines))
+end
+
+-- Of the records that the options select all but the best N go.
+function words.prune(rest, o)
+  local filter = records.filter_of(o)
+  if not o.keep and next(filter) == nil then
+    usage("db prune needs --keep N, or options that say what is removed")
+  end
+  filter.keep, filter.dry_run = o.keep or 0, o["dry-run"]
+  local n = files.open_database(rest[1]):prune(filter)
+  print(("%s: %s %s"):format(rest[1], counted(n), o["dry-run"] and
+        "would be removed" or "removed"))
+end
+
+-- ---- verify ----------------------------------------------------------------
+
+-- Each record: can it be read, does its trace apply, and does it give the
+-- program that was measured?
+function words.verify(rest)
+  local db = files.open_database(rest[1])
+  local said, bad = nil, 0
+  local before = ts.on_warning(function(text) said = text end)
+  local list = db:records(math.maxinteger)
+  for _, r in ipairs(list) do
+    said = nil
+    local ok, e = pcall(db.trace, db, r.id)
+    local why = r.damaged and "it is damaged" or
+                not ok and tostring(e.message or e):match "^[^\n]*" or said
+    if why then
+      bad = bad + 1
+      print(("record %d: %s"):format(r.id, records.plain(why)))
+    end
+  end
+  ts.on_warning(before)
+  print(("%s: %s, %d bad"):format(rest[1], counted(#list), bad))
+  return bad > 0 and 1 or 0
+end
+
+-- ---- the command -----------------------------------------------------------
+
+local function with_filters(options)
+  for name, kind in pairs(records.filters) do options[name] = kind end
+  return options
+end
+
+-- The options of each word, how many files it takes, from `least` to `most`
+-- (one where nothing is said), and what they are.
+local known = {
+  list = { options = with_filters { limit = 1 << 31 } },
+  best = { options = with_filters {} },
+  diff = { options = {}, least = 2, most = 2, what = "two FILEs" },
+  merge = { options = {}, least = 2, most = math.huge,
+            what = "a FILE and those to add to it" },
+  prune = { options = with_filters { keep = 1 << 31, ["dry-run"] = "flag" } },
+  verify = { options = {} },
+  export = { options = { o = "string", tvm = "string", program = "string" } },
+  ["import"] = { options = { tvm = "string", program = "string" }, least = 2,
+                 most = 2, what = "a FILE and the lines to add to it" },
+}
+
+local function check_count(word, rest, o)
+  local k = known[word]
+  local least, most, what = k.least or 1, k.most or 1, k.what or "one FILE"
+  if o.tvm and word == "import" then
+    least, most, what = 1, 1, "one FILE with --tvm DIR"
+  end
+  if #rest < least or #rest > most then
+    usage("db %stakes %s", word ~= "list" and word .. " " or "", what)
+  end
+end
+
+-- A word without a file behind it is the name of one, which is listed.
+return function(args, host)
+  local word = #args > 1 and known[args[1]] and args[1] or "list"
+  local from = #args > 1 and word == args[1] and 2 or 1
+  local o, rest = arguments.parse({ table.unpack(args, from) },
+                                  known[word].options,
+                                  from == 2 and "db " .. word or nil)
+  check_count(word, rest, o)
+  return words[word](rest, o, host) or 0
+end
