@@ -12,7 +12,7 @@ spaces.modules = {
   "cross_thread_reduction", "fuse_epilogue", "inline_constant_scalars",
   "multi_level_tiling", "multi_level_tiling_wide_vector",
   "multi_level_tiling_with_intrin", "pack", "parallel_vectorize_unroll",
-  "random_compute_location", "register_tile", "use_tensor_core", "winograd",
+  "random_compute_location", "register_tile", "stage_transposed", "use_tensor_core", "winograd",
 }
 
 -- The module of this name, and its file: of those here, else one in a folder
@@ -87,8 +87,10 @@ local function gpu(most)
     }),
     use("auto_inline", { into_producer = true }),
     use("cross_thread_reduction", {
-      max_threads = most,
+      max_threads = most, vector_lens = { 1, 2, 4 },
+      rows = at_most(most // 32, { 4, 8, 16, 32 }),
       thread_extents = at_most(most, { 4, 8, 16, 32, 64, 128, 256, 512 }) }),
+    use("stage_transposed", { max_threads = most }),
     use("auto_bind", {
       max_threads = most, vector_lens = { 1, 2, 4, 8 },
       thread_extents = at_most(most, { 32, 64, 128, 256, 512, 1024 }) }),
@@ -131,7 +133,8 @@ function spaces.modules_for(target)
     return gpu(ts.target(text):get "max-threads-per-block")
   end
   if kind == "cuda" then
-    return capability(tostring(ts.target(text))) >= 75 and tensor_cores() or gpu(1024)
+    local has_cores = capability(tostring(ts.target(text))) >= 75
+    return has_cores and tensor_cores() or gpu(1024)
   end
 end
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Times the layer of examples/bert_dense.lua, 1024 x 4096 x 1024 in float16 with
--- GELU, by its schedule by hand on the card of this machine, and compares it
+-- Times the layer of examples/bert_dense.lua, 1024 x 4096 x 1024 in float16
+-- with GELU, by its schedule by hand on the card of this machine, and compares it
 -- with the same computation in another schedule:
 --   tessera bench/gpu/bert.lua
 local ts = require "tessera"

@@ -185,8 +185,8 @@ static tess_status run_code(ir_program *p, const gpu_program_options *o,
   if (s) return s;
   x->reversed = o->reversed;
   if (counts) x->counts = counts;
-  int32_t rc =
-      device_call(&x->program, (void **)(uintptr_t)args, sizes, 1, false, &seconds);
+  int32_t rc = device_call(&x->program, (void **)(uintptr_t)args, sizes, 1,
+                           false, &seconds);
   if (rc) err_set(e, (tess_status)rc, "emulator: %s", x->why);
   gpu_backend.unload(x);
   return (tess_status)rc;
