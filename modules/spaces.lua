@@ -133,7 +133,9 @@ function spaces.modules_for(target)
     return gpu(ts.target(text):get "max-threads-per-block")
   end
   if kind == "cuda" then
-    local has_cores = capability(tostring(ts.target(text))) >= 75
+    -- The card of this machine, where there is one.
+    local ok, here = pcall(ts.target, text)
+    local has_cores = capability(ok and tostring(here) or text) >= 75
     return has_cores and tensor_cores() or gpu(1024)
   end
 end
