@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Times the layer of examples/bert_dense.lua, 1024 x 4096 x 1024 in float16
--- with GELU, by its schedule by hand on the card of this machine, and compares it
--- with the same computation in another schedule:
+-- with GELU, by its schedule by hand on the card of this machine, and compares
+-- it with the same computation in another schedule:
 --   tessera bench/gpu/bert.lua
 local ts = require "tessera"
 local here = arg[0]:gsub("[^/]*$", "")

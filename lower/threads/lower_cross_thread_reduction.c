@@ -395,9 +395,22 @@ static ir_stmt make_fold(cross *x, ir_expr pred, int64_t radix,
   return b.top;
 }
 
+/* Does every thread have a part of each result? */
+static bool parts_are_whole(const cross *x, ir_expr pred, ir_var thread) {
+  const ir_program *p = x->p;
+  if (pred && ir_uses_var(p, pred, thread)) return false;
+  for (uint32_t i = x->first; i < x->n; i++) {
+    const ir_stmt_rec *r = ir_st(p, x->loop[i]);
+    if (x->role[i] == SPATIAL &&
+        (ir_uses_var(p, r->lo, thread) || ir_uses_var(p, r->extent, thread)))
+      return false;
+  }
+  return true;
+}
+
 /* The number of the threads of a reduction that may be folded; 0: it may not.
  */
-static int64_t count_parts(const cross *x) {
+static int64_t count_parts(const cross *x, ir_expr pred) {
   const ir_program *p = x->p;
   int64_t lo = 0, extent = 0;
   uint32_t n = 0;
@@ -406,7 +419,8 @@ static int64_t count_parts(const cross *x) {
   for (uint32_t i = 0; i < x->n; i++) {
     const ir_stmt_rec *r = ir_st(p, x->loop[i]);
     if (x->role[i] != THREAD) continue;
-    if (!ir_const_int(p, r->lo, &lo) || !ir_const_int(p, r->extent, &extent))
+    if (!ir_const_int(p, r->lo, &lo) || !ir_const_int(p, r->extent, &extent) ||
+        !parts_are_whole(x, pred, r->var))
       return 0;
     n++;
   }
@@ -418,7 +432,7 @@ enum { MAX_FOLDS = 32 };
 /* Makes the foldings, in their order; how many. */
 static uint32_t fold_parts(cross *x, ir_expr pred, ir_stmt *fold) {
   uint32_t n = 0;
-  for (int64_t parts = count_parts(x); parts > 1 && n < MAX_FOLDS;) {
+  for (int64_t parts = count_parts(x, pred); parts > 1 && n < MAX_FOLDS;) {
     int64_t radix = choose_radix(x, parts);
     if (radix == 1) break;
     parts /= radix;

@@ -44,8 +44,8 @@ static bool launch_counted(void *ud, uint64_t runs, double *seconds) {
     k->status = by->launch(k->code->kernel, args, NULL, &b->rt.rt);
   *seconds = clock_now() - start;
   if (by->time)
-    k->status = by->time(k->code->kernel, args, NULL, &b->rt.rt, runs,
-                         k->is_there, seconds);
+    k->status = by->time(k->code->kernel, k->is_there ? NULL : args, NULL, NULL,
+                         runs, seconds);
   k->w->times->kernel += *seconds;
   return k->status == 0;
 }
