@@ -51,6 +51,8 @@ typedef struct backend {
   /* Runs it `runs` times on the same arguments, which are copied to the device
    * before and back after, but for those that are there: resident[i] is the
    * memory of argument i (resident or resident[i] NULL: args[i] is copied).
+   * args NULL: it runs on those that the call before left, copying nothing.
+   * A device's caches hold nothing of the run before, if it can see to that.
    * *seconds: of the runs alone, by the device's clock.  NULL: launch works on
    * the caller's memory, and is timed from outside. */
   int32_t (*time)(const backend_code *c, void **args, void *const *resident,

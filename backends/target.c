@@ -190,7 +190,7 @@ void target_print(const target *t, strbuf *out) {
     bool always =
         o->at == offsetof(target, cpu) ||
         o->at == offsetof(target, num_cores) ||
-        (t->is_host && (o->kinds & DEVICE) && !(o->kinds & CPU) && !o->size &&
+        (t->is_host && (o->kinds & DEVICE) && kind_of(t) != CPU && !o->size &&
          *number_at(t, o) && o->at != offsetof(target, max_registers));
     if (!always && !(t->given & 1u << i)) continue;
     if (o->size)

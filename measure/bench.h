@@ -61,7 +61,7 @@ void bench_reset(bench *b);
 /* One launch; the kernel's status. */
 static inline int32_t bench_launch(bench *b, const backend *by,
                                    const backend_code *code) {
-  return by->launch(code, b->args, NULL, &b->rt.rt);
+  return backend_launch(by, code, b->args, NULL, &b->rt.rt);
 }
 /* After a launch that followed bench_reset: checks that each output was written
  * and that nothing beside a tensor was; WRONG_RESULT names the tensor. */

@@ -6,7 +6,10 @@
 -- thread.
 --
 -- `thread_extents`: how many threads a block may have, one of which is
--- sampled.  `max_threads`: the most that it has.
+-- sampled.  `max_threads`: the most that it has.  `vector_lens`: how many
+-- consecutive elements a thread may load and store at once, one of which is
+-- sampled, where all loops are spatial; blocks of threads are then as many as
+-- there are, without a loop in each thread.
 local ts = require "tessera"
 local options = require "tessera.options"
 local tiling = require "tessera.tiling"
@@ -55,7 +58,34 @@ local function threads_of(sch, extent, p)
   return sch:sample_categorical(list, even)
 end
 
-local function bind(sch, loop, p)
+-- The lengths of vectors that divide the loop, if it is all of the nest; nil
+-- where there are none but 1.
+local function vectors_of(sch, block, loop, p)
+  local extent, list, even = sch:extent(loop), {}, {}
+  local loops = { sch:get_loops(block) }
+  if not extent or sch:loop_info(loops[#loops]).iter_type ~= "spatial" or
+     #loops > 1 then
+    return nil
+  end
+  for _, n in ipairs(p.vector_lens) do
+    if extent % n == 0 and extent // n >= 32 then list[#list + 1] = n end
+  end
+  for i = 1, #list do even[i] = 1 / #list end
+  if #list < 2 then return nil end
+  return sch:sample_categorical(list, even), extent // list[#list]
+end
+
+local function bind_vectors(sch, loop, length, extent, p)
+  local blocks, threads, vector = sch:split(loop, {
+    ts.auto, threads_of(sch, extent, p), length })
+  sch:bind(blocks, "blockIdx.x")
+  sch:bind(threads, "threadIdx.x")
+  sch:vectorize(vector)
+end
+
+local function bind(sch, block, loop, p)
+  local length, least = vectors_of(sch, block, loop, p)
+  if length then return bind_vectors(sch, loop, length, least, p) end
   local extent = sch:extent(loop) or math.huge
   if extent <= p.max_threadblocks * p.max_threads then
     local blocks, threads = sch:split(loop, { ts.auto,
@@ -73,12 +103,13 @@ end
 
 return ts.module {
   name = "auto_bind",
-  defaults = { max_threadblocks = 256, max_threads = 1024,
+  defaults = { max_threadblocks = 256, max_threads = 1024, vector_lens = { 1 },
                thread_extents = { 32, 64, 128, 256, 512, 1024 } },
   check = function(p)
     return options.not_positive("max_threadblocks", p.max_threadblocks) or
            options.not_positive("max_threads", p.max_threads) or
-           options.not_extents("thread_extents", p.thread_extents)
+           options.not_extents("thread_extents", p.thread_extents) or
+           options.not_extents("vector_lens", p.vector_lens)
   end,
   apply = function(sch, block, p)
     if #{ sch:get_child_blocks(block) } > 0 then
@@ -98,7 +129,7 @@ return ts.module {
     end
     local loop = fused(sch, block, outer_spatial(sch, loops))
     if bound.threadIdx then sch:bind(loop, "blockIdx.x")
-    else bind(sch, loop, p) end
+    else bind(sch, block, loop, p) end
     return sch
   end,
 }

@@ -10,6 +10,12 @@
 -- `max_threads`: the most that a block of threads has; a reduction that
 -- multi-level tiling suits is left to it when it has more spatial iterations.
 --
+-- `vector_lens`: how many consecutive elements a thread takes at a time, one of
+-- which is sampled.  `rows`: how many threads may share a reduction along
+-- another dimension than the fastest one of what is read; a row of 32 threads
+-- then has neighbouring results, so that their accesses are to one stretch of
+-- memory.  Empty: such reductions are shared as all others.
+--
 -- Sketches: the threads sharing the reduction, and the program as it was.
 local ts = require "tessera"
 local options = require "tessera.options"
@@ -49,7 +55,7 @@ end
 
 -- Moves the block under its consumer, whose innermost loop the threads share;
 -- how many threads there are: as sampled, or as the consumer has.
-local function join_consumer(sch, block, threads)
+local function join_consumer(sch, block, threads, vector)
   local consumer = sch:get_consumers(block)
   if not consumer or sch:block_info(block).writes ~= 1 or
      sch:needs_multi_level_tiling(consumer) then
@@ -66,9 +72,10 @@ local function join_consumer(sch, block, threads)
     threads = count
   else
     local inner = loops[#loops]
-    local outer, shared = sch:split(inner, { ts.auto, threads })
+    local outer, shared, wide = sch:split(inner, { ts.auto, threads, vector })
     if under == inner then under = outer end
     sch:bind(shared, axis)
+    if vector ~= 1 then sch:vectorize(wide) end
   end
   sch:compute_at(block, under, { preserve_unit_loops = true })
   sch:set_scope(block, 0, "shared")
@@ -76,7 +83,7 @@ local function join_consumer(sch, block, threads)
 end
 
 -- The loops of reduce iters moved inside, fused, and shared by the threads.
-local function share_reduction(sch, block, threads)
+local function fuse_reduction(sch, block)
   local outer, reduce = {}, {}
   for _, loop in ipairs { sch:get_loops(block) } do
     local list = sch:loop_info(loop).iter_type == "reduce" and reduce or outer
@@ -84,38 +91,95 @@ local function share_reduction(sch, block, threads)
   end
   local first = outer[#outer]
   if #reduce > 1 or first then sch:reorder(reduce) end
-  local fused = #reduce > 1 and sch:fuse(table.unpack(reduce)) or reduce[1]
-  local _, shared = sch:split(fused, { ts.auto, threads })
+  return #reduce > 1 and sch:fuse(table.unpack(reduce)) or reduce[1], first
+end
+
+local function share_reduction(sch, block, threads, vector)
+  local fused = fuse_reduction(sch, block)
+  local _, shared = sch:split(fused, { ts.auto, threads, vector })
   sch:bind(shared, axis)
 end
 
-local function shared(sch, block, p)
+local function sample(sch, list)
   local even = {}
-  for i = 1, #p.thread_extents do even[i] = 1 / #p.thread_extents end
-  local threads = sch:sample_categorical(p.thread_extents, even)
+  for i = 1, #list do even[i] = 1 / #list end
+  return list[2] and sch:sample_categorical(list, even) or list[1]
+end
+
+-- Those of the lengths that divide all reductions of the block, and leave each
+-- thread of a warp some.
+local function vectors_of(sch, block, p)
+  local list, extent = {}, 1
+  for _, loop in ipairs { sch:get_loops(block) } do
+    if sch:loop_info(loop).iter_type == "reduce" then
+      extent = sch:extent(loop) or 1
+    end
+  end
+  for _, n in ipairs(p.vector_lens) do
+    if n == 1 or extent % n == 0 and extent >= 32 * n then
+      list[#list + 1] = n
+    end
+  end
+  return list[1] and list or { 1 }
+end
+
+local WIDTH = 32
+
+-- Whether what is read lies along the innermost spatial loop, which is long
+-- enough for a row of threads.
+local function reads_along_spatial(sch, block)
+  local spatial, inner = 0, nil
+  for i, loop in ipairs { sch:get_loops(block) } do
+    if sch:loop_info(loop).iter_type == "spatial" then
+      spatial, inner = i, loop
+    end
+  end
+  if not inner or (sch:extent(inner) or 0) % WIDTH > 0 then return false end
+  local dims = sch:access_info(block, "read", 0).dims
+  return #dims > 0 and dims[#dims] == spatial
+end
+
+local function share_columns(sch, block, p)
+  local height = sample(sch, p.rows)
+  local fused, inner = fuse_reduction(sch, block)
+  local _, columns = sch:split(inner, { ts.auto, WIDTH })
+  sch:bind(columns, axis)
+  local _, rows = sch:split(fused, { ts.auto, height })
+  sch:bind(rows, "threadIdx.y")
+  return sch
+end
+
+local function shared(sch, block, p)
+  local threads = sample(sch, p.thread_extents)
+  local vector = sample(sch, vectors_of(sch, block, p))
   local joined = sch:copy()
-  local ok, count = pcall(join_consumer, joined, block, threads)
+  local ok, count = pcall(join_consumer, joined, block, threads, vector)
   if ok then
-    ok = pcall(share_reduction, joined, block, count)
+    ok = pcall(share_reduction, joined, block, count, vector)
     if ok then return joined end
   end
-  share_reduction(sch, block, threads)
+  share_reduction(sch, block, threads, vector)
   return sch
 end
 
 return ts.module {
   name = "cross_thread_reduction",
   defaults = { thread_extents = { 4, 8, 16, 32, 64, 128, 256, 512 },
-               max_threads = 1024 },
+               vector_lens = { 1 }, rows = {}, max_threads = 1024 },
   check = function(p)
     return options.not_positive("max_threads", p.max_threads) or
-           options.not_extents("thread_extents", p.thread_extents)
+           options.not_extents("thread_extents", p.thread_extents) or
+           options.not_extents("vector_lens", p.vector_lens) or
+           (#p.rows > 0 and options.not_extents("rows", p.rows) or nil)
   end,
   apply = function(sch, block, p)
     if not sch:needs_rfactor(block, p.max_threads) then
       return nil, "it is no reduction, or has enough spatial iterations"
     end
     local as_it_was = sch:copy()
+    if #p.rows > 0 and reads_along_spatial(sch, block) then
+      return { share_columns(sch, block, p), as_it_was }
+    end
     return { shared(sch, block, p), as_it_was }
   end,
 }

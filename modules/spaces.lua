@@ -13,7 +13,7 @@ spaces.modules = {
   "multi_level_tiling", "multi_level_tiling_wide_vector",
   "multi_level_tiling_with_intrin", "online_softmax", "pack",
   "parallel_vectorize_unroll", "random_compute_location", "register_tile",
-  "use_amx", "use_tensor_core", "winograd",
+  "stage_transposed", "use_amx", "use_tensor_core", "winograd",
 }
 
 -- The module of this name, and its file: of those here, else one in a folder
@@ -109,10 +109,12 @@ local function gpu(most, unstaged)
     }),
     use("auto_inline", { into_producer = true }),
     use("cross_thread_reduction", {
-      max_threads = most,
+      max_threads = most, vector_lens = { 1, 2, 4 },
+      rows = at_most(most // 32, { 4, 8, 16, 32 }),
       thread_extents = at_most(most, { 4, 8, 16, 32, 64, 128, 256, 512 }) }),
+    use("stage_transposed", { max_threads = most }),
     use("auto_bind", {
-      max_threads = most,
+      max_threads = most, vector_lens = { 1, 2, 4, 8 },
       thread_extents = at_most(most, { 32, 64, 128, 256, 512, 1024 }) }),
   }
 end
@@ -154,7 +156,10 @@ function spaces.modules_for(target)
     return gpu(ts.target(text):get "max-threads-per-block", true)
   end
   if kind == "cuda" then
-    return capability(text) >= 75 and tensor_cores() or gpu(1024)
+    -- The card of this machine, where there is one.
+    local ok, here = pcall(ts.target, text)
+    local has_cores = capability(ok and tostring(here) or text) >= 75
+    return has_cores and tensor_cores() or gpu(1024)
   end
 end
 

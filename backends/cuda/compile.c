@@ -55,7 +55,7 @@ typedef struct compiling {
 } compiling;
 
 /* For the driver: the entry's name, bytes of dynamic shared memory of each
- * kernel, and the PTX. */
+ * kernel, the PTX, and for the card of this machine its machine code. */
 static void write_head(compiling *c) {
   const char *name = ir_text(c->p, ir_entry(c->p)->name);
   device_write(&c->split, c->out);
@@ -87,6 +87,18 @@ static tess_status compile_kernels(compiling *c) {
   return llvm_compile_by(&r, c->p, c->scratch, c->t, form, c->out, NULL, c->e);
 }
 
+/* Behind the PTX, which begins at `ptx`. */
+static tess_status write_tail(compiling *c, size_t ptx) {
+  strbuf code;
+  str_init(&code, c->p->heap);
+  cuda_assemble(c->t, c->out->v + ptx, c->out->n - ptx, &code);
+  str_write(c->out, "", 1);
+  if (code.n) str_write(c->out, code.v, code.n);
+  tess_status s = str_status(c->out);
+  str_free(&code);
+  return s;
+}
+
 tess_status cuda_compile(ir_program *p, arena *scratch, const target *t,
                          backend_form form, strbuf *out, err_state *e) {
   compiling c = {
@@ -95,8 +107,9 @@ tess_status cuda_compile(ir_program *p, arena *scratch, const target *t,
   tess_status s = mem_protect(p->heap, plan, &c);
   if (s && e->code != s)
     err_ran_out(e, p->heap, s, "compiling '%s'", ir_text(p, ir_entry(p)->name));
+  size_t ptx = out->n;
   if (!s) s = compile_kernels(&c);
-  if (!s && form == BACKEND_CODE) str_write(out, "", 1);
+  if (!s && form == BACKEND_CODE) s = write_tail(&c, ptx);
   device_split_free(&c.split);
   arena_reset_to(scratch, mark);
   return s;
@@ -105,6 +118,7 @@ tess_status cuda_compile(ir_program *p, arena *scratch, const target *t,
 const backend cuda_backend = {
     .name = "cuda",
     .own_process = true,
+    .reference = "llvm",
     .forms = 1u << BACKEND_CODE | 1u << BACKEND_IR | 1u << BACKEND_PTX,
     .complete = cuda_complete_target,
     .runs_here = cuda_runs_here,

@@ -23,8 +23,9 @@ tess_status cuda_compile(ir_program *p, arena *scratch, const target *t,
 /* The number in the architecture's name: 80 of "sm_80", 90 of "sm_90a". */
 int cuda_capability(const target *t);
 
-/* A device number's attributes as a target's limits; the number of devices
- * that there are. */
+/* The number of devices that there are. */
 int cuda_count_devices(void);
+/* Is the target's architecture that of the first device? */
+bool cuda_is_card_here(const target *t);
 
 #endif

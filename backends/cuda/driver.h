@@ -48,9 +48,9 @@ typedef struct cuda_driver {
 #undef ENTRY
 } cuda_driver;
 
-/* UNSUPPORTED: there is no driver, or one that lacks an entry. */
-tess_status cuda_driver_open(cuda_driver *d, err_state *e);
-void cuda_driver_close(cuda_driver *d);
+/* The driver, which stays open until the process ends.  UNSUPPORTED: there is
+ * none, or one that lacks an entry. */
+tess_status cuda_driver_get(const cuda_driver **out, err_state *e);
 /* LAUNCH_ERROR with the driver's name for `code` unless that is 0. */
 tess_status cuda_check(const cuda_driver *d, int code, const char *doing,
                        err_state *e);

@@ -14,7 +14,7 @@ enum { CUDA_NAME = 320 };
 typedef struct cuda_kernel {
   char name[CUDA_NAME];
   const device_kernel *part;
-  uint64_t static_shared, dynamic_shared;   /* bytes of a block */
+  uint64_t static_shared, dynamic_shared; /* bytes of a block */
 } cuda_kernel;
 
 typedef struct cuda_kernels {
@@ -23,21 +23,21 @@ typedef struct cuda_kernels {
 } cuda_kernels;
 
 /* The statements of the kernel and all below them. */
-#define CUDA_EACH(p, k, s)                                                  \
-  for (ir_stmt s##_top = (k)->part->first; s##_top;                         \
-       s##_top = s##_top == (k)->part->last ? 0 : ir_st(p, s##_top)->next)  \
+#define CUDA_EACH(p, k, s)                                                 \
+  for (ir_stmt s##_top = (k)->part->first; s##_top;                        \
+       s##_top = s##_top == (k)->part->last ? 0 : ir_st(p, s##_top)->next) \
     for (ir_stmt s = s##_top; s; s = ir_next(p, s, s##_top))
 
 /* What is being emitted: the device's data of an emitter (emit.ud). */
 typedef struct cuda_emit {
   cuda_kernels *all;
   const cuda_kernel *k;
-  int capability;                     /* 80 of sm_80 */
-  bool has_mma;                       /* fragments by mma.sync, not wmma */
-  bool async;                         /* between async_begin and _commit */
-  LLVMValueRef shared;                /* the kernel's block of it */
-  ir_buf in_warp;                     /* a fragment of what a warp runs */
-  struct cuda_layout *layout;         /* by ir_buf: of fragments */
+  int capability;             /* 80 of sm_80 */
+  bool has_mma;               /* fragments by mma.sync, not wmma */
+  bool async;                 /* between async_begin and _commit */
+  LLVMValueRef shared;        /* the kernel's block of it */
+  ir_buf in_warp;             /* a fragment of what a warp runs */
+  struct cuda_layout *layout; /* by ir_buf: of fragments */
 } cuda_emit;
 
 /* Names the kernels and places their shared memory; UNSUPPORTED for what
@@ -48,6 +48,11 @@ tess_status cuda_plan_kernels(ir_program *p, arena *scratch, const target *t,
 void cuda_kernel_name(const char *entry, uint32_t number, char *out);
 
 extern const emit_device cuda_kernels_device;
+
+/* Sets `out`, which is empty, to machine code of the PTX, where the target is
+ * the card of this machine and ptxas is found and takes it; else nothing
+ * (assemble.c). */
+void cuda_assemble(const target *t, const char *ptx, size_t n, strbuf *out);
 
 /* Emits all kernels (kernel.c). */
 void cuda_emit_module(emit *m);

@@ -4,8 +4,8 @@
  *
  * An error while kernels run leaves the context unusable, so it ends the
  * process, a worker, and is charged to the kernel. */
+#include "backends/cuda/context.h"
 #include "backends/cuda/cuda.h"
-#include "backends/cuda/driver.h"
 #include "backends/cuda/kernel.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +13,9 @@
 
 struct backend_code {
   mem_heap *heap;
-  cuda_driver cuda;
-  cuda_device device_id;
-  bool has_context;
+  const cuda_driver *cuda;
+  const cuda_process *process;
   cuda_module module;
-  cuda_event from, to; /* of a run */
   uint32_t n;
   cuda_function *kernel;
   uint64_t *shared;      /* bytes of dynamic shared memory, by kernel */
@@ -40,7 +38,7 @@ static int32_t cuda_status(int code) {
 static void end_process(const backend_code *c, const char *doing, int code) {
   char text[192];
   const char *name = NULL;
-  if (c->cuda.error_name(code, &name) || !name) name = "an unknown error";
+  if (c->cuda->error_name(code, &name) || !name) name = "an unknown error";
   snprintf(text, sizeof text, "CUDA: %s: %s, after which the context is lost",
            doing, name);
   if (cuda_fatal) cuda_fatal(text);
@@ -54,26 +52,26 @@ static cuda_address address_of(device_memory m) { return (uintptr_t)m; }
 static int32_t cuda_alloc(void *ud, uint64_t bytes, device_memory *out) {
   backend_code *c = ud;
   cuda_address at = 0;
-  int code = c->cuda.alloc(&at, bytes ? bytes : 1);
+  int code = c->cuda->alloc(&at, bytes ? bytes : 1);
   *out = (device_memory)(uintptr_t)at;
   return cuda_status(code);
 }
 
 static void cuda_release(void *ud, device_memory m) {
   backend_code *c = ud;
-  c->cuda.release(address_of(m));
+  c->cuda->release(address_of(m));
 }
 
 static int32_t cuda_to_device(void *ud, device_memory to, const void *from,
                               uint64_t bytes) {
   backend_code *c = ud;
-  return cuda_status(c->cuda.to_device(address_of(to), from, bytes));
+  return cuda_status(c->cuda->to_device(address_of(to), from, bytes));
 }
 
 static int32_t cuda_to_host(void *ud, void *to, device_memory from,
                             uint64_t bytes) {
   backend_code *c = ud;
-  int code = c->cuda.to_host(to, address_of(from), bytes);
+  int code = c->cuda->to_host(to, address_of(from), bytes);
   if (code) end_process(c, "copying from the device", code);
   return 0;
 }
@@ -87,24 +85,29 @@ static int32_t cuda_start(void *ud, const device_launch *l) {
     args[n++] = (void *)(uintptr_t)&l->buf[i];
   for (uint32_t i = 0; i < l->nvar; i++)
     args[n++] = (void *)(uintptr_t)&l->var[i];
-  return cuda_status(c->cuda.launch(
+  return cuda_status(c->cuda->launch(
       c->kernel[l->kernel], (unsigned)l->grid[0], (unsigned)l->grid[1],
       (unsigned)l->grid[2], (unsigned)l->block[0], (unsigned)l->block[1],
       (unsigned)l->block[2], (unsigned)c->shared[l->kernel], NULL, args, NULL));
 }
 
+/* Reading memory takes longer than launching, so the device does not wait for
+ * the host between the events. */
 static int32_t cuda_begin(void *ud) {
   backend_code *c = ud;
-  return cuda_status(c->cuda.event_record(c->from, NULL));
+  int code = cuda_evict_l2(c->process);
+  return cuda_status(code ? code
+                          : c->cuda->event_record(c->process->from, NULL));
 }
 
 static int32_t cuda_end(void *ud, double *seconds) {
   backend_code *c = ud;
   float ms = 0;
-  int code = c->cuda.event_record(c->to, NULL);
-  if (!code) code = c->cuda.event_wait(c->to);
+  const cuda_process *x = c->process;
+  int code = c->cuda->event_record(x->to, NULL);
+  if (!code) code = c->cuda->event_wait(x->to);
   if (code) end_process(c, "running kernels", code);
-  code = c->cuda.event_elapsed(&ms, c->from, c->to);
+  code = c->cuda->event_elapsed(&ms, x->from, x->to);
   *seconds = 1e-3 * (double)ms;
   return cuda_status(code);
 }
@@ -120,18 +123,12 @@ static const device_driver cuda_host = {.alloc = cuda_alloc,
 /* ---- loading ------------------------------------------------------------ */
 
 static tess_status open_context(backend_code *c, err_state *e) {
-  cuda_context context = NULL;
-  const cuda_driver *d = &c->cuda;
-  tess_status s = cuda_driver_open(&c->cuda, e);
-  if (!s) s = cuda_check(d, d->device_get(&c->device_id, 0), "the device", e);
-  if (!s)
-    s = cuda_check(d, d->context_retain(&context, c->device_id),
-                   "making a context", e);
+  cuda_process *process = NULL;
+  tess_status s = cuda_process_get(&process, e);
   if (s) return s;
-  c->has_context = true;
-  s = cuda_check(d, d->context_use(context), "using the context", e);
-  if (!s) s = cuda_check(d, d->event_new(&c->from, 0), "making an event", e);
-  return s ? s : cuda_check(d, d->event_new(&c->to, 0), "making an event", e);
+  c->process = process;
+  c->cuda = process->d;
+  return TESS_OK;
 }
 
 /* The driver's compiler says what it refuses. */
@@ -140,12 +137,14 @@ static tess_status load_ptx(backend_code *c, const char *ptx, err_state *e) {
   char log[1 << 13] = "", line[ROOM];
   int option[2] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_LOG_BYTES};
   void *value[2] = {log, (void *)(uintptr_t)(sizeof log - 1)};
-  int code = c->cuda.module_load(&c->module, ptx, 2, option, value);
+  int code = c->cuda->module_load(&c->module, ptx, 2, option, value);
   if (!code) return TESS_OK;
   log[sizeof log - 1] = '\0';
   err_one_line(log, line, sizeof line);
-  return err_set(e, TESS_BUILD_ERROR, "the driver's compiler: error %d%s%s",
-                 code, line[0] ? ": " : "", line);
+  cuda_check(c->cuda, code, "assembling PTX", e);
+  char why[sizeof e->message];
+  strcpy(why, e->message);
+  return err_set(e, TESS_BUILD_ERROR, "%s%s%s", why, line[0] ? ": " : "", line);
 }
 
 enum { WITHOUT_ASKING = 48 << 10 };
@@ -155,24 +154,44 @@ static tess_status take_kernel(backend_code *c, const char *entry, uint32_t i,
   char name[CUDA_NAME];
   cuda_kernel_name(entry, i, name);
   tess_status s = cuda_check(
-      &c->cuda, c->cuda.module_function(&c->kernel[i], c->module, name), name,
+      c->cuda, c->cuda->module_function(&c->kernel[i], c->module, name), name,
       e);
   if (!s && c->shared[i] > WITHOUT_ASKING)
-    s = cuda_check(&c->cuda,
-                   c->cuda.function_set(c->kernel[i],
-                                        CUDA_KERNEL_MAX_DYNAMIC_SHARED,
-                                        (int)c->shared[i]),
+    s = cuda_check(c->cuda,
+                   c->cuda->function_set(c->kernel[i],
+                                         CUDA_KERNEL_MAX_DYNAMIC_SHARED,
+                                         (int)c->shared[i]),
                    "asking for shared memory", e);
   return s;
 }
 
-/* The payload: the entry's name, bytes of shared memory, PTX, each ended. */
+/* Machine code, which must be aligned; false: it is for another card. */
+static bool load_code(backend_code *c, const void *code, size_t n) {
+  void *own = n ? mem_try_resize(c->heap, NULL, 0, n) : NULL;
+  if (!own) return false;
+  memcpy(own, code, n);
+  int failed = c->cuda->module_load(&c->module, own, 0, NULL, NULL);
+  mem_free(c->heap, own, n);
+  return !failed;
+}
+
+/* PTX, a zero byte, and machine code where there is some. */
+static tess_status load_module(backend_code *c, const char *ptx, size_t n,
+                               err_state *e) {
+  size_t text = strnlen(ptx, n);
+  if (text == n) return err_set(e, TESS_PARSE, "the code is damaged");
+  if (load_code(c, ptx + text + 1, n - text - 1)) return TESS_OK;
+  return load_ptx(c, ptx, e);
+}
+
+/* The payload: the entry's name, a zero byte, bytes of shared memory, the
+ * module. */
 static tess_status take_payload(backend_code *c, err_state *e) {
   const char *at = c->device.payload;
   size_t left = c->device.npayload, name = strnlen(at, left);
   uint32_t n = c->device.nkernel;
   size_t table = (size_t)n * sizeof(uint64_t);
-  if (left <= name + 1 + table || at[left - 1])
+  if (left <= name + 1 + table)
     return err_set(e, TESS_PARSE, "the code is damaged");
   if (!n) return TESS_OK;
   c->kernel = mem_try_resize(c->heap, NULL, 0, n * sizeof *c->kernel);
@@ -181,21 +200,17 @@ static tess_status take_payload(backend_code *c, err_state *e) {
   if (!c->kernel || !c->shared)
     return err_ran_out(e, c->heap, mem_refusal(c->heap), "loading a kernel");
   memcpy(c->shared, at + name + 1, table);
-  tess_status s = load_ptx(c, at + name + 1 + table, e);
+  size_t head = name + 1 + table;
+  tess_status s = load_module(c, at + head, left - head, e);
   for (uint32_t i = 0; i < n && !s; i++) s = take_kernel(c, at, i, e);
   return s;
 }
 
 void cuda_unload(backend_code *c) {
-  const cuda_driver *d = &c->cuda;
   device_unload(&c->device);
   if (c->kernel) mem_free(c->heap, (void *)c->kernel, c->n * sizeof *c->kernel);
   if (c->shared) mem_free(c->heap, c->shared, c->n * sizeof *c->shared);
-  if (c->module) d->module_unload(c->module);
-  if (c->from) d->event_free(c->from);
-  if (c->to) d->event_free(c->to);
-  if (c->has_context) d->context_release(c->device_id);
-  cuda_driver_close(&c->cuda);
+  if (c->module) c->cuda->module_unload(c->module);
   mem_delete(c->heap, c);
 }
 
@@ -232,7 +247,7 @@ tess_status cuda_memory(uint32_t device, const device_driver **out, void **ud,
     return err_set(e, TESS_UNSUPPORTED,
                    "kernels run on 'cuda:0', and there is no 'cuda:%u'",
                    device);
-  if (!the_memory.has_context) {
+  if (!the_memory.process) {
     tess_status s = open_context(&the_memory, e);
     if (s) return s;
   }

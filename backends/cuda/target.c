@@ -78,24 +78,29 @@ static void take_limits(target *t, const cuda_driver *d, cuda_device at) {
 }
 
 static tess_status find_card(target *t, err_state *e) {
-  cuda_driver d;
+  const cuda_driver *d;
   cuda_device at;
-  tess_status s = cuda_driver_open(&d, e);
-  if (!s && d.device_get(&at, 0))
+  tess_status s = cuda_driver_get(&d, e);
+  if (!s && d->device_get(&at, 0))
     s = err_set(e, TESS_UNSUPPORTED, "there is no NVIDIA card here");
-  if (!s) take_limits(t, &d, at);
-  cuda_driver_close(&d);
+  if (!s) take_limits(t, d, at);
   return s;
 }
 
 int cuda_count_devices(void) {
-  cuda_driver d;
+  const cuda_driver *d;
   err_state e;
   int n = 0;
   err_clear(&e);
-  if (!cuda_driver_open(&d, &e) && d.device_count(&n)) n = 0;
-  cuda_driver_close(&d);
+  if (!cuda_driver_get(&d, &e) && d->device_count(&n)) n = 0;
   return n;
+}
+
+bool cuda_is_card_here(const target *t) {
+  target own = {.kind = "cuda"};
+  err_state e;
+  err_clear(&e);
+  return !find_card(&own, &e) && !strcmp(own.cpu, t->cpu);
 }
 
 /* ---- completing --------------------------------------------------------- */

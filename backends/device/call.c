@@ -43,6 +43,14 @@ static int32_t copy_in(device_program *d, const arguments *a) {
   return status;
 }
 
+/* Does it have the arguments of a call before? */
+static int32_t check_stay(const device_program *d, const arguments *a) {
+  for (uint32_t i = 0; i < d->nparam; i++)
+    if (!is_resident(a, i) && (!d->slot[i] || d->bytes[i] < a->bytes[i]))
+      return TESS_INVALID;
+  return 0;
+}
+
 static int32_t copy_out(device_program *d, const arguments *a) {
   int32_t status = 0;
   for (uint32_t i = 0; i < d->nparam && !status; i++)
@@ -70,10 +78,10 @@ int32_t device_call(device_program *d, void **args, void *const *resident,
   *seconds = 0;
   if (d->nparam > DEVICE_MOST_ARGS) return TESS_LIMIT;
   int32_t status = device_measure_params(d, sizes, a.bytes);
-  if (!status) status = copy_in(d, &a);
+  if (!status) status = args ? copy_in(d, &a) : check_stay(d, &a);
   put_residents(d, &a);
   if (!status) status = run_times(d, runs, seconds);
-  if (!status) status = copy_out(d, &a);
+  if (!status && args) status = copy_out(d, &a);
   take_residents(d, &a);
   return status;
 }

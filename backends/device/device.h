@@ -117,8 +117,9 @@ int32_t device_provide(device_program *d, uint32_t slot, uint64_t bytes);
 enum { DEVICE_MOST_ARGS = 512 }; /* of a function, or a kernel */
 /* Copies the arguments to the device, runs the program `runs` times and copies
  * what it writes back; where resident[i] is, that is the memory of parameter i,
- * and nothing is copied (resident NULL: none is).  *seconds: of the runs alone.
- * 0 or a status. */
+ * and nothing is copied (resident NULL: none is).  args NULL: it runs on what
+ * the call before has left on the device, and nothing is copied; INVALID: there
+ * was none.  *seconds: of the runs alone.  0 or a status. */
 int32_t device_call(device_program *d, void **args, void *const *resident,
                     const int64_t *sizes, uint64_t runs, double *seconds);
 

@@ -212,21 +212,27 @@ static int bundle_all(tess_context *c, const char *to, const target *t) {
   return n ? 0 : 1;
 }
 
-int gpu_bundle(const char *to, const char *text, unsigned count) {
+int gpu_bundle_folder(const char *to, const char *text) {
   tess_context *c = NULL;
   target t;
-  if (mkdir(to, 0777) && errno != EEXIST) {
-    bench_say("gpu: %s: %s", to, strerror(errno));
-    return 1;
-  }
   if (tess_context_new(NULL, &c)) return 1;
   int rc = 1;
   if (target_parse(&t, text, &c->err))
     bench_say("gpu: %s", c->err.message);
-  else if (write_programs(to, text, count) || !copy_runner(to))
-    bench_say("gpu: %s cannot be written", to);
   else
     rc = bundle_all(c, to, &t);
   tess_context_free(c);
   return rc;
+}
+
+int gpu_bundle(const char *to, const char *text, unsigned count) {
+  if (mkdir(to, 0777) && errno != EEXIST) {
+    bench_say("gpu: %s: %s", to, strerror(errno));
+    return 1;
+  }
+  if (write_programs(to, text, count) || !copy_runner(to)) {
+    bench_say("gpu: %s cannot be written", to);
+    return 1;
+  }
+  return gpu_bundle_folder(to, text);
 }

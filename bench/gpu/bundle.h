@@ -9,4 +9,7 @@
  */
 int gpu_bundle(const char *to, const char *text, unsigned count);
 
+/* The programs in the folder `to` likewise, as PTX and what is launched. */
+int gpu_bundle_folder(const char *to, const char *text);
+
 #endif

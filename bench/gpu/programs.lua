@@ -3,7 +3,7 @@
 -- is not here:
 --   tessera bench/gpu/programs.lua FOLDER TARGET COUNT SIZE...
 -- writes COUNT candidates of each size, drawn from the target's default space,
--- as FOLDER/gemm_SIZE_NUMBER.program.
+-- as FOLDER/gemm_1_SIZE_SIZE_SIZE_NUMBER.program.
 local ts = require "tessera"
 local folder, text, count = arg[1], arg[2], tonumber(arg[3])
 local target = ts.target(text)
@@ -41,7 +41,8 @@ for i = 4, #arg do
                           { resample = true, seed = seed })
     if ok then
       written = written + 1
-      sch:program():save(("%s/gemm_%d_%d.program"):format(folder, n, written))
+      sch:program():save(("%s/gemm_1_%d_%d_%d_%d.program")
+                         :format(folder, n, n, n, written))
     end
   end
   assert(written > 0, "no candidate is valid")

@@ -1,25 +1,42 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What bench/gpu runs where there is a card: products of float16 matrices with
--- sums in float32, tuned, one figure a line.
+-- Tunes products of float16 matrices with sums in float32 for the card of this
+-- machine, as bench/gpu runs it:
+--   tessera bench/gpu/tune.lua FOLDER TRIALS BATCHxMxNxK...
+-- Writes the best as FOLDER/gemm_BATCH_M_N_K_best.program, one figure a line.
 local ts = require "tessera"
-local quick = arg[1] == "--quick"
+local folder, trials = arg[1], assert(math.tointeger(tonumber(arg[2])))
 local target = ts.target "cuda"
 local space = ts.space.default(target)
 
-local function product(n)
-  local A = ts.placeholder("A", { n, n }, "float16")
-  local B = ts.placeholder("B", { n, n }, "float16")
-  local k = ts.reduce_axis("k", n)
-  local C = ts.compute("C", { n, n }, function(i, j)
-    return ts.sum(ts.cast(A(i, k), "float32") * ts.cast(B(k, j), "float32"), k)
+local function product(b, m, n, k)
+  local A = ts.placeholder("A", b > 1 and { b, m, k } or { m, k }, "float16")
+  local B = ts.placeholder("B", b > 1 and { b, k, n } or { k, n }, "float16")
+  local r = ts.reduce_axis("k", k)
+  local function times(x, y)
+    return ts.sum(ts.cast(x, "float32") * ts.cast(y, "float32"), r)
+  end
+  local C = b > 1 and ts.compute("C", { b, m, n }, function(e, i, j)
+    return times(A(e, i, r), B(e, r, j))
+  end) or ts.compute("C", { m, n }, function(i, j)
+    return times(A(i, r), B(r, j))
   end)
   return ts.program("product", { A, B }, { C })
 end
 
-for _, n in ipairs(quick and { 1024 } or { 1024, 2048, 4096 }) do
-  local r = ts.tune(product(n), { target = target, space = space,
-                                  trials = quick and 32 or 512, seed = 1 })
-  print(('{"figure": "tflops", "value": %.2f, "unit": "TFLOP/s", ' ..
-         '"op": "gemm", "n": %d, "dtype": "float16", "target": "%s"}')
-        :format(r.gflops / 1000, n, tostring(target)))
+for i = 3, #arg do
+  local b, m, n, k = arg[i]:match "^(%d+)x(%d+)x(%d+)x(%d+)$"
+  b, m, n, k = tonumber(b), tonumber(m), tonumber(n), tonumber(k)
+  local program = product(b, m, n, k)
+  local r = ts.tune(program, { target = target, space = space, seed = 1,
+                               trials = trials, min_time = 0.005 })
+  print(('{"figure": "tuned", "value": %.2f, "unit": "TFLOP/s", ' ..
+         '"op": "gemm", "batch": %d, "m": %d, "n": %d, "k": %d, ' ..
+         '"trials": %d, "failed": %d}')
+        :format((r.gflops or 0) / 1000, b, m, n, k, r.trials, r.failed))
+  if r.trace then
+    r.trace:replay(program):program():save(
+      ("%s/gemm_%d_%d_%d_%d_best.program"):format(folder, b, m, n, k))
+  else
+    io.stderr:write(arg[i], ": nothing valid was found:\n", r.funnel)
+  end
 end

@@ -24,6 +24,7 @@ typedef struct cross {
   ir_buf parts[MAX_VALUES];
   ir_subst start;              /* reduce loops to their lower bounds */
   ir_expr some;                /* guard of the result; 0: unconditional */
+  int64_t left;                /* parts after folding; 0: all */
 } cross;
 
 /* Refuses, with a reason; false. */

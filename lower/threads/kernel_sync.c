@@ -138,6 +138,60 @@ static ir_stmt next_loop(const ir_program *p, ir_stmt s) {
   return s;
 }
 
+static bool uses_one_of(const ir_program *p, ir_expr e, uint32_t n,
+                        const ir_var *v) {
+  for (uint32_t i = 0; i < n; i++)
+    if (ir_uses_var(p, e, v[i])) return true;
+  return false;
+}
+
+typedef struct fixed_term {
+  const sync *y;
+  ir_stmt at;
+  bool is;
+} fixed_term;
+
+static bool is_loop_around(const ir_program *p, ir_stmt s, ir_var v) {
+  for (; s; s = ir_st(p, s)->parent)
+    if (ir_is_loop(p, s) && ir_st(p, s)->var == v) return true;
+  return false;
+}
+
+static void note_fixed(const ir_program *p, ir_expr e, void *ud) {
+  fixed_term *x = ud;
+  const kernel *k = x->y->k;
+  const ir_node *n = ir_at(p, e);
+  if (n->op == IR_LOAD) x->is = false;
+  if (n->op != IR_VAR) return;
+  bool is_block = false;
+  for (unsigned t = IR_BLOCKIDX_X; t <= IR_BLOCKIDX_Z; t++)
+    is_block |= k->index[t] && k->index[t] == (ir_var)n->a;
+  x->is &= is_block || is_loop_around(p, x->at, (ir_var)n->a);
+}
+
+/* Has it the same value in all threads that execute `at`, in one iteration of
+ * the loops whose variables it uses? */
+static bool is_fixed(const sync *y, ir_stmt at, ir_expr e) {
+  fixed_term x = {y, at, true};
+  ir_visit(y->k->p, y->k->scratch, e, note_fixed, &x);
+  return x.is;
+}
+
+/* The sum without the fixed terms that have none of the variables: they are the
+ * same in both accesses, and a map is injective with them if it is without. */
+static ir_expr drop_fixed_terms(const sync *y, ir_stmt at, ir_expr e,
+                                uint32_t n, const ir_var *v) {
+  ir_program *p = y->k->p;
+  const ir_node x = *ir_at(p, e);
+  if (x.op != IR_ADD) return e;
+  if (!uses_one_of(p, x.a, n, v) && is_fixed(y, at, x.a))
+    return drop_fixed_terms(y, at, x.b, n, v);
+  if (!uses_one_of(p, x.b, n, v) && is_fixed(y, at, x.b))
+    return drop_fixed_terms(y, at, x.a, n, v);
+  return ir_add(p, drop_fixed_terms(y, at, x.a, n, v),
+                drop_fixed_terms(y, at, x.b, n, v));
+}
+
 /* The dimensions that use the n loops or the thread index, and not the other
  * loops up to `all`, determine iteration and thread. */
 static bool dims_determine_thread(const sync *y, const lower_access *a,
@@ -154,11 +208,9 @@ static bool dims_determine_thread(const sync *y, const lower_access *a,
     if (k->extent[t] > 1) in[nin++] = k->index[t];
   for (uint32_t d = 0; d < a->idx.n; d++) {
     ir_expr e = p->arg.v[a->idx.at + d];
-    bool speaks = false, other = false;
-    for (uint32_t i = 0; i < nin; i++) speaks |= ir_uses_var(p, e, in[i]);
-    for (uint32_t i = n; i < all; i++) other |= ir_uses_var(p, e, loops[i]);
-    if (!speaks || other) continue;
-    out[ndim] = e;
+    if (!uses_one_of(p, e, nin, in) || uses_one_of(p, e, all - n, loops + n))
+      continue;
+    out[ndim] = drop_fixed_terms(y, a->at, e, nin, in);
     lo[ndim] = ir_index(p, 0);
     extent[ndim++] = ir_dim(p, a->buf, d);
   }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lowers cross-thread reductions (reduce loops bound to threadIdx) to two
- * stages: each thread reduces its part to a partial result in shared memory,
- * and one thread reduces the partial results.
+ * Lowers cross-thread reductions (reduce loops bound to threadIdx): each thread
+ * reduces its part to a partial result in shared memory, threads fold the
+ * partial results until few are left, and one thread reduces these.
  *
  *     for t in threadIdx.x: for k: C[i] = C[i] + A[i, k, t]
  * becomes
  *     for t in threadIdx.x: P[t, i] = 0
  *     for t in threadIdx.x: for k: P[t, i] = P[t, i] + A[i, k, t]
- *     for t: C[i] = C[i] + P[t, i]
+ *     for t in threadIdx.x: if t < 8: P[t, i] = P[t, i] + .. + P[t + 56, i]
+ *     for t in threadIdx.x: if t < 1: P[t, i] = P[t, i] + .. + P[t + 7, i]
+ *     for t in 1: C[i] = C[i] + P[t, i]
+ * Folding reorders, so a reducer that must not be has one thread for all.
  * A reducer of several values has partial results of each. */
 #include "lower/threads/cross_thread.h"
 #include "ir/edit.h"
@@ -200,6 +203,7 @@ static void copy_loop(cross *x, uint32_t i, bool spread, ir_subst *sub,
   p->var.v[v].form = was.form;
   p->var.v[v].part = was.part;
   memcpy(p->var.v[v].from, was.from, sizeof was.from);
+  if (!spread && x->left) extent = ir_index(p, x->left);
   ir_stmt s = ir_loop_new(p, v, lo, extent,
                           spread ? (ir_loop_kind)r.loop_kind : IR_SERIAL);
   ir_st(p, s)->thread = spread ? r.thread : 0;
@@ -240,7 +244,8 @@ typedef struct beside {
   ir_iter thread[MAX_LOOPS];
 } beside;
 
-static void make_beside(cross *x, bool spread, ir_expr pred, beside *b) {
+static void make_beside(cross *x, bool spread, const char *suffix, ir_expr pred,
+                        beside *b) {
   ir_program *p = x->p;
   ir_subst loops;
   ir_span old = ir_blk(p, x->block)->iters;
@@ -270,10 +275,10 @@ static void make_beside(cross *x, bool spread, ir_expr pred, beside *b) {
       ir_expr bind =
           ir_subst_expr(&loops, ir_ref(p, ir_st(p, x->loop[i])->var));
       it[n] = iter_of(x, x->loop[i], spread ? IR_SPATIAL : IR_REDUCE, bind);
+      if (!spread && x->left) it[n].extent = ir_index(p, x->left);
       b->thread[b->nthread++] = it[n++];
     }
-  ir_str name =
-      ir_name_cat(p, ir_blk(p, x->block)->name, spread ? "_start" : "_whole");
+  ir_str name = ir_name_cat(p, ir_blk(p, x->block)->name, suffix);
   b->block = ir_block_new(p, ir_fresh_block_name(p, name));
   ir_append(p, at, b->block);
   ir_block_set_iters(p, b->block, n, it);
@@ -293,7 +298,7 @@ static ir_expr *element_of(cross *x, beside *b, uint32_t k) {
 static ir_stmt make_start(cross *x, ir_expr pred) {
   ir_program *p = x->p;
   beside b;
-  make_beside(x, true, pred, &b);
+  make_beside(x, true, "_start", pred, &b);
   for (uint32_t k = 0; k < x->nvalue; k++) {
     uint32_t ndim = ir_ndim(p, x->write[k].buf);
     ir_expr *idx =
@@ -342,11 +347,106 @@ static void add_parts(cross *x, beside *b) {
                            element_of(x, b, k), value[k]));
 }
 
+/* ---- folding ------------------------------------------------------------ */
+
+/* How many parts one thread combines; 1: they are not folded any more. */
+static int64_t choose_radix(const cross *x, int64_t parts) {
+  int64_t most = x->nvalue > 1 ? 2 : 8; /* expressions stay small */
+  for (int64_t r = most; r > 1; r--)
+    if (parts % r == 0) return r;
+  return 1;
+}
+
+/* parts[t] = combine(parts[t], parts[t + stride], ...) in the first `stride`
+ * threads, of one statement: no barrier is needed within. */
+static ir_stmt make_fold(cross *x, ir_expr pred, int64_t radix,
+                         int64_t stride) {
+  ir_program *p = x->p;
+  beside b;
+  ir_expr so_far[MAX_VALUES], part[MAX_VALUES], value[MAX_VALUES];
+  ir_expr *idx[MAX_VALUES];
+  make_beside(x, true, "_fold", pred, &b);
+  ir_expr few = ir_binary(p, IR_LT, b.thread[0].bind, ir_index(p, stride));
+  ir_block_rec *rec = ir_blk(p, b.block);
+  rec->pred = rec->pred ? ir_binary(p, IR_AND, rec->pred, few) : few;
+  for (uint32_t k = 0; k < x->nvalue; k++) {
+    uint32_t ndim = ir_ndim(p, x->write[k].buf);
+    idx[k] = part_index(x, 1, b.thread, element_of(x, &b, k), ndim);
+    so_far[k] = ir_load(p, x->parts[k], 1 + ndim, idx[k]);
+  }
+  for (int64_t i = 1; i < radix; i++) {
+    for (uint32_t k = 0; k < x->nvalue; k++) {
+      ir_expr first = idx[k][0];
+      idx[k][0] = ir_add(p, first, ir_index(p, i * stride));
+      part[k] =
+          ir_load(p, x->parts[k], 1 + ir_ndim(p, x->write[k].buf), idx[k]);
+      idx[k][0] = first;
+    }
+    ir_reducer_apply(p, x->scratch, ir_blk(p, x->block)->reducer, so_far, part,
+                     value);
+    memcpy(so_far, value, x->nvalue * sizeof *value);
+  }
+  ir_stmt into = keep_values(x, b.block, so_far);
+  for (uint32_t k = 0; k < x->nvalue; k++)
+    ir_append(p, into,
+              ir_store_new(p, x->parts[k], 1 + ir_ndim(p, x->write[k].buf),
+                           idx[k], so_far[k]));
+  ir_block_find_regions(p, x->scratch, b.block);
+  return b.top;
+}
+
+/* Does every thread have a part of each result? */
+static bool parts_are_whole(const cross *x, ir_expr pred, ir_var thread) {
+  const ir_program *p = x->p;
+  if (pred && ir_uses_var(p, pred, thread)) return false;
+  for (uint32_t i = x->first; i < x->n; i++) {
+    const ir_stmt_rec *r = ir_st(p, x->loop[i]);
+    if (x->role[i] == SPATIAL &&
+        (ir_uses_var(p, r->lo, thread) || ir_uses_var(p, r->extent, thread)))
+      return false;
+  }
+  return true;
+}
+
+/* The number of the threads of a reduction that may be folded; 0: it may not.
+ */
+static int64_t count_parts(const cross *x, ir_expr pred) {
+  const ir_program *p = x->p;
+  int64_t lo = 0, extent = 0;
+  uint32_t n = 0;
+  if (p->reducer.v[ir_blk(p, x->block)->reducer].ordered != IR_ORDER_FREE)
+    return 0;
+  for (uint32_t i = 0; i < x->n; i++) {
+    const ir_stmt_rec *r = ir_st(p, x->loop[i]);
+    if (x->role[i] != THREAD) continue;
+    if (!ir_const_int(p, r->lo, &lo) || !ir_const_int(p, r->extent, &extent) ||
+        !parts_are_whole(x, pred, r->var))
+      return 0;
+    n++;
+  }
+  return n == 1 && lo == 0 ? extent : 0;
+}
+
+enum { MAX_FOLDS = 32 };
+
+/* Makes the foldings, in their order; how many. */
+static uint32_t fold_parts(cross *x, ir_expr pred, ir_stmt *fold) {
+  uint32_t n = 0;
+  for (int64_t parts = count_parts(x, pred); parts > 1 && n < MAX_FOLDS;) {
+    int64_t radix = choose_radix(x, parts);
+    if (radix == 1) break;
+    parts /= radix;
+    fold[n++] = make_fold(x, pred, radix, parts);
+    x->left = parts;
+  }
+  return n;
+}
+
 /* Reduces the partial results into the result, with the block's init. */
 static ir_stmt make_whole(cross *x, ir_expr pred) {
   ir_program *p = x->p;
   beside b;
-  make_beside(x, false, pred, &b);
+  make_beside(x, false, "_whole", pred, &b);
   ir_blk(p, b.block)->reducer = ir_blk(p, x->block)->reducer;
   for (ir_stmt c = ir_st(p, x->block)->alt; c; c = ir_st(p, c)->next)
     ir_append_alt(p, b.block, ir_clone_stmt(&b.iters, c, NULL));
@@ -399,7 +499,9 @@ static bool split_reduction(cross *x) {
   if (!lower_cross_find(x)) return false;
   ir_expr pred = x->some;
   for (uint32_t k = 0; k < x->nvalue; k++) make_part(x, k);
-  ir_stmt start = make_start(x, pred), whole = make_whole(x, pred);
+  ir_stmt start = make_start(x, pred), fold[MAX_FOLDS];
+  uint32_t nfold = fold_parts(x, pred, fold);
+  ir_stmt whole = make_whole(x, pred);
   use_loops(x, &nthread, thread);
   ir_expr *which = part_index(x, nthread, thread, NULL, 0);
   for (ir_stmt c = ir_st(p, x->block)->body, next; c; c = next) {
@@ -411,7 +513,9 @@ static bool split_reduction(cross *x) {
   ir_block_find_regions(p, x->scratch, x->block);
   ir_insert_before(p, x->top, start);
   ir_insert_after(p, x->top, whole);
+  for (uint32_t i = nfold; i-- > 0;) ir_insert_after(p, x->top, fold[i]);
   lower_splice(p, start);
+  for (uint32_t i = 0; i < nfold; i++) lower_splice(p, fold[i]);
   lower_splice(p, whole);
   return true;
 }

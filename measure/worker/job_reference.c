@@ -143,16 +143,23 @@ static tess_status check_with_interpreter(referring *w) {
 
 /* ---- the request -------------------------------------------------------- */
 
+/* Copies the unscheduled program to the machine. A device's is compiled for the
+ * host, unless that would take minutes. */
+static tess_status choose_compiler(job_state *j) {
+  const char *host = j->backend->reference;
+  ir_program_copy(&j->machine.prog, &j->bench_program);
+  if (!host || job_bind_reference(&j->machine.prog)) return TESS_OK;
+  j->no_threads = true;
+  return job_set_target(j, host);
+}
+
 static tess_status make_reference(void *ud) {
   referring *w = ud;
   job_state *j = w->j;
   job_enter(j, JOB_PREPARING);
   tess_status s = job_set_target(j, w->r->target);
   if (!s) s = job_set_bench(j, w->r);
-  if (!s && j->backend->reference) {
-    j->no_threads = true;
-    s = job_set_target(j, j->backend->reference);
-  }
+  if (!s) s = choose_compiler(j);
   if (!s) s = compile_base(w);
   if (!s) s = launch_reference(w);
   if (!s)

@@ -21,6 +21,7 @@ typedef struct kernel {
   const bundle *code;
   const bundle_args *made;
   void **args;    /* where parameters are converted, else NULL */
+  bool is_there;  /* a device has the tensors, and samples run on these */
   int32_t status; /* of the launch that failed */
 } kernel;
 
@@ -43,9 +44,16 @@ static bool launch_counted(void *ud, uint64_t runs, double *seconds) {
     k->status = by->launch(k->code->kernel, args, NULL, &b->rt.rt);
   *seconds = clock_now() - start;
   if (by->time)
-    k->status = by->time(k->code->kernel, args, NULL, NULL, runs, seconds);
+    k->status = by->time(k->code->kernel, k->is_there ? NULL : args, NULL, NULL,
+                         runs, seconds);
   k->w->times->kernel += *seconds;
   return k->status == 0;
+}
+
+/* A device keeps the tensors after a launch: samples need no copies, unless the
+ * kernel overwrites its inputs. */
+static void keep_tensors(kernel *k) {
+  k->is_there = k->code->backend->time && !k->w->j->bench.in_place;
 }
 
 static tess_status launch_failed(job_state *j, int32_t status) {
@@ -60,10 +68,12 @@ static tess_status launch_guarded(kernel *k, double *seconds) {
   job_state *j = k->w->j;
   bench_place(&j->bench, GUARD_BACK);
   bench_reset(&j->bench);
+  k->is_there = false;
   job_enter(j, JOB_RUNNING);
   bool ok = launch_counted(k, 1, seconds);
   job_enter(j, JOB_CHECKING);
   if (!ok) return launch_failed(j, k->status);
+  keep_tensors(k);
   return bench_inspect(&j->bench, &j->err);
 }
 
@@ -121,7 +131,8 @@ static tess_status take_samples(running *w, kernel *k, double first,
   if (!timing_take(&j->heap, &l, 1, &s, &out))
     return launch_failed(j, k->status);
   job_enter(j, JOB_CHECKING);
-  return j->bench.in_place ? TESS_OK : bench_inspect(&j->bench, &j->err);
+  bool is_here = !j->bench.in_place && !k->is_there;
+  return is_here ? bench_inspect(&j->bench, &j->err) : TESS_OK;
 }
 
 static tess_status run_one(running *w, kernel *k, measure_result *out) {
@@ -159,6 +170,7 @@ static tess_status run_several(running *w, kernel *k) {
       job_say(&w->out[i].message, j->err.message);
       continue;
     }
+    keep_tensors(&k[i]);
     subject[n] =
         (timing_subject){launch_counted, &k[i], seconds, j->bench.in_place};
     out[n++] = &w->out[i];

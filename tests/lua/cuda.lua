@@ -209,3 +209,33 @@ ptx = ts.build(sch, "cuda -arch=sm_80 -tensor-cores=mma"):source "ptx"
 has(ptx, "ldmatrix.sync.aligned.m8n8.x4.shared.b16")
 has(ptx, "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16")
 lacks(ptx, "wmma")
+
+-- Tiles of a transposition: both sides walk memory by rows, and one barrier is
+-- between them.
+local rows = ts.placeholder("A", { 128, 256 })
+local columns = ts.program("columns", { rows }, {
+  ts.compute("B", { 256, 128 }, function(i, j) return rows(j, i) end) })
+local staged = ts.space.sketches({
+  require "tessera.modules.stage_transposed" { heights = { 8 } } }, columns,
+  "cuda -arch=sm_80")[1]:replay(columns)
+assert(ts.equivalent(staged, columns) and
+       ts.equivalent(ts.lower(staged), columns))
+local _, barriers = ts.build(staged, "cuda -arch=sm_80"):source "ptx"
+                      :gsub("bar.sync", "")
+assert(barriers == 1, barriers)
+
+-- 64 threads fold their parts in two steps; each loads vectors.
+local k = ts.reduce_axis("k", 1024)
+local X = ts.placeholder("X", { 8, 1024 })
+local sums = ts.program("sums", { X }, {
+  ts.compute("S", { 8 }, function(i) return ts.sum(X(i, k), k) end) })
+sch = ts.schedule(sums)
+local i, r = sch:get_loops(sch:get_block "S")
+sch:bind(i, "blockIdx.x")
+local _, x = sch:split(r, { ts.auto, 64, 4 })
+sch:bind(x, "threadIdx.x")
+local text = tostring(ts.lower(sch, { after = "lower_cross_thread_reduction" }))
+local _, folds = text:gsub("block S_fold", "")
+assert(folds == 2, text)
+assert(ts.equivalent(ts.lower(sch), sums))
+has(ts.build(sch, "cuda -arch=sm_80"):source "ptx", "ld.global.nc.v4.f32")

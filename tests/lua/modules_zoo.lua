@@ -14,8 +14,15 @@ local function scaled()
   return ts.program("scaled", { A }, { B })
 end
 
+-- Rows that are columns of what is read.
+local function transposed()
+  local A = ts.placeholder("A", { 32, 64 })
+  local B = ts.compute("B", { 64, 32 }, function(i, j) return A(j, i) end)
+  return ts.program("transposed", { A }, { B })
+end
+
 local zoo = {
-  scaled(),
+  scaled(), transposed(),
   ops.matmul { m = 5, n = 7, k = 3 },
   ops.matmul { m = 16, n = 16, k = 16, bias = true, relu = true },
   ops.batch_matmul { b = 2, m = 4, n = 8, k = 4 },

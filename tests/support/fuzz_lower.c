@@ -261,7 +261,7 @@ static bool compare_args(fuzz *f, const fuzz_arg *a, uint32_t n, alike *same) {
 
 static tess_status run_compiled(fuzz *f, const target *t, const fuzz_arg *a,
                                 uint32_t n) {
-  bool emulated = f->o->device && !strcmp(t->kind, "cuda");
+  bool emulated = f->o->device && !strcmp(t->kind, "cuda") && !t->is_host;
   const backend *by = emulated ? &gpu_backend : backend_find(t->kind);
   backend_code *code = NULL;
   err_state err = {.code = TESS_OK};

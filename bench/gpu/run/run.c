@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Launches bundled kernels on the NVIDIA card of a machine (bench/gpu
- * --bundle): run NAME.launch... Each is C = A B of float16 matrices with
- * float32 results: times are medians by events, with the L2 cache flushed
- * before each run, and some elements of C are compared with sums in double.
- * Then cuBLAS, where it can be opened.
+ * Launches bundled kernels on the NVIDIA card of a machine (bench/gpu):
+ * run NAME.launch... Each is C = A B of float16 matrices with float32 results,
+ * or several: NAME begins with gemm_BATCH_M_N_K_.  Times are by events, with
+ * the L2 cache evicted before each run, and in turns with cuBLAS, where it can
+ * be opened; some elements of C are compared with sums in double.
  *
  * Needs libc; libcuda and libcublas are opened at run time.  Types and numbers
  * are those of their binary interfaces, as their manuals document them.  One
@@ -39,6 +39,7 @@ static struct {
   int (*to_device)(address, const void *, size_t);
   int (*to_host)(void *, address, size_t);
   int (*fill)(address, unsigned, size_t);
+  int (*copy)(address, address, size_t, handle);
   int (*launch)(handle, unsigned, unsigned, unsigned, unsigned, unsigned,
                 unsigned, unsigned, handle, void **, void **);
   int (*event)(handle *, unsigned);
@@ -75,6 +76,7 @@ static int open_driver(void) {
          bind_one(l, &cu.to_device, "cuMemcpyHtoD_v2") &&
          bind_one(l, &cu.to_host, "cuMemcpyDtoH_v2") &&
          bind_one(l, &cu.fill, "cuMemsetD32_v2") &&
+         bind_one(l, &cu.copy, "cuMemcpyDtoDAsync_v2") &&
          bind_one(l, &cu.launch, "cuLaunchKernel") &&
          bind_one(l, &cu.event, "cuEventCreate") &&
          bind_one(l, &cu.record, "cuEventRecord") &&
@@ -85,20 +87,18 @@ static int open_driver(void) {
 
 /* ---- matrices ----------------------------------------------------------- */
 
-enum { SIZES = 16, MOST = 64, RUNS = 15, CHECKED = 64 };
+enum { SIZES = 32, MOST = 64, RUNS = 31, CHECKED = 64 };
 
 typedef struct problem {
-  long n;
-  uint16_t *host[2];
+  long batch, m, n, k;
   address a, b, c;
-  double best; /* seconds of the fastest that is right; 0: none */
 } problem;
 
 static problem problems[SIZES];
 static int nproblems;
-static address flushed;
-static size_t flushed_words;
-static handle from, to;
+static address evicted;
+static unsigned evict_blocks;
+static handle evict, from, to;
 
 /* Multiples of 1/8 from -1 to 1, which float16 has. */
 static double value_of(uint64_t i) {
@@ -114,40 +114,51 @@ static uint16_t half_of(double v) {
   return (uint16_t)((v < 0 ? 0x8000u : 0u) | (unsigned)(e + 14) << 10 | bits);
 }
 
-static problem *problem_of(long n) {
-  for (int i = 0; i < nproblems; i++)
-    if (problems[i].n == n) return &problems[i];
+/* Matrix `which` of the problem, on the device. */
+static int make_matrix(address *at, size_t count, size_t which) {
+  uint16_t *v = malloc(2 * count);
+  for (size_t i = 0; v && i < count; i++)
+    v[i] = half_of(value_of(2 * i + which));
+  int ok = v && !cu.alloc(at, 2 * count) && !cu.to_device(*at, v, 2 * count);
+  free(v);
+  return ok;
+}
+
+static problem *problem_of(long batch, long m, long n, long k) {
+  for (int i = 0; i < nproblems; i++) {
+    problem *p = &problems[i];
+    if (p->batch == batch && p->m == m && p->n == n && p->k == k) return p;
+  }
   if (nproblems == SIZES) return NULL;
   problem *p = &problems[nproblems];
-  size_t count = (size_t)n * (size_t)n;
-  *p = (problem){.n = n};
-  for (int k = 0; k < 2; k++) {
-    p->host[k] = malloc(2 * count);
-    if (!p->host[k]) return NULL;
-    for (size_t i = 0; i < count; i++)
-      p->host[k][i] = half_of(value_of(2 * i + (size_t)k));
-  }
-  if (cu.alloc(&p->a, 2 * count) || cu.alloc(&p->b, 2 * count) ||
-      cu.alloc(&p->c, 4 * count) || cu.to_device(p->a, p->host[0], 2 * count) ||
-      cu.to_device(p->b, p->host[1], 2 * count))
+  *p = (problem){.batch = batch, .m = m, .n = n, .k = k};
+  if (!make_matrix(&p->a, (size_t)(batch * m * k), 0) ||
+      !make_matrix(&p->b, (size_t)(batch * k * n), 1) ||
+      cu.alloc(&p->c, (size_t)(4 * batch * m * n)))
     return NULL;
   nproblems++;
   return p;
 }
 
+/* What is not written is not right. */
+static int poison(const problem *p) {
+  return cu.fill(p->c, 0x7fc00000, (size_t)(p->batch * p->m * p->n));
+}
+
 static int is_right(const problem *p) {
-  size_t n = (size_t)p->n;
+  size_t m = (size_t)p->m, n = (size_t)p->n, k = (size_t)p->k;
   float *row = malloc(4 * n);
   int ok = row != NULL;
   for (size_t s = 0; ok && s < CHECKED; s++) {
-    size_t i = s * 7919 % n, j = s * 104729 % n;
+    size_t e = s * 31 % (size_t)p->batch, i = s * 7919 % m, j = s * 104729 % n;
     double sum = 0, size = 0;
-    for (size_t k = 0; k < n; k++) {
-      double x = value_of(2 * (i * n + k)) * value_of(2 * (k * n + j) + 1);
-      sum += x;
-      size += fabs(x);
+    for (size_t x = 0; x < k; x++) {
+      double y = value_of(2 * ((e * m + i) * k + x)) *
+                 value_of(2 * ((e * k + x) * n + j) + 1);
+      sum += y;
+      size += fabs(y);
     }
-    ok = !cu.to_host(row, p->c + 4 * i * n, 4 * n) &&
+    ok = !cu.to_host(row, p->c + 4 * (e * m + i) * n, 4 * n) &&
          fabs((double)row[j] - sum) <= 1e-5 * size + 1e-3;
   }
   free(row);
@@ -161,27 +172,89 @@ static int compare_doubles(const void *x, const void *y) {
   return (a > b) - (a < b);
 }
 
-/* Median seconds of what `run` launches; negative: it failed. */
-static double time_runs(int (*run)(void *), void *ud) {
-  double t[RUNS];
-  if (run(ud) || run(ud)) return -1;
-  for (int i = 0; i < RUNS; i++) {
-    float ms = 0;
-    if (cu.fill(flushed, (unsigned)i, flushed_words) || cu.record(from, NULL) ||
-        run(ud) || cu.record(to, NULL) || cu.wait(to) ||
-        cu.elapsed(&ms, from, to))
-      return -1;
-    t[i] = 1e-3 * (double)ms;
-  }
-  qsort(t, RUNS, sizeof *t, compare_doubles);
-  return t[RUNS / 2];
+/* A kernel that reads more than the L2 cache has; the store, which never
+ * happens, keeps the loads. */
+static const char evict_ptx[] =
+    ".version 6.3\n.target sm_70\n.address_size 64\n"
+    ".visible .entry evict(.param .u64 from) {\n"
+    "  .reg .pred %p;\n  .reg .b32 %r<9>;\n  .reg .b64 %a<4>;\n"
+    "  ld.param.u64 %a1, [from];\n"
+    "  mov.u32 %r1, %ctaid.x;\n  mov.u32 %r2, %ntid.x;\n"
+    "  mov.u32 %r3, %tid.x;\n  mad.lo.s32 %r4, %r1, %r2, %r3;\n"
+    "  mul.wide.u32 %a2, %r4, 16;\n  add.s64 %a3, %a1, %a2;\n"
+    "  ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%a3];\n"
+    "  setp.ne.u32 %p, %r5, 0;\n  @%p st.global.u32 [%a3], %r6;\n"
+    "  ret;\n}\n";
+
+static int prepare_evicting(int l2) {
+  handle module = NULL;
+  evict_blocks = 2 * ((unsigned)l2 / 4096 + 1);
+  return !cu.alloc(&evicted, (size_t)evict_blocks * 4096) &&
+         !cu.fill(evicted, 0, (size_t)evict_blocks * 1024) &&
+         !cu.load(&module, evict_ptx, 0, NULL, NULL) &&
+         !cu.function(&evict, module, "evict");
 }
 
-static void say_figure(const char *name, long n, double seconds) {
-  double flops = 2.0 * (double)n * (double)n * (double)n;
+typedef struct subject {
+  int (*run)(void *);
+  void *ud;
+  double t[RUNS];
+} subject;
+
+static int time_once(subject *s, int i) {
+  void *args[] = {&evicted};
+  float ms = 0;
+  if (cu.launch(evict, evict_blocks, 1, 1, 256, 1, 1, 0, NULL, args, NULL) ||
+      cu.record(from, NULL) || s->run(s->ud) || cu.record(to, NULL) ||
+      cu.wait(to) || cu.elapsed(&ms, from, to))
+    return 0;
+  s->t[i] = 1e-3 * (double)ms;
+  return 1;
+}
+
+/* Runs the subjects in turns, and sorts the seconds of each. */
+static int time_all(subject *s, int n) {
+  for (int k = 0; k < n; k++)
+    if (s[k].run(s[k].ud) || s[k].run(s[k].ud)) return 0;
+  for (int i = 0; i < RUNS; i++)
+    for (int k = 0; k < n; k++)
+      if (!time_once(&s[k], i)) return 0;
+  for (int k = 0; k < n; k++)
+    qsort(s[k].t, RUNS, sizeof *s[k].t, compare_doubles);
+  return 1;
+}
+
+static void say_figure(const char *name, const problem *p, const subject *s) {
+  double flops = 2.0 * (double)(p->batch * p->m) * (double)(p->n * p->k);
+  double median = s->t[RUNS / 2], best = s->t[0];
   printf("{\"figure\": \"tflops\", \"value\": %.2f, \"unit\": \"TFLOP/s\", "
-         "\"n\": %ld, \"name\": \"%s\", \"us\": %.1f}\n",
-         flops / seconds / 1e12, n, name, 1e6 * seconds);
+         "\"batch\": %ld, \"m\": %ld, \"n\": %ld, \"k\": %ld, \"name\": "
+         "\"%s\", \"us\": %.2f, \"best_us\": %.2f}\n",
+         flops / median / 1e12, p->batch, p->m, p->n, p->k, name, 1e6 * median,
+         1e6 * best);
+  fflush(stdout);
+}
+
+/* ---- the memory's bandwidth ------------------------------------------- */
+
+enum { COPIED = 1 << 29 };
+
+static int run_copy(void *ud) {
+  const address *at = ud;
+  return cu.copy(at[0], at[1], COPIED, NULL);
+}
+
+/* Bytes read and written by the driver's copy within the device. */
+static void measure_copy(void) {
+  address at[2] = {0, 0};
+  subject s = {run_copy, at, {0}};
+  if (!cu.alloc(&at[0], COPIED) && !cu.alloc(&at[1], COPIED) &&
+      !cu.fill(at[1], 1, COPIED / 4) && time_all(&s, 1))
+    printf("{\"figure\": \"copy\", \"value\": %.0f, \"unit\": \"GB/s\", "
+           "\"best\": %.0f}\n",
+           2.0 * COPIED / s.t[RUNS / 2] / 1e9, 2.0 * COPIED / s.t[0] / 1e9);
+  for (int i = 0; i < 2; i++)
+    if (at[i]) cu.release(at[i]);
   fflush(stdout);
 }
 
@@ -301,47 +374,16 @@ static void say_usage(const program *p, const char *stem) {
           registers, local);
 }
 
-/* NAME.launch with NAME.ptx; NAME begins with gemm_SIZE_. */
-static void run_file(const char *path) {
-  char stem[512], ptx[520];
-  long n = 0;
-  size_t len = strlen(path);
-  snprintf(stem, sizeof stem, "%.*s", (int)(len > 7 ? len - 7 : 0), path);
-  snprintf(ptx, sizeof ptx, "%s.ptx", stem);
-  const char *name = strrchr(stem, '/') ? strrchr(stem, '/') + 1 : stem;
-  FILE *f =
-      sscanf(name, "gemm_%ld_", &n) == 1 && n > 0 ? fopen(path, "r") : NULL;
-  problem *q = f ? problem_of(n) : NULL;
-  program *p = calloc(1, sizeof *p);
-  double t = -1;
-  int ok = q && p && load_ptx(p, ptx) && read_launches(p, q, f);
-  if (ok) {
-    say_usage(p, name);
-    t = time_runs(run_program, p);
-  }
-  int right = t > 0 && is_right(q);
-  if (right) say_figure(name, n, t);
-  if (right && (!q->best || t < q->best)) q->best = t;
-  if (!right)
-    fprintf(stderr, "%s: %s\n", name,
-            !ok      ? "cannot be loaded"
-            : t <= 0 ? "fails"
-                     : "is wrong");
-  for (int i = 4; p && i <= p->nbuffer; i++) cu.release(p->buffer[i]);
-  if (p && p->module) cu.unload(p->module);
-  if (f) fclose(f);
-  free(p);
-}
-
 /* ---- cuBLAS ------------------------------------------------------------- */
 
-typedef int gemm_ex(handle, int, int, int, int, int, const void *, const void *,
-                    int, int, const void *, int, int, const void *, void *, int,
-                    int, int, int);
+typedef int gemm_strided(handle, int, int, int, int, int, const void *,
+                         const void *, int, int, long long, const void *, int,
+                         int, long long, const void *, void *, int, int,
+                         long long, int, int, int);
 
 static struct {
   int (*create)(handle *);
-  gemm_ex *gemm;
+  gemm_strided *gemm;
   handle h;
 } blas;
 
@@ -354,30 +396,72 @@ static int open_cublas(void) {
   for (size_t i = 0; !l && i < sizeof names / sizeof *names; i++)
     l = dlopen(names[i], RTLD_NOW);
   return l && bind_one(l, &blas.create, "cublasCreate_v2") &&
-         bind_one(l, &blas.gemm, "cublasGemmEx") && !blas.create(&blas.h);
+         bind_one(l, &blas.gemm, "cublasGemmStridedBatchedEx") &&
+         !blas.create(&blas.h);
 }
 
 /* By columns the product of rows C = A B is C' = B' A'. */
 static int run_cublas(void *ud) {
   const problem *p = ud;
   const float one = 1, zero = 0;
-  int n = (int)p->n;
-  return blas.gemm(blas.h, 0, 0, n, n, n, &one, (void *)(uintptr_t)p->b, R_16F,
-                   n, (void *)(uintptr_t)p->a, R_16F, n, &zero,
-                   (void *)(uintptr_t)p->c, R_32F, n, COMPUTE_32F, TENSOR_OP);
+  int m = (int)p->m, n = (int)p->n, k = (int)p->k;
+  return blas.gemm(blas.h, 0, 0, n, m, k, &one, (void *)(uintptr_t)p->b, R_16F,
+                   n, (long long)p->k * n, (void *)(uintptr_t)p->a, R_16F, k,
+                   (long long)p->m * k, &zero, (void *)(uintptr_t)p->c, R_32F,
+                   n, (long long)p->m * n, (int)p->batch, COMPUTE_32F,
+                   TENSOR_OP);
 }
 
-static void compare_cublas(problem *p) {
-  double t = time_runs(run_cublas, p);
-  if (t <= 0 || !is_right(p)) {
-    fprintf(stderr, "cuBLAS fails for %ld\n", p->n);
+/* ---- comparing ---------------------------------------------------------- */
+
+static void compare(const char *name, program *p, problem *q) {
+  subject s[2] = {{run_program, p, {0}}, {run_cublas, q, {0}}};
+  int n = blas.h ? 2 : 1, ok = 0;
+  if (!poison(q) && !run_program(p)) ok = is_right(q);
+  if (!ok) {
+    fprintf(stderr, "%s: is wrong, or does not run\n", name);
     return;
   }
-  say_figure("cublas", p->n, t);
-  if (p->best)
-    printf("{\"figure\": \"of_cublas\", \"value\": %.3f, \"unit\": \"1\", "
-           "\"n\": %ld}\n",
-           t / p->best, p->n);
+  if (n > 1 && (poison(q) || run_cublas(q) || !is_right(q))) {
+    fprintf(stderr, "%s: cuBLAS fails\n", name);
+    n = 1;
+  }
+  if (!time_all(s, n)) {
+    fprintf(stderr, "%s: cannot be timed\n", name);
+    return;
+  }
+  say_figure(name, q, &s[0]);
+  if (n < 2) return;
+  say_figure("cublas", q, &s[1]);
+  printf("{\"figure\": \"of_cublas\", \"value\": %.3f, \"unit\": \"1\", "
+         "\"name\": \"%s\", \"by_best\": %.3f}\n",
+         s[1].t[RUNS / 2] / s[0].t[RUNS / 2], name, s[1].t[0] / s[0].t[0]);
+  fflush(stdout);
+}
+
+/* NAME.launch with NAME.ptx. */
+static void run_file(const char *path) {
+  char stem[512], ptx[520];
+  long batch = 0, m = 0, n = 0, k = 0;
+  size_t len = strlen(path);
+  snprintf(stem, sizeof stem, "%.*s", (int)(len > 7 ? len - 7 : 0), path);
+  snprintf(ptx, sizeof ptx, "%s.ptx", stem);
+  const char *name = strrchr(stem, '/') ? strrchr(stem, '/') + 1 : stem;
+  int sized = sscanf(name, "gemm_%ld_%ld_%ld_%ld", &batch, &m, &n, &k) == 4 &&
+              batch > 0 && m > 0 && n > 0 && k > 0;
+  FILE *f = sized ? fopen(path, "r") : NULL;
+  problem *q = f ? problem_of(batch, m, n, k) : NULL;
+  program *p = calloc(1, sizeof *p);
+  if (q && p && load_ptx(p, ptx) && read_launches(p, q, f)) {
+    say_usage(p, name);
+    compare(name, p, q);
+  } else {
+    fprintf(stderr, "%s: cannot be loaded\n", name);
+  }
+  for (int i = 4; p && i <= p->nbuffer; i++) cu.release(p->buffer[i]);
+  if (p && p->module) cu.unload(p->module);
+  if (f) fclose(f);
+  free(p);
 }
 
 int main(int argc, char **argv) {
@@ -395,11 +479,10 @@ int main(int argc, char **argv) {
   }
   cu.name(name, sizeof name, device);
   cu.attribute(&l2, L2_BYTES, device);
-  flushed_words = (size_t)(l2 > 0 ? l2 : 64 << 20) / 4;
-  if (cu.alloc(&flushed, 4 * flushed_words)) return 1;
+  if (!prepare_evicting(l2 > 0 ? l2 : 64 << 20)) return 1;
   fprintf(stderr, "%s\n", name);
+  if (argc == 1) measure_copy();
+  if (argc > 1 && !open_cublas()) fprintf(stderr, "run: cuBLAS is not there\n");
   for (int i = 1; i < argc; i++) run_file(argv[i]);
-  if (!open_cublas()) fprintf(stderr, "run: cuBLAS is not there\n");
-  for (int i = 0; blas.h && i < nproblems; i++) compare_cublas(&problems[i]);
   return 0;
 }
