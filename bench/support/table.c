@@ -68,6 +68,7 @@ static tess_status enter_hash(void *ud) {
 static void read_candidate(table *t, const char *path, const json_t *line) {
   const json_t *d = json_object_get(line, "d");
   const json_t *seconds = json_object_get(line, "seconds");
+  const json_t *build = json_object_get(line, "build");
   uint32_t n = (uint32_t)json_array_size(d);
   json_int_t sketch = json_integer_value(json_object_get(line, "sketch"));
   int64_t *v = malloc((n + 1) * sizeof *v);
@@ -75,8 +76,9 @@ static void read_candidate(table *t, const char *path, const json_t *line) {
     t->room = t->room ? 2 * t->room : 256;
     t->cand = realloc(t->cand, t->room * sizeof *t->cand);
     t->seconds = realloc(t->seconds, t->room * sizeof *t->seconds);
+    t->build = realloc(t->build, t->room * sizeof *t->build);
   }
-  if (!v || !t->cand || !t->seconds) table_stop(path, "no memory");
+  if (!v || !t->cand || !t->seconds || !t->build) table_stop(path, "no memory");
   if (sketch < 0 || sketch >= t->nsketch)
     table_stop(path, "a candidate is of no sketch");
   for (uint32_t i = 0; i < n; i++)
@@ -87,6 +89,7 @@ static void read_candidate(table *t, const char *path, const json_t *line) {
   if (mem_protect(&t->heap, enter_hash, &w)) table_stop(path, "no memory");
   t->best = fmin(t->best, time);
   t->cand[t->n] = c;
+  t->build[t->n] = json_number_value(build);
   t->seconds[t->n++] = time;
 }
 
@@ -123,16 +126,27 @@ void table_free(table *t) {
   for (uint32_t i = 0; i < t->nsketch; i++) tess_trace_free(t->sketch[i]);
   free(t->cand);
   free(t->seconds);
+  free(t->build);
   map_free(&t->at);
   tess_program_free(t->p);
 }
 
 /* ---- instead of measuring ----------------------------------------------- */
 
-static void look_up(table *t, const search_cand *c, search_outcome *o) {
+/* `best` of the run, +inf while there is none. */
+static void look_up(table *t, const search_cand *c, double best,
+                    search_outcome *o) {
   uint64_t i = map_get(&t->at, c->hash);
   o->seconds = i == MAP_NONE ? INFINITY : t->seconds[i];
   o->status = isfinite(o->seconds) ? TESS_OK : TESS_BUILD_ERROR;
+  if (i != MAP_NONE) t->built += t->build[i];
+  if (o->status == TESS_OK && t->cut_off > 0 &&
+      o->seconds > t->cut_off * best) {
+    t->ran += t->cut_off * best;
+    o->status = TESS_TIMEOUT;
+    o->seconds = INFINITY;
+  }
+  if (o->status == TESS_OK) t->ran += o->seconds;
   o->checked = o->status == TESS_OK;
   o->program_hash = c->hash;
   if (i == MAP_NONE) t->missing++;
@@ -143,9 +157,11 @@ static tess_status table_measure(void *ud, tess_session *s, uint32_t n,
                                  search_outcome *out,
                                  int (*done)(void *ud, uint32_t i),
                                  void *done_ud) {
-  (void)s, (void)best;
+  double least = best > 0 ? best : INFINITY;
+  (void)s;
   for (uint32_t i = 0; i < n; i++) {
-    look_up(ud, &c[i], &out[i]);
+    look_up(ud, &c[i], least, &out[i]);
+    if (out[i].status == TESS_OK) least = fmin(least, out[i].seconds);
     if (done(done_ud, i)) return TESS_OK;
   }
   return TESS_OK;
@@ -170,4 +186,28 @@ void table_measurer(table *t, search_measurer *out) {
                            .compare = table_compare,
                            .rematch = table_rematch,
                            .ud = t};
+}
+
+/* ---- searches ----------------------------------------------------------- */
+
+void table_search(table *t, const char *search, tess_tune_options o,
+                  tess_result **out) {
+  char name[128];
+  search_measurer m;
+  snprintf(name, sizeof name, "%s", search);
+  char *slash = strchr(name, '/');
+  if (slash) *slash = '\0';
+  o.strategy = name;
+  o.cost_model = slash ? slash + 1 : "random";
+  table_measurer(t, &m);
+  tune_setup set = {.c = t->c,
+                    .program = t->p,
+                    .target = "recorded",
+                    .nsketch = t->nsketch,
+                    .sketch = t->sketch,
+                    .o = &o,
+                    .policy = "recorded",
+                    .measurer = &m};
+  if (tune_run(&set, out) != TESS_OK)
+    table_stop(search, tess_error(t->c)->message);
 }
