@@ -39,6 +39,10 @@ typedef struct belief {
   double runs;               /* probability that it runs */
 } belief;
 belief surrogate_ask(const surrogate *g, const float *row);
+/* SURROGATE_GP: posterior covariances of n rows with one; gives the variance of
+ * the noise.  Unwinds. */
+double surrogate_covary(const surrogate *g, arena *spare, const float *at,
+                        uint32_t n, const float *const *row, double *out);
 
 /* ---- the pool (bayesian_pool.c) ----------------------------------------- */
 
@@ -72,6 +76,8 @@ typedef struct bayes {
   uint32_t last;             /* draws to be made at once, at most */
 } bayes;
 
+/* The acquisition function. */
+double bayes_gain(const bayes *b, const belief *x);
 /* Brings rows and values up to the session's history. */
 tess_status bayes_look(bayes *b, tess_session *s);
 /* Adds draws, of which a bandit chooses the sketches, and neighbours of the

@@ -76,7 +76,7 @@ static double expected_improvement(double mean, double sd, double best) {
 }
 
 /* Of what is maximised; LCB is the name of the same for what is minimised. */
-static double gain_of(const bayes *b, const belief *x) {
+double bayes_gain(const bayes *b, const belief *x) {
   if (b->option[BAYES_ACQUISITION] == BAYES_EI)
     return x->runs * expected_improvement(x->mean, x->sd, b->best);
   return x->mean + b->option[BAYES_KAPPA] * x->sd + log2(fmax(1e-6, x->runs));
@@ -84,7 +84,7 @@ static double gain_of(const bayes *b, const belief *x) {
 
 static void ask(bayes *b, bayes_point *p) {
   p->b = surrogate_ask(&b->g, p->row);
-  p->gain = gain_of(b, &p->b);
+  p->gain = bayes_gain(b, &p->b);
 }
 
 static tess_status add_made(bayes *b, tess_session *s, uint32_t n,
