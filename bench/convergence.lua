@@ -116,10 +116,9 @@ local program = of[2]()
 local kept = arguments(program)
 
 recorder.record(name, of[1], program, function(trace, best)
-  local kernel, built = recorder.build(trace:replay(program))
-  if not kernel then return nil, built end
-  local least, e = recorder.least(kernel, function()
+  local ok, kernel = pcall(ts.build, trace:replay(program), "llvm")
+  if not ok then return nil, kernel end
+  return recorder.least(kernel, function()
     return #kept == 1 and arguments(program) or kept
   end, best)
-  return least, least and built or e
 end, path, seconds)

@@ -66,7 +66,7 @@ static _Noreturn void ytopt_stop(const char *what) {
 
 typedef struct outcome {
   double best[SEEDS];    /* of the kernel, in seconds */
-  double process[SEEDS]; /* compiling, running, and the tuner's own */
+  double process[SEEDS]; /* running kernels, and the tuner's own */
   double own[SEEDS];     /* the last of these */
 } outcome;
 
@@ -80,12 +80,12 @@ static void tune_once(table *t, const tuner *x, uint64_t seed, outcome *o,
                                .threads = 1,
                                .kernel_threads = 1};
   t->cut_off = CUT_OFF;
-  t->ran = t->built = 0;
+  t->ran = 0;
   double start = bench_now();
   table_search(t, x->search, options, &r);
   o->own[at] = bench_now() - start;
   o->best[at] = r->curve.n ? r->curve.v[r->curve.n - 1] : INFINITY;
-  o->process[at] = t->ran + t->built + o->own[at];
+  o->process[at] = t->ran + o->own[at];
   tess_result_free(r);
 }
 

@@ -4,9 +4,8 @@
 -- bench/support/table.c reads.  bench/convergence.lua and bench/ytopt.lua use
 -- it.
 -- A first line has the program as hexadecimal bytes and the machine, the next
--- ones the sketches, then comes a line a point: its decisions, the least
--- seconds of one thread's processor time (null: it failed), and the seconds
--- that compiling took.
+-- ones the sketches, then comes a line a point: its decisions, and the least
+-- seconds of one thread's processor time (null: it failed).
 local ts = require "tessera"
 local recorder = {}
 
@@ -76,14 +75,6 @@ end
 
 -- ---- measuring -----------------------------------------------------------
 
--- The kernel of a schedule, and the processor time of compiling it.
-function recorder.build(sch)
-  local start = os.clock()
-  local ok, kernel = pcall(ts.build, sch, "llvm")
-  if not ok then return nil, kernel end
-  return kernel, os.clock() - start
-end
-
 -- The least processor time of one of several runs, which does not count what
 -- else the machine does; args() gives the arguments of a run.  One run is
 -- enough of what is half as slow again as the best; others are repeated.
@@ -141,8 +132,8 @@ local function begin_file(f, name, program, sketches)
 end
 
 -- Appends to the file for so many seconds; what is there already is not
--- measured again.  measure(trace, best) gives the seconds of a point and those
--- of compiling it, or nil and an error.
+-- measured again.  measure(trace, best) gives the seconds of a point, or nil and
+-- an error.
 function recorder.record(name, space, program, measure, path, seconds)
   local sketches = ts.space.sketches(space, program, "llvm")
   local known, best, old = read_points(path)
@@ -155,12 +146,11 @@ function recorder.record(name, space, program, measure, path, seconds)
       local d = table.concat(made, ",")
       all = all + 1
       if known[d] or os.time() > stop then return end
-      local t, built = measure(trace, best)
-      if not t and built.code == "CANCELLED" then error(built, 0) end
+      local t, e = measure(trace, best)
+      if not t and e.code == "CANCELLED" then error(e, 0) end
       best, done = math.min(best, t or math.huge), done + 1
-      f:write(('{"sketch": %d, "d": [%s], "seconds": %s%s}\n'):format(
-              k - 1, d, t and ("%.6g"):format(t) or "null",
-              t and (', "build": %.3g'):format(built) or ""))
+      f:write(('{"sketch": %d, "d": [%s], "seconds": %s}\n'):format(
+              k - 1, d, t and ("%.6g"):format(t) or "null"))
       f:flush()
     end)
   end

@@ -68,7 +68,6 @@ static tess_status enter_hash(void *ud) {
 static void read_candidate(table *t, const char *path, const json_t *line) {
   const json_t *d = json_object_get(line, "d");
   const json_t *seconds = json_object_get(line, "seconds");
-  const json_t *build = json_object_get(line, "build");
   uint32_t n = (uint32_t)json_array_size(d);
   json_int_t sketch = json_integer_value(json_object_get(line, "sketch"));
   int64_t *v = malloc((n + 1) * sizeof *v);
@@ -76,9 +75,8 @@ static void read_candidate(table *t, const char *path, const json_t *line) {
     t->room = t->room ? 2 * t->room : 256;
     t->cand = realloc(t->cand, t->room * sizeof *t->cand);
     t->seconds = realloc(t->seconds, t->room * sizeof *t->seconds);
-    t->build = realloc(t->build, t->room * sizeof *t->build);
   }
-  if (!v || !t->cand || !t->seconds || !t->build) table_stop(path, "no memory");
+  if (!v || !t->cand || !t->seconds) table_stop(path, "no memory");
   if (sketch < 0 || sketch >= t->nsketch)
     table_stop(path, "a candidate is of no sketch");
   for (uint32_t i = 0; i < n; i++)
@@ -89,7 +87,6 @@ static void read_candidate(table *t, const char *path, const json_t *line) {
   if (mem_protect(&t->heap, enter_hash, &w)) table_stop(path, "no memory");
   t->best = fmin(t->best, time);
   t->cand[t->n] = c;
-  t->build[t->n] = json_number_value(build);
   t->seconds[t->n++] = time;
 }
 
@@ -126,7 +123,6 @@ void table_free(table *t) {
   for (uint32_t i = 0; i < t->nsketch; i++) tess_trace_free(t->sketch[i]);
   free(t->cand);
   free(t->seconds);
-  free(t->build);
   map_free(&t->at);
   tess_program_free(t->p);
 }
@@ -139,7 +135,6 @@ static void look_up(table *t, const search_cand *c, double best,
   uint64_t i = map_get(&t->at, c->hash);
   o->seconds = i == MAP_NONE ? INFINITY : t->seconds[i];
   o->status = isfinite(o->seconds) ? TESS_OK : TESS_BUILD_ERROR;
-  if (i != MAP_NONE) t->built += t->build[i];
   if (o->status == TESS_OK && t->cut_off > 0 &&
       o->seconds > t->cut_off * best) {
     t->ran += t->cut_off * best;

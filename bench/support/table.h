@@ -16,11 +16,11 @@ typedef struct table {
   tess_trace *sketch[TABLE_SKETCHES];
   uint32_t nsketch, n, room;
   search_cand *cand;
-  double *seconds, *build;   /* of compiling it: 0 where that is not known */
+  double *seconds;
   double best;
   double cut_off;            /* slower ones, in times the best of the run, are
                               * ended there and fail; 0: none is */
-  double ran, built;         /* seconds of what was asked for */
+  double ran;                /* seconds of what was asked for */
   mem_heap heap;             /* of the map */
   map at;                    /* a candidate's hash -> its index */
   uint32_t missing;          /* candidates asked for that are not there */

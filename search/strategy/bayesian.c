@@ -9,6 +9,8 @@
 
 #include <math.h>
 
+enum { FIRST_DRAWS = 128 }; /* for the pool; then as many as are new */
+
 /* ---- batches ------------------------------------------------------------ */
 
 static double distance(uint32_t n, const float *a, const float *b) {
@@ -94,7 +96,7 @@ static void believe(choosing *x, uint32_t taken) {
 }
 
 static void begin_choosing(choosing *x, bayes *b, uint32_t n) {
-  enum { MANY = 1024 };
+  enum { MANY = 2048 };
   *x = (choosing){.b = b, .m = b->pool.n < MANY ? b->pool.n : MANY};
   x->left = arena_array(&b->spare, double, x->m + 1);
   x->row = arena_array(&b->spare, const float *, x->m + 1);
@@ -203,7 +205,7 @@ tess_status bayes_open(tess_session *s, const double *value, bayes **out) {
   mem_heap *h = &s->c->heap;
   bayes *b = *out = mem_try_resize(h, NULL, 0, sizeof *b);
   if (!b) return mem_refusal(h);
-  *b = (bayes){.heap = h, .fresh = 1, .climbed = 1, .last = UINT32_MAX / 4};
+  *b = (bayes){.heap = h, .fresh = 1, .climbed = 1, .last = FIRST_DRAWS};
   memcpy(b->option, value, sizeof b->option);
   tess_status st = mem_protect(h, begin_bayes, b);
   if (st == TESS_OK)

@@ -74,6 +74,9 @@ typedef struct bayes {
   double fresh, climbed;     /* share of the neighbours made last that were
                               * new, and of the steps aside */
   uint32_t last;             /* draws to be made at once, at most */
+  uint32_t repeated;         /* of what was made last: in the pool already */
+  bool counted, whole;       /* enumerating the space was tried; the pool is
+                              * all of it that is not measured */
 } bayes;
 
 /* The acquisition function. */
