@@ -390,7 +390,8 @@ function tiling.sketches(sch, block, p, cut, first, after)
     for _, level in ipairs(p.read_levels) do
       local read, why = tiling.attempt(list[n], copy_reads, block, p,
                                        tiling.last(levels, level), facts)
-      list[n] = read or list[n]
+      if read and p.read_must == false then table.insert(list, read)
+      else list[n] = read or list[n] end
       if not read then left_out("read level " .. level, why) end
     end
   end
