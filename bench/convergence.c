@@ -36,16 +36,6 @@ static _Noreturn void convergence_stop(const char *what) {
 
 /* ---- one run ------------------------------------------------------------ */
 
-/* "a/b" as names that lie in buf. */
-static void split_name(const char *search, char buf[128],
-                       tess_tune_options *o) {
-  snprintf(buf, 128, "%s", search);
-  char *slash = strchr(buf, '/');
-  if (slash) *slash = '\0';
-  o->strategy = buf;
-  o->cost_model = slash ? slash + 1 : "random";
-}
-
 /* The number of the first trial with that time; trials + 1: none. */
 static uint32_t first_below(const tess_result *r, double seconds,
                             uint32_t trials) {
@@ -71,8 +61,6 @@ static int is_reached(void *ud, const tess_progress *p) {
 
 static uint32_t run_once(table *t, const plan *p, const char *search,
                          uint64_t seed) {
-  char name[128];
-  search_measurer m;
   tess_result *r;
   goal g = {WITHIN * t->best};
   tess_tune_options o = {.struct_size = sizeof o,
@@ -83,18 +71,7 @@ static uint32_t run_once(table *t, const plan *p, const char *search,
                          .kernel_threads = 1,
                          .progress = is_reached,
                          .progress_ud = &g};
-  table_measurer(t, &m);
-  split_name(search, name, &o);
-  tune_setup set = {.c = context,
-                    .program = t->p,
-                    .target = "recorded",
-                    .nsketch = t->nsketch,
-                    .sketch = t->sketch,
-                    .o = &o,
-                    .policy = "recorded",
-                    .measurer = &m};
-  if (tune_run(&set, &r) != TESS_OK)
-    convergence_stop(tess_error(context)->message);
+  table_search(t, search, o, &r);
   uint32_t n = first_below(r, g.seconds, o.trials);
   tess_result_free(r);
   return n;

@@ -91,7 +91,8 @@ struct tess_session {
   VEC(uint32_t) row_first;   /* what session_rows gave out */
   VEC(float) row;
   VEC(feature_rows) part;
-  uint32_t **slot, nslot;    /* columns of "decisions" (decisions.c) */
+  uint32_t **slot, nslot;    /* columns of "decisions" (decisions.c), */
+  struct search_derived *derived; /*   and those computed from others */
   const tess_mutator *mutator; /* the host's */
   uint32_t nmutator;
   const tess_postproc *postproc; /* the host's, too */

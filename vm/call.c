@@ -52,11 +52,9 @@ static bool floor_divide(uint8_t op, int64_t a, int64_t b, int64_t *out) {
   return false;
 }
 
-static bool calculate(frame *f, uint8_t op, int64_t a, int64_t b,
-                      int64_t *out) {
+static vm_why calculate(uint8_t op, int64_t a, int64_t b, int64_t *out) {
   bool bad = false;
-  if ((op == IR_DIV || op == IR_MOD) && b == 0)
-    return fail_call(f, VM_W_ZERO_DIVISION, 0, 0);
+  if ((op == IR_DIV || op == IR_MOD) && b == 0) return VM_W_ZERO_DIVISION;
   switch (op) {
   case IR_ADD: bad = __builtin_add_overflow(a, b, out); break;
   case IR_SUB: bad = __builtin_sub_overflow(a, b, out); break;
@@ -65,17 +63,24 @@ static bool calculate(frame *f, uint8_t op, int64_t a, int64_t b,
   case IR_MAX: *out = a > b ? a : b; break;
   default: bad = floor_divide(op, a, b, out); break;
   }
-  return !bad || fail_call(f, VM_W_OVERFLOW, 0, 0);
+  return bad ? VM_W_OVERFLOW : VM_W_NONE;
+}
+
+vm_why vm_evaluate(const vm_machine *m, const vm_trace *t, vm_value v,
+                   int64_t *out) {
+  int64_t a, b;
+  if (v.tag != VM_OP) {
+    *out = v.tag == VM_RV ? m->cell.v[v.rv].i : v.i;
+    return VM_W_NONE;
+  }
+  vm_why why = vm_evaluate(m, t, t->val.v[v.at], &a);
+  if (why == VM_W_NONE) why = vm_evaluate(m, t, t->val.v[v.at + 1], &b);
+  return why == VM_W_NONE ? calculate(v.op, a, b, out) : why;
 }
 
 static bool get_int(frame *f, vm_value v, int64_t *out) {
-  int64_t a, b;
-  if (v.tag == VM_OP)
-    return get_int(f, f->t->val.v[v.at], &a) &&
-           get_int(f, f->t->val.v[v.at + 1], &b) &&
-           calculate(f, v.op, a, b, out);
-  *out = v.tag == VM_RV ? f->m->cell.v[v.rv].i : v.i;
-  return true;
+  vm_why why = vm_evaluate(f->m, f->t, v, out);
+  return why == VM_W_NONE || fail_call(f, why, 0, 0);
 }
 
 static bool get_factor(frame *f, vm_value v, int64_t *out) {

@@ -262,6 +262,11 @@ tess_status vm_replay(vm_machine *m, const ir_program *base,
                       const vm_trace *t, const vm_replay_opts *o,
                       vm_decisions *made);
 
+/* The value of an integer operand (VM_INT, VM_RV, VM_OP) of `t` once its
+ * variables are bound; anything but VM_W_NONE: it has none, and why. */
+vm_why vm_evaluate(const vm_machine *m, const vm_trace *t, vm_value v,
+                   int64_t *out);
+
 /* The status of a failure. */
 tess_status vm_failure_status(const vm_failure *f);
 /* "NOT_ONLY_CHILD", "UNFIT": a name for tables of reasons. */

@@ -129,10 +129,19 @@ void table_free(table *t) {
 
 /* ---- instead of measuring ----------------------------------------------- */
 
-static void look_up(table *t, const search_cand *c, search_outcome *o) {
+/* `best` of the run, +inf while there is none. */
+static void look_up(table *t, const search_cand *c, double best,
+                    search_outcome *o) {
   uint64_t i = map_get(&t->at, c->hash);
   o->seconds = i == MAP_NONE ? INFINITY : t->seconds[i];
   o->status = isfinite(o->seconds) ? TESS_OK : TESS_BUILD_ERROR;
+  if (o->status == TESS_OK && t->cut_off > 0 &&
+      o->seconds > t->cut_off * best) {
+    t->ran += t->cut_off * best;
+    o->status = TESS_TIMEOUT;
+    o->seconds = INFINITY;
+  }
+  if (o->status == TESS_OK) t->ran += o->seconds;
   o->checked = o->status == TESS_OK;
   o->program_hash = c->hash;
   if (i == MAP_NONE) t->missing++;
@@ -143,9 +152,11 @@ static tess_status table_measure(void *ud, tess_session *s, uint32_t n,
                                  search_outcome *out,
                                  int (*done)(void *ud, uint32_t i),
                                  void *done_ud) {
-  (void)s, (void)best;
+  double least = best > 0 ? best : INFINITY;
+  (void)s;
   for (uint32_t i = 0; i < n; i++) {
-    look_up(ud, &c[i], &out[i]);
+    look_up(ud, &c[i], least, &out[i]);
+    if (out[i].status == TESS_OK) least = fmin(least, out[i].seconds);
     if (done(done_ud, i)) return TESS_OK;
   }
   return TESS_OK;
@@ -170,4 +181,28 @@ void table_measurer(table *t, search_measurer *out) {
                            .compare = table_compare,
                            .rematch = table_rematch,
                            .ud = t};
+}
+
+/* ---- searches ----------------------------------------------------------- */
+
+void table_search(table *t, const char *search, tess_tune_options o,
+                  tess_result **out) {
+  char name[128];
+  search_measurer m;
+  snprintf(name, sizeof name, "%s", search);
+  char *slash = strchr(name, '/');
+  if (slash) *slash = '\0';
+  o.strategy = name;
+  o.cost_model = slash ? slash + 1 : "random";
+  table_measurer(t, &m);
+  tune_setup set = {.c = t->c,
+                    .program = t->p,
+                    .target = "recorded",
+                    .nsketch = t->nsketch,
+                    .sketch = t->sketch,
+                    .o = &o,
+                    .policy = "recorded",
+                    .measurer = &m};
+  if (tune_run(&set, out) != TESS_OK)
+    table_stop(search, tess_error(t->c)->message);
 }

@@ -18,6 +18,9 @@ typedef struct table {
   search_cand *cand;
   double *seconds;
   double best;
+  double cut_off;            /* slower ones, in times the best of the run, are
+                              * ended there and fail; 0: none is */
+  double ran;                /* seconds of what was asked for */
   mem_heap heap;             /* of the map */
   map at;                    /* a candidate's hash -> its index */
   uint32_t missing;          /* candidates asked for that are not there */
@@ -30,5 +33,9 @@ uint32_t table_read(tess_context *c, const char *path, table *list, uint32_t n,
 void table_free(table *t);
 /* Gives recorded times instead of measuring; the table is borrowed. */
 void table_measurer(table *t, search_measurer *out);
+/* A tuning run on recorded times; `search` is "strategy" or "strategy/model",
+ * o has the rest.  Ends the program with a message when it cannot. */
+void table_search(table *t, const char *search, tess_tune_options o,
+                  tess_result **out);
 
 #endif

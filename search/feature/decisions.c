@@ -6,13 +6,15 @@
  * instruction of each sketch a slot, zeros in those of other sketches: tiles as
  * logarithms of their factors; a categorical as its value on a logarithmic
  * scale that keeps the sign, and one-hot; a compute location as "inlined", "at
- * the root" and the number of the loop.  How wide a slot is, draws tell. */
+ * the root" and the number of the loop.  How wide a slot is, draws tell. Behind
+ * the slots of a sketch come the operands that are computed from several of its
+ * sampled integers: a product of two decisions is a direction of its own. */
 #include "search/feature/session.h"
 
 #include <math.h>
 #include <stdio.h>
 
-enum { MAX_SLOT = 24, ONE_HOT = 8, PROBES = 64 };
+enum { MAX_SLOT = 24, ONE_HOT = 8, PROBES = 64, MAX_DERIVED = 16 };
 
 /* The slot's numbers of the decision at hand. */
 static uint32_t embed(vm_machine *m, const vm_inst *in, double *out) {
@@ -72,11 +74,60 @@ static void look(probe *x) {
   }
 }
 
+/* ---- what is computed from decisions ------------------------------------ */
+
+/* The variables of a value: the first, and whether there is another. */
+typedef struct variables {
+  vm_rv first;
+  bool several;
+} variables;
+
+static void count_variable(void *ud, vm_rv rv) {
+  variables *x = ud;
+  if (x->first && x->first != rv) x->several = true;
+  if (!x->first) x->first = rv;
+}
+
+static bool is_derived(const vm_trace *t, vm_value v) {
+  variables x = {0};
+  if (v.tag == VM_OP) vm_value_each_rv(t, v, count_variable, &x);
+  return x.several;
+}
+
+static search_derived find_derived(tess_session *s, const vm_trace *t) {
+  vm_value *v = arena_array(&s->keep, vm_value, MAX_DERIVED);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < t->val.n && n < MAX_DERIVED; i++) {
+    bool known = !is_derived(t, t->val.v[i]);
+    for (uint32_t k = 0; k < n && !known; k++)
+      known = vm_value_equal(t, t->val.v[i], t, v[k]);
+    if (!known) v[n++] = t->val.v[i];
+  }
+  return (search_derived){n, v};
+}
+
+/* On the scale of a categorical's values. */
+static void fill_derived(const tess_session *s, const vm_machine *m,
+                         uint32_t sketch, float *row) {
+  const vm_trace *t = s->sketch[sketch];
+  const search_derived *x = &s->derived[sketch];
+  for (uint32_t i = 0; i < x->n; i++) {
+    int64_t value;
+    if (vm_evaluate(m, t, x->v[i], &value) != VM_W_NONE) continue;
+    double d = (double)value;
+    row[s->slot[sketch][t->inst.n] + i] =
+        (float)(d < 0 ? -log2(1 - d) : log2(1 + d));
+  }
+}
+
+/* ---- columns ------------------------------------------------------------ */
+
 /* In the frame of the session's heap. */
 static tess_status find_slots(void *ud) {
   tess_session *s = ud;
   uint32_t at = s->nsketch;
   uint32_t **slot = arena_array(&s->keep, uint32_t *, s->nsketch);
+  s->derived = arena_array(&s->keep, search_derived, s->nsketch);
   for (uint32_t k = 0; k < s->nsketch; k++) {
     const vm_trace *t = s->sketch[k];
     probe x = {s, k, t, arena_zalloc(&s->keep, t->inst.n + 1)};
@@ -87,6 +138,8 @@ static tess_status find_slots(void *ud) {
       at += x.width[i];
     }
     slot[k][t->inst.n] = at;
+    s->derived[k] = find_derived(s, t);
+    at += s->derived[k].n;
   }
   s->slot = slot;
   s->nslot = at;
@@ -125,7 +178,9 @@ tess_status decisions_make(const tess_session *s, search_worker *w,
                       .visit = fill,
                       .ud = &f};
   out->v[c->sketch] = 1;
-  return vm_replay(&w->m, s->base, t, &o, NULL);
+  tess_status st = vm_replay(&w->m, s->base, t, &o, NULL);
+  if (st == TESS_OK) fill_derived(s, &w->m, c->sketch, out->v);
+  return st;
 }
 
 /* ---- names -------------------------------------------------------------- */
@@ -144,6 +199,12 @@ void decisions_name(const tess_session *s, uint32_t column,
                  t->inst.v[i].prim->name, column - s->slot[k][i]);
         return;
       }
+    uint32_t first = s->slot[k][t->inst.n];
+    if (column >= first && column < first + s->derived[k].n) {
+      snprintf(out, FEATURE_NAME, "sketch%u.computed.%u", k + 1,
+               column - first);
+      return;
+    }
   }
   out[0] = '\0';
 }

@@ -146,7 +146,7 @@ uint32_t session_columns(tess_session *s, feature_kind k) {
 
 uint32_t session_version(feature_kind k) {
   const feature_maker *m = feature_of(k);
-  return m ? m->version : 1;
+  return m ? m->version : DECISIONS_VERSION;
 }
 
 void session_column(tess_session *s, feature_kind k, uint32_t column,

@@ -32,6 +32,16 @@ void session_column(tess_session *s, feature_kind k, uint32_t column,
 
 /* ---- decisions (decisions.c) -------------------------------------------- */
 
+enum { DECISIONS_VERSION = 2 };
+
+/* The operands of a sketch that are computed from several sampled integers, as
+ * the size of a block of so many smaller ones is: each has a column, behind
+ * the sketch's slots. */
+typedef struct search_derived {
+  uint32_t n;
+  const vm_value *v;
+} search_derived;
+
 /* Finds the columns, once. */
 tess_status decisions_begin(tess_session *s);
 /* In the frame of the worker's heap; the row lies in w->rows. */

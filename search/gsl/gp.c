@@ -14,6 +14,7 @@
 #include <gsl/gsl_linalg.h>
 #include <gsl/gsl_multimin.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -303,17 +304,28 @@ double gp_likelihood(uint32_t n, uint32_t d, const double *x, const double *y,
 
 /* ---- asking ------------------------------------------------------------- */
 
-/* One point; `at` and `cov` are room for d and n numbers. */
-static void predict_one(const gsl_gp *gp, const double *x, double *at,
-                        gsl_vector *cov, double *mean, double *sd) {
-  double variance = exp(gp->theta[gp->d]), sum, square;
+/* The point on the scale of the process. */
+static void scale_point(const gsl_gp *gp, const double *x, double *at) {
   for (uint32_t k = 0; k < gp->d; k++)
     at[k] = (x[k] - gp->lo[k]) * gp->scale[k];
+}
+
+/* Prior covariances of a scaled point with the points known. */
+static void fill_prior(const gsl_gp *gp, const double *at, gsl_vector *cov) {
+  double variance = exp(gp->theta[gp->d]);
   for (uint32_t i = 0; i < gp->n; i++)
     gsl_vector_set(
         cov, i,
         variance *
             matern(distance2(gp->d, at, gp->x + (size_t)i * gp->d, gp->rate)));
+}
+
+/* One point; `at` and `cov` are room for d and n numbers. */
+static void predict_one(const gsl_gp *gp, const double *x, double *at,
+                        gsl_vector *cov, double *mean, double *sd) {
+  double variance = exp(gp->theta[gp->d]), sum, square;
+  scale_point(gp, x, at);
+  fill_prior(gp, at, cov);
   gsl_blas_ddot(cov, gp->alpha, &sum);
   gsl_blas_dtrsv(CblasLower, CblasNoTrans, CblasNonUnit, gp->factor, cov);
   gsl_blas_ddot(cov, cov, &square);
@@ -335,4 +347,39 @@ void gp_predict(const gsl_gp *gp, uint32_t m, const double *x, double *mean,
   gsl_vector_free(cov);
   gsl_set_error_handler(before);
   free(at);
+}
+
+/* `solved` is the inverse of the covariance times the priors of `here`. */
+static double covary_one(const gsl_gp *gp, const double *here, const double *x,
+                         const gsl_vector *solved, double *at,
+                         gsl_vector *cov) {
+  double known;
+  scale_point(gp, x, at);
+  fill_prior(gp, at, cov);
+  gsl_blas_ddot(cov, solved, &known);
+  double prior =
+      exp(gp->theta[gp->d]) * matern(distance2(gp->d, at, here, gp->rate));
+  return gp->spread * gp->spread * (prior - known);
+}
+
+double gp_covariance(const gsl_gp *gp, const double *at, uint32_t m,
+                     const double *x, double *out) {
+  double *room = malloc((2 * (size_t)gp->d + 1) * sizeof *room);
+  gsl_error_handler_t *before = gsl_set_error_handler_off();
+  gsl_vector *cov = gsl_vector_alloc(gp->n), *solved = gsl_vector_alloc(gp->n);
+  bool good = room && cov && solved;
+  if (good) {
+    scale_point(gp, at, room);
+    fill_prior(gp, room, cov);
+    gsl_linalg_cholesky_solve(gp->factor, cov, solved);
+  }
+  for (uint32_t i = 0; i < m; i++)
+    out[i] = good ? covary_one(gp, room, x + (size_t)i * gp->d, solved,
+                               room + gp->d, cov)
+                  : 0;
+  gsl_vector_free(cov);
+  gsl_vector_free(solved);
+  gsl_set_error_handler(before);
+  free(room);
+  return gp->spread * gp->spread * exp(gp->theta[gp->d + 1]);
 }

@@ -11,6 +11,8 @@ double gp_likelihood(uint32_t n, uint32_t d, const double *x, const double *y,
                      const double *theta, double *gradient);
 void gp_predict(const gsl_gp *gp, uint32_t m, const double *x, double *mean,
                 double *sd);
+double gp_covariance(const gsl_gp *gp, const double *at, uint32_t m,
+                     const double *x, double *out);
 void gp_free(gsl_gp *gp);
 
 #endif

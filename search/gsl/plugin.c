@@ -41,8 +41,9 @@ static int quasi_random(gsl_sequence kind, uint32_t d, uint64_t skip,
 }
 
 static const gsl_plugin plugin = {
-    GSL_PLUGIN_VERSION,   gp_fit, gp_likelihood, gp_predict, gp_free,
-    expected_improvement, t_test, quasi_random};
+    GSL_PLUGIN_VERSION,   gp_fit,        gp_likelihood,
+    gp_predict,           gp_covariance, gp_free,
+    expected_improvement, t_test,        quasi_random};
 
 __attribute__((visibility("default"))) const gsl_plugin *tess_gsl_plugin(void);
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GSL_PLUGIN_VERSION 1u
+#define GSL_PLUGIN_VERSION 2u
 #define GSL_PLUGIN_SYMBOL "tess_gsl_plugin"
 
 /* A Gaussian process (Rasmussen and Williams 2006): constant mean, Matern 5/2
@@ -37,6 +37,10 @@ typedef struct gsl_plugin {
   /* Mean and standard deviation, without noise, at m points. */
   void (*gp_predict)(const gsl_gp *gp, uint32_t m, const double *x,
                      double *mean, double *sd);
+  /* Posterior covariances of m points with the point `at`, without noise;
+   * gives the variance of the noise. */
+  double (*gp_covariance)(const gsl_gp *gp, const double *at, uint32_t m,
+                          const double *x, double *out);
   void (*gp_free)(gsl_gp *gp);
   /* Expected improvement over `best`, of what is to be maximised. */
   double (*expected_improvement)(double mean, double sd, double best);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The strategy "bayesian": Bayesian optimisation over decision vectors, with a
  * Gaussian process and expected improvement, or as ytopt with a random forest
- * and a confidence bound (Wu et al., 2023).  Batches are made by local
- * penalisation (Gonzalez et al., AISTATS 2016); the sketches are the arms of a
- * bandit. */
+ * and a confidence bound (Wu et al., 2023).  Batches are made by the kriging
+ * believer (Ginsbourger et al., 2010), those of a forest, which has no
+ * covariance, by local penalisation (Gonzalez et al., AISTATS 2016); the
+ * sketches are the arms of a bandit. */
 #include "search/strategy/bayesian.h"
 
 #include <math.h>
+
+enum { FIRST_DRAWS = 128 }; /* for the pool; then as many as are new */
 
 /* ---- batches ------------------------------------------------------------ */
 
@@ -51,25 +54,80 @@ static double positive(const bayes *b, double gain) {
   return x > 30 ? x : log1p(exp(x));
 }
 
-/* The pool is sorted: the best of it first, the others by penalised gains. */
+/* The candidates of a batch as they are taken from the sorted pool. */
+typedef struct choosing {
+  bayes *b;
+  uint32_t m;         /* candidates in question */
+  double *left;       /* gain of each; negative: it is taken */
+  double slope;       /* of the mean, for penalties */
+  double **condition; /* of those taken: see believe() */
+  uint32_t nconditions;
+  const float **row;
+} choosing;
+
+static void penalise(choosing *x, uint32_t taken) {
+  const bayes_point *p = x->b->pool.v;
+  for (uint32_t i = 0; i < x->m; i++)
+    if (x->left[i] >= 0)
+      x->left[i] *= penalty(x->b, x->slope, &p[taken], &p[i]);
+}
+
+/* Kriging believer: as if what the process expects had been measured at the
+ * one taken, which leaves means as they are and takes from variances.  What it
+ * takes at each candidate is the square of a column of an incomplete Cholesky
+ * factor of the posterior covariance. */
+static void believe(choosing *x, uint32_t taken) {
+  bayes *b = x->b;
+  bayes_point *p = b->pool.v;
+  double *c = arena_array(&b->spare, double, x->m + 1);
+  double noise =
+      surrogate_covary(&b->g, &b->spare, p[taken].row, x->m, x->row, c);
+  double sd = sqrt(p[taken].b.sd * p[taken].b.sd + noise);
+  for (uint32_t k = 0; k < x->nconditions; k++) {
+    const double *before = x->condition[k];
+    for (uint32_t i = 0; i < x->m; i++) c[i] -= before[i] * before[taken];
+  }
+  for (uint32_t i = 0; i < x->m; i++) {
+    c[i] = sd > 0 ? c[i] / sd : 0;
+    p[i].b.sd = sqrt(fmax(0, p[i].b.sd * p[i].b.sd - c[i] * c[i]));
+    if (x->left[i] >= 0) x->left[i] = positive(b, bayes_gain(b, &p[i].b));
+  }
+  x->condition[x->nconditions++] = c;
+}
+
+static void begin_choosing(choosing *x, bayes *b, uint32_t n) {
+  enum { MANY = 2048 };
+  *x = (choosing){.b = b, .m = b->pool.n < MANY ? b->pool.n : MANY};
+  x->left = arena_array(&b->spare, double, x->m + 1);
+  x->row = arena_array(&b->spare, const float *, x->m + 1);
+  x->condition = arena_array(&b->spare, double *, n + 1);
+  for (uint32_t i = 0; i < x->m; i++) {
+    x->left[i] = positive(b, b->pool.v[i].gain);
+    x->row[i] = b->pool.v[i].row;
+  }
+  if (b->g.kind != SURROGATE_GP) x->slope = find_slope(b);
+}
+
+/* The pool is sorted: the best of it first, the others by what is left of their
+ * gains. */
 static void choose(bayes *b, uint32_t n, tess_candidate *out, uint32_t *got) {
-  enum { MANY = 1024 };
-  uint32_t m = b->pool.n < MANY ? b->pool.n : MANY;
-  double *left = arena_array(&b->spare, double, m + 1);
-  double slope = find_slope(b);
-  for (uint32_t i = 0; i < m; i++) left[i] = positive(b, b->pool.v[i].gain);
+  choosing x;
+  begin_choosing(&x, b, n);
   while (*got < n) {
     uint32_t best = UINT32_MAX;
-    for (uint32_t i = 0; i < m; i++)
-      if (left[i] >= 0 && (best == UINT32_MAX || left[i] > left[best]))
+    for (uint32_t i = 0; i < x.m; i++)
+      if (x.left[i] >= 0 && (best == UINT32_MAX || x.left[i] > x.left[best]))
         best = i;
-    if (best == UINT32_MAX) return;
+    if (best == UINT32_MAX) break;
     const bayes_point *p = &b->pool.v[best];
-    left[best] = -1;
-    for (uint32_t i = 0; i < m; i++)
-      if (left[i] >= 0) left[i] *= penalty(b, slope, p, &b->pool.v[i]);
+    x.left[best] = -1;
     map_put(&b->batch->taken, p->c.hash, 1);
     session_to_public(&p->c, &out[(*got)++]);
+    if (*got == n) break;
+    if (b->g.kind == SURROGATE_GP)
+      believe(&x, best);
+    else
+      penalise(&x, best);
   }
 }
 
@@ -147,7 +205,7 @@ tess_status bayes_open(tess_session *s, const double *value, bayes **out) {
   mem_heap *h = &s->c->heap;
   bayes *b = *out = mem_try_resize(h, NULL, 0, sizeof *b);
   if (!b) return mem_refusal(h);
-  *b = (bayes){.heap = h, .fresh = 1, .climbed = 1, .last = UINT32_MAX / 4};
+  *b = (bayes){.heap = h, .fresh = 1, .climbed = 1, .last = FIRST_DRAWS};
   memcpy(b->option, value, sizeof b->option);
   tess_status st = mem_protect(h, begin_bayes, b);
   if (st == TESS_OK)

@@ -39,6 +39,10 @@ typedef struct belief {
   double runs;               /* probability that it runs */
 } belief;
 belief surrogate_ask(const surrogate *g, const float *row);
+/* SURROGATE_GP: posterior covariances of n rows with one; gives the variance of
+ * the noise.  Unwinds. */
+double surrogate_covary(const surrogate *g, arena *spare, const float *at,
+                        uint32_t n, const float *const *row, double *out);
 
 /* ---- the pool (bayesian_pool.c) ----------------------------------------- */
 
@@ -70,8 +74,13 @@ typedef struct bayes {
   double fresh, climbed;     /* share of the neighbours made last that were
                               * new, and of the steps aside */
   uint32_t last;             /* draws to be made at once, at most */
+  uint32_t repeated;         /* of what was made last: in the pool already */
+  bool counted, whole;       /* enumerating the space was tried; the pool is
+                              * all of it that is not measured */
 } bayes;
 
+/* The acquisition function. */
+double bayes_gain(const bayes *b, const belief *x);
 /* Brings rows and values up to the session's history. */
 tess_status bayes_look(bayes *b, tess_session *s);
 /* Adds draws, of which a bandit chooses the sketches, and neighbours of the

@@ -76,7 +76,7 @@ static double expected_improvement(double mean, double sd, double best) {
 }
 
 /* Of what is maximised; LCB is the name of the same for what is minimised. */
-static double gain_of(const bayes *b, const belief *x) {
+double bayes_gain(const bayes *b, const belief *x) {
   if (b->option[BAYES_ACQUISITION] == BAYES_EI)
     return x->runs * expected_improvement(x->mean, x->sd, b->best);
   return x->mean + b->option[BAYES_KAPPA] * x->sd + log2(fmax(1e-6, x->runs));
@@ -84,7 +84,7 @@ static double gain_of(const bayes *b, const belief *x) {
 
 static void ask(bayes *b, bayes_point *p) {
   p->b = surrogate_ask(&b->g, p->row);
-  p->gain = gain_of(b, &p->b);
+  p->gain = bayes_gain(b, &p->b);
 }
 
 static tess_status add_made(bayes *b, tess_session *s, uint32_t n,
@@ -92,12 +92,16 @@ static tess_status add_made(bayes *b, tess_session *s, uint32_t n,
   search_cand *fresh = arena_array(&b->spare, search_cand, n + 1);
   uint32_t k = 0;
   search_rows r;
-  for (uint32_t i = 0; i < n; i++)
-    if (made[i].d && !session_knows(s, &made[i]) &&
-        map_get(&b->in, made[i].hash) == MAP_NONE) {
-      map_put(&b->in, made[i].hash, b->pool.n + k);
-      fresh[k++] = made[i];
+  b->repeated = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    if (!made[i].d || session_knows(s, &made[i])) continue;
+    if (map_get(&b->in, made[i].hash) != MAP_NONE) {
+      b->repeated++;
+      continue;
     }
+    map_put(&b->in, made[i].hash, b->pool.n + k);
+    fresh[k++] = made[i];
+  }
   if (!k) return TESS_OK;
   tess_status st = session_rows(s, FEATURE_DECISIONS, k, fresh, &r);
   if (st != TESS_OK) return st;
@@ -255,7 +259,11 @@ static void renew(bayes *b, const tess_session *s) {
   arena other = b->spare;
   sort_pool(b);
   arena_reset(&other);
-  for (uint32_t i = 0; i < b->pool.n && n < most / 2; i++) {
+  if (!b->whole)
+    most /= 2;
+  else
+    most = b->pool.n;
+  for (uint32_t i = 0; i < b->pool.n && n < most; i++) {
     bayes_point p = b->pool.v[i];
     if (session_knows(s, &p.c)) continue;
     int64_t *d = arena_array(&other, int64_t, p.c.n + 1);
@@ -272,10 +280,50 @@ static void renew(bayes *b, const tess_session *s) {
   sort_pool(b);
 }
 
+/* The space, if it is small: all of it is the pool then.  Of a large one what
+ * the enumeration began with is no fair sample, and left out. */
+typedef struct enumeration {
+  bayes *b;
+  tess_session *s;
+  strategy_sweep *sweep;
+  uint32_t room, n;
+  tess_candidate *out;
+} enumeration;
+
+static tess_status enumerate_some(void *ud) {
+  enumeration *x = ud;
+  sweep_new(x->b->heap, x->s, &x->sweep);
+  x->out = arena_array(&x->b->spare, tess_candidate, x->room);
+  session_begin_batch(x->s);
+  sweep_on(x->sweep, x->b->batch, x->s, 2ull * x->room, x->room, x->out, &x->n);
+  map_clear(&x->b->batch->taken);
+  return TESS_OK;
+}
+
+static tess_status add_enumerated(void *ud) {
+  enumeration *x = ud;
+  search_cand *made = arena_array(&x->b->spare, search_cand, x->n + 1);
+  for (uint32_t i = 0; i < x->n; i++) made[i] = session_from_public(&x->out[i]);
+  return add_made(x->b, x->s, x->n, made);
+}
+
+static tess_status enumerate_space(bayes *b, tess_session *s) {
+  enumeration x = {.b = b, .s = s, .room = 2 * (uint32_t)b->option[BAYES_POOL]};
+  b->counted = true;
+  tess_status st = mem_protect(b->heap, enumerate_some, &x);
+  if (st == TESS_OK && sweep_is_done(x.sweep)) {
+    st = mem_protect(b->heap, add_enumerated, &x);
+    b->whole = st == TESS_OK;
+  }
+  sweep_free(x.sweep);
+  return st;
+}
+
 tess_status bayes_fill(bayes *b, tess_session *s) {
   uint32_t most = (uint32_t)b->option[BAYES_POOL];
   renew(b, s);
-  tess_status st = add_neighbours(b, s);
+  tess_status st = TESS_OK;
+  if (b->whole) return st;
   for (int k = 0; st == TESS_OK && k < ROUNDS; k++) {
     uint32_t before = b->pool.n, n = (most - before + 1) / 2;
     if (before >= most || thread_flag_is_raised(&s->c->stop)) break;
@@ -283,9 +331,12 @@ tess_status bayes_fill(bayes *b, tess_session *s) {
     st = add_draws(b, s, n);
     /* Next time as many again as were new: a small space is soon exhausted. */
     b->last = 2 * (b->pool.n - before) + ROUNDS;
-    if (b->pool.n - before < n / 4) break;
+    if (st == TESS_OK && !b->counted && b->repeated > n / 4)
+      st = enumerate_space(b, s);
+    if (b->whole || b->pool.n - before < n / 4) break;
   }
-  if (st == TESS_OK) st = climb(b, s);
+  if (st == TESS_OK && !b->whole) st = add_neighbours(b, s);
+  if (st == TESS_OK && !b->whole) st = climb(b, s);
   sort_pool(b);
   return st;
 }

@@ -109,6 +109,7 @@ void sweep_free(strategy_sweep *w);
  * tries at most.  Their decisions live until the next call.  Unwinds. */
 void sweep_on(strategy_sweep *w, strategy_batch *b, tess_session *s,
               uint64_t tries, uint32_t n, tess_candidate *out, uint32_t *got);
+bool sweep_is_done(const strategy_sweep *w);
 
 extern const search_strategy search_strategy_replay,
     search_strategy_evolutionary, search_strategy_annealing,

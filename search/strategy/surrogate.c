@@ -148,3 +148,12 @@ belief surrogate_ask(const surrogate *g, const float *row) {
   if (g->runs) forest_predict(g->runs, row, &b.runs, &variance);
   return b;
 }
+
+double surrogate_covary(const surrogate *g, arena *spare, const float *at,
+                        uint32_t n, const float *const *row, double *out) {
+  double *x = arena_array(spare, double, ((size_t)n + 1) * (g->n + 1));
+  for (uint32_t i = 0; i < n; i++)
+    pick_columns(g, row[i], x + (size_t)i * g->n);
+  pick_columns(g, at, x + (size_t)n * g->n);
+  return g->gsl->gp_covariance(g->gp, x + (size_t)n * g->n, n, x, out);
+}

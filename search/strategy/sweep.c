@@ -55,7 +55,7 @@ static bool try_here(strategy_sweep *w, strategy_batch *b, tess_session *s,
          session_check_proposal(s, out, &fits) == TESS_OK && fits;
 }
 
-static bool is_done(const strategy_sweep *w) {
+bool sweep_is_done(const strategy_sweep *w) {
   for (uint32_t i = 0; i < w->nsketch; i++)
     if (!w->at[i].done) return false;
   return true;
@@ -64,7 +64,7 @@ static bool is_done(const strategy_sweep *w) {
 void sweep_on(strategy_sweep *w, strategy_batch *b, tess_session *s,
               uint64_t tries, uint32_t n, tess_candidate *out, uint32_t *got) {
   arena_reset_to(&w->keep, w->mark);
-  while (*got < n && tries-- && !is_done(w)) {
+  while (*got < n && tries-- && !sweep_is_done(w)) {
     uint32_t sketch = w->turn++ % w->nsketch;
     search_cand c;
     if (thread_flag_is_raised(&s->c->stop)) break;

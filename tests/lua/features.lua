@@ -221,6 +221,27 @@ do
   end)
 end
 
+-- An operand that is computed from several decisions has a column, once.
+do
+  local p = ops.matmul { m = 64, n = 64, k = 64 }
+  local function pick(sch, list)
+    return sch:sample_categorical(list, { 0.5, 0.5 })
+  end
+  ask(p, function(sch)
+    local i, j = sch:get_loops(sch:get_block "C")
+    local inner, times = pick(sch, { 2, 4 }), pick(sch, { 3, 5 })
+    sch:split(i, { ts.auto, inner * times })
+    sch:split(j, { ts.auto, inner * times, inner * 2 })
+  end, function(session, c)
+    local rows, columns = session:features({ c }, "decisions")
+    assert(#columns == 1 + 3 + 3 + 1)
+    assert(columns[8] == "sketch1.computed.0")
+    local d = c.decisions
+    local size = ({ [0] = 2, 4 })[d[2]] * ({ [0] = 3, 5 })[d[4]]
+    assert(math.abs(rows[1][1][8] - math.log(1 + size, 2)) < 1e-6)
+  end)
+end
+
 -- What is refused.
 do
   local p = ops.matmul { m = 32, n = 32, k = 32 }

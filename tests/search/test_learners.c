@@ -211,6 +211,33 @@ static void test_gp_predicts(void **state) {
   }
 }
 
+/* The covariance of a point with itself is its variance; with others it is
+ * symmetric, and far away there is none. */
+static void test_gp_covariance(void **state) {
+  (void)state;
+  const gsl_plugin *g = plugin();
+  double x[POINTS * DIMS], y[POINTS], q[3 * DIMS], mean[3], sd[3], c[3][3];
+  rng r;
+  rng_init(&r, 3, 1);
+  draw_points(&r, POINTS, x, y);
+  gsl_gp *gp = g->gp_fit(POINTS, DIMS, x, y, 50);
+  assert_non_null(gp);
+  draw_points(&r, 2, q, y);
+  for (int k = 0; k < DIMS; k++) q[2 * DIMS + k] = 1000;
+  g->gp_predict(gp, 3, q, mean, sd);
+  for (int i = 0; i < 3; i++)
+    assert_true(g->gp_covariance(gp, q + i * DIMS, 3, q, c[i]) > 0);
+  for (int i = 0; i < 3; i++) {
+    assert_true(fabs(c[i][i] - sd[i] * sd[i]) < 1e-6 * (1 + c[2][2]));
+    for (int k = 0; k < i; k++) {
+      assert_true(fabs(c[i][k] - c[k][i]) < 1e-9);
+      assert_true(fabs(c[i][k]) <= sd[i] * sd[k] + 1e-9);
+    }
+  }
+  assert_true(fabs(c[2][0]) < 1e-9 && fabs(c[2][1]) < 1e-9);
+  g->gp_free(gp);
+}
+
 static void test_statistics(void **state) {
   (void)state;
   const gsl_plugin *g = plugin();
@@ -297,6 +324,7 @@ int main(void) {
       cmocka_unit_test(test_trees_are_alone),
       cmocka_unit_test(test_gp_gradient),
       cmocka_unit_test(test_gp_predicts),
+      cmocka_unit_test(test_gp_covariance),
       cmocka_unit_test(test_statistics),
       cmocka_unit_test(test_forest),
   };
