@@ -13,7 +13,7 @@ spaces.modules = {
   "multi_level_tiling", "multi_level_tiling_wide_vector",
   "multi_level_tiling_with_intrin", "online_softmax", "pack",
   "parallel_vectorize_unroll", "random_compute_location", "register_tile",
-  "stage_transposed", "use_amx", "use_tensor_core", "winograd",
+  "stage_transposed", "use_amx", "use_dots", "use_tensor_core", "winograd",
 }
 
 -- The module of this name, and its file: of those here, else one in a folder
@@ -37,8 +37,7 @@ local function byte_dots(target)
   for _, types in ipairs { "u8u8", "s8s8", "u8s8" } do
     local name = intrin.dot(target, types)
     if name and (name:find "vnni" or name:find "[su]dot$") then
-      list[#list + 1] = use("multi_level_tiling_with_intrin", {
-        intrin = name, pad_extents = true })
+      list[#list + 1] = use("use_dots", { types = types })
     end
   end
   return list

@@ -104,7 +104,7 @@ function amx.pack(sch, block, x)
     error({ code = "REFUSED", message = "columns are no index of an operand" },
           0)
   end
-  local map = tiles(#dims, at[n - 1], 16, at[n], x.packed)
+  local map = tiles(#dims, at[n - 1], x.width or 16, at[n], x.packed)
   local where, made, copy = { "read", r }, maker(sch, block, r), nil
   if made then walk_along(sch, made) end
   if made or not sch:can("transform_layout", block, where, map) then

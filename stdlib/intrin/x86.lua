@@ -39,21 +39,51 @@ for _, x in ipairs {
   })
 end
 
+-- The even and the odd bytes of x, extended to 16 bits.
+local function halves(isa, x, is_signed)
+  local prefix = "llvm.x86." .. isa
+  local size = isa == "avx512" and ".512" or ""
+  local function shift(op, v)
+    return ("%s.%s.w%s(%s, 8)"):format(prefix, op, size, v)
+  end
+  local down = is_signed and "psrai" or "psrli"
+  return shift(down, shift("pslli", x)), shift(down, x)
+end
+
 -- The sums of the even and of the odd products: four bytes of A are in each
 -- group of 32 bits.
 local function by_pairs(isa, lanes, is_signed)
-  local prefix = "llvm.x86." .. isa
-  local size = isa == "avx512" and ".512" or ""
-  local madd = isa == "avx512" and prefix .. ".pmaddw.d.512" or
-               prefix .. ".pmadd.wd"
-  local function shift(op, x)
-    return ("%s.%s.w%s(%s, 8)"):format(prefix, op, size, x)
+  local madd = isa == "avx512" and "llvm.x86.avx512.pmaddw.d.512" or
+               "llvm.x86.avx2.pmadd.wd"
+  local a, a1 = halves(isa, ("int16(int32x%d(A))"):format(lanes), is_signed)
+  local b, b1 = halves(isa, "int16(B)", true)
+  return ("C += %s(%s, %s) + %s(%s, %s)"):format(madd, a, b, madd, a1, b1)
+end
+
+-- The same, added to the sum as they are multiplied.
+local function by_words(isa, lanes)
+  local a, a1 = halves(isa, ("int16(int32x%d(A))"):format(lanes), true)
+  local b, b1 = halves(isa, "int16(B)", true)
+  local function add(c, x, y)
+    return ("llvm.x86.avx512.vpdpwssd.%d(%s, int32(%s), int32(%s))"):format(
+      32 * lanes, c, x, y)
   end
-  local a, b = ("int16(int32x%d(A))"):format(lanes), "int16(B)"
-  local down = is_signed and "psrai" or "psrli"
-  return ("C += %s(%s, %s) + %s(%s, %s)"):format(
-    madd, shift(down, shift("pslli", a)), shift("psrai", shift("pslli", b)),
-    madd, shift(down, a), shift("psrai", b))
+  return "C = " .. add(add("C", a, b), a1, b1)
+end
+
+-- VPDPBUSD takes an unsigned operand; of two signed ones the even and the odd
+-- bytes are extended to 16 bits, and VPDPWSSD adds up two products of those.
+for _, x in ipairs {
+  { "dot_16x4_vnni_s8s8s32", "avx512", 16, { "avx512vnni", "avx512bw" } },
+  { "dot_8x4_avxvnni_s8s8s32", "avx2", 8, { "avxvnni", "avx2" } },
+} do
+  local name, isa, lanes, needs = table.unpack(x)
+  kit.enter_dot("s8s8", {
+    name = name, family = "x86", kind = "llvm", needs = needs,
+    summary = summary("s8s8", lanes, "by two VPDPWSSD"),
+    desc = dot("s8s8", lanes),
+    impl = function() return by_words(isa, lanes) end,
+  })
 end
 
 for _, x in ipairs { { "avx512", 16, "avx512bw" }, { "avx2", 8, "avx2" } } do

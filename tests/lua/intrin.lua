@@ -55,6 +55,10 @@ for _, x in ipairs {
   { "dot_8x4_vnni", "llvm -mattr=+avx512vnni,+avx512vl", "vpdpbusd" },
   { "dot_8x4_avxvnni", "llvm -mcpu=x86-64 -mattr=+avxvnni",
     "{vex}%s+vpdpbusd" },
+  { "dot_16x4_vnni_s8s8s32", "llvm -mattr=+avx512bw,+avx512vnni",
+    "vpdpwssd.*zmm" },
+  { "dot_8x4_avxvnni_s8s8s32", "llvm -mcpu=x86-64 -mattr=+avx2,+avxvnni",
+    "vpdpwssd.*ymm" },
   { "dot_16x4_avx512", "llvm -mattr=+avx512bw", "vpmaddwd.*zmm" },
   { "dot_16x4_avx512_s8s8s32", "llvm -mattr=+avx512bw", "vpmaddwd.*zmm" },
   { "dot_8x4_avx2", "llvm -mcpu=x86-64 -mattr=+avx2", "vpmaddwd.*ymm" },
@@ -161,7 +165,7 @@ end
 
 local all = intrin.names()
 for _, name in ipairs(all) do assert(intrin.use(name) == name) end
-assert(#all == 32 + #intrin.names "wmma" + #intrin.names "mma")
+assert(#all == 34 + #intrin.names "wmma" + #intrin.names "mma")
 assert(#intrin.names "wmma" == 44 and #intrin.names "mma" == 38)
 local info = intrin.info "dot_16x4_vnni"
 assert(info.family == "x86" and info.needs[1] == "avx512vnni")

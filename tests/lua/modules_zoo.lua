@@ -43,6 +43,7 @@ local function parameters_of(name)
   if name == "apply_custom_rule" then
     return { rules = { none = function(sch) return sch end } }
   end
+  if name == "use_dots" then return { types = "s8s8" } end
   return {}
 end
 
@@ -50,11 +51,13 @@ end
 zoo[#zoo + 1] = ops.matmul { m = 16, n = 16, k = 32, dtype = "int8",
                              acc = "int32" }
 local amx = "llvm -mattr=+amx-tile,+amx-int8"
+local dots = "llvm -mattr=+avx512vnni,+avx512bw,+avx512vl"
 
 local applied = {}
 for _, name in ipairs(spaces.modules) do
   local module = require("tessera.modules." .. name)
-  local target = name == "use_amx" and amx or "llvm"
+  local target = name == "use_amx" and amx or
+                 name == "use_dots" and dots or "llvm"
   for _, p in ipairs(zoo) do
     local one = { module(parameters_of(name)) }
     -- These are applied to tiles.

@@ -51,3 +51,17 @@ for _, k in ipairs { 16, 64 } do
   local found = tostring(list[1]):find("amx_acc_16x16x64_u8s8s32", 1, true)
   assert((found ~= nil) == (k == 64), list[1])
 end
+
+-- Sums stay in registers, and an operand of an instruction is one load.
+do
+  local intrin = require "tessera.intrin"
+  local p = ops.matmul { m = 16, n = 32, k = 32, dtype = "int8", acc = "int32" }
+  local list = ts.space.sketches(ts.space.default(target), p, target)
+  local s = list[1]:replay(p, { resample = true, seed = 1 })
+  assert(tostring(list[1]):find("dot_16x4_vnni_s8s8s32", 1, true), list[1])
+  local text = ts.build(s, target):source "asm"
+  assert(select(2, text:gsub("vpdpwssd", "")) >= 16, text)
+  if intrin.has "dot_16x4_vnni_s8s8s32" then
+    checks.exact(s, p, checks.arguments(p, "integers"))
+  end
+end

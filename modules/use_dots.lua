@@ -1,0 +1,116 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Multi-level tiling of products of bytes for instructions that add up four
+-- of them: VNNI, or SDOT and the like.  Rows by vectors of sums, as many as
+-- registers hold, stay in registers throughout the reduction, and the operand
+-- that columns index is laid out so that an instruction's part of it is one
+-- load: a constant or layout-free one beforehand, another by a copy.
+--
+-- `types`: those of A and B, as "u8s8", which the target's best instruction
+-- does.  `vectors`: how many vectors of columns; `registers`: how many vector
+-- registers there are, 0: the target's.  The other parameters are those of
+-- multi_level_tiling; the last level of tiles is in registers.
+local ts = require "tessera"
+local amx = require "tessera.amx_tiling"
+local intrin = require "tessera.intrin"
+local kit = require "tessera.intrin.kit"
+local options = require "tessera.options"
+local parameters = require "tessera.tiling_parameters"
+local tensor = require "tessera.tensor"
+local tiling = require "tessera.tiling"
+
+local full = { u8 = "uint8", s8 = "int8" }
+
+-- The form of B in which the block has the fewest copies: [k, j] or [j, k].
+local function choose(sch, block, types)
+  local name, why = intrin.dot(sch:target(), types)
+  if not name then return nil, why end
+  local best, least
+  local width = tonumber(name:match "dot_(%d+)x4")
+  for _, trans in ipairs { false, true } do
+    local desc = kit.product {
+      n = width, k = 4, dtype = full[types:sub(1, 2)],
+      dtype_b = full[types:sub(3, 4)],
+      acc = types == "u8u8" and "uint32" or "int32", trans = trans }
+    local m, no = tensor.mapping(sch, block, name, desc)
+    if m and (not best or m.copies < least) then
+      least = m.copies
+      best = { name = name, desc = desc, width = width, packed = 4,
+               trans = trans, b = types:sub(3, 4) }
+    end
+    why = why or no
+  end
+  return best, why
+end
+
+-- Tiles of rows by vectors: the loops of each level.
+local function tile(sch, piece, p)
+  local loops, registers = { sch:get_loops(piece) }, p.registers
+  local target = sch:target()
+  if registers == 0 then
+    local many = target and (target:get "vector-bytes" >= 64 or
+                             tostring(target):find "aarch64")
+    registers = many and 32 or 16
+  end
+  local n, sizes = #loops, {}
+  local columns = amx.part(sch:extent(loops[n - 1]), p.vectors)
+  sizes[n - 1] = columns
+  for i = 1, n - 2 do sizes[i] = 1 end
+  if n > 2 then
+    sizes[n - 2] = amx.part(sch:extent(loops[n - 2]),
+                            math.max(1, (registers - columns - 6) // columns))
+  end
+  return tiling.tile(sch, piece, p, function(_, loop, count, _, i)
+    return tiling.cut_around(sch, loop, count, p, sizes[i])
+  end)
+end
+
+local function schedule(sch, block, x, p)
+  local first, why = tensor.fit(sch, block, x.name, x.desc)
+  if not first then error({ code = "REFUSED", message = why }, 0) end
+  local copy, map = amx.pack(sch, block, x)
+  if copy then
+    sch = tiling.attempt(sch, amx.order, copy, map, x) or sch
+  end
+  local piece = sch:blockize(first)
+  local levels = tile(sch, piece, p)
+  local under = tiling.last(levels, p.write_levels[1])
+  sch = tiling.write_back(sch, piece, under, x.width, "global") or sch
+  local inner = levels[#levels]
+  amx.unroll(sch, piece, #inner)
+  sch:decompose_reduction(piece, levels[p.structure:find("R", 1, true)][1])
+  tiling.tensorize(sch, piece, x.name)
+  sch:annotate(piece, "tiling_structure", p.structure)
+  return sch
+end
+
+return ts.module {
+  name = "use_dots",
+  defaults = {
+    types = "u8s8", vectors = 2, registers = 0,
+    structure = "SSRS", max_innermost_factor = 1024, write_levels = { 2 },
+    tile_binds = {}, max_threads = 1024,
+  },
+  check = function(p, given)
+    if not kit.dots[p.types] then
+      return options.unusable("types", p.types, "there are no such products")
+    end
+    return options.not_positive("vectors", p.vectors) or
+           p.registers ~= 0 and
+           options.not_positive("registers", p.registers) or
+           parameters.check(p, given)
+  end,
+  apply = function(sch, block, p)
+    if not sch:needs_multi_level_tiling(block) then
+      return nil, "it has no reduction that could reuse what it reads"
+    end
+    local open = tiling.uncuttable(sch:copy(), block, p.structure)
+    if open then
+      return nil, ("the extent of loop %s is not a constant"):format(open)
+    end
+    local x, why = choose(sch, block, p.types)
+    if not x then return nil, why end
+    local made, result = tiling.attempt(sch, schedule, block, x, p)
+    if not made then return nil, result end
+    return result
+  end,
+}
