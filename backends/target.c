@@ -215,3 +215,7 @@ bool target_has(const target *t, const char *feature) {
   }
   return has;
 }
+
+bool target_opens_fragments(const target *t) {
+  return !strcmp(t->kind, "cuda") && !strcmp(t->tensor_cores, "mma");
+}

@@ -50,5 +50,7 @@ int64_t target_int(const target *t, const char *field);
 /* Does the processor have the feature ("avx512vnni")?  For a processor other
  * than this machine's only -mattr is known. */
 bool target_has(const target *t, const char *feature);
+/* Is it known which lane of a warp has which element of an accumulator? */
+bool target_opens_fragments(const target *t);
 
 #endif

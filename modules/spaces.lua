@@ -12,7 +12,8 @@ spaces.modules = {
   "cross_thread_reduction", "fuse_epilogue", "inline_constant_scalars",
   "multi_level_tiling", "multi_level_tiling_wide_vector",
   "multi_level_tiling_with_intrin", "pack", "parallel_vectorize_unroll",
-  "random_compute_location", "register_tile", "use_tensor_core", "winograd",
+  "random_compute_location", "register_tile", "use_amx", "use_tensor_core",
+  "winograd",
 }
 
 -- The module of this name, and its file: of those here, else one in a folder
@@ -60,6 +61,9 @@ local function cpu(target)
     use "parallel_vectorize_unroll",
   }
   for _, dots in ipairs(byte_dots(target)) do table.insert(list, 5, dots) end
+  if target:has "amx-int8" or target:has "amx-bf16" then
+    table.insert(list, 5, use "use_amx")
+  end
   return list
 end
 

@@ -318,6 +318,15 @@ function tiling.fetch_together(sch, copy, axis, threads, lengths)
   sch:vectorize(vector)
 end
 
+-- The block is left to a tensor intrinsic, and what is in it not tiled again.
+function tiling.tensorize(sch, block, name)
+  sch:tensorize(block, name)
+  sch:annotate(block, "auto_tensorize", name)
+  for _, inner in ipairs { sch:get_child_blocks(block) } do
+    sch:annotate(inner, "tiling_structure", "tensorized")
+  end
+end
+
 -- ---- sketches --------------------------------------------------------------
 
 -- The threads of each level that is bound to some, and their number.

@@ -134,7 +134,8 @@ static tess_status bundle_program(tess_context *c, const char *path,
   if (s) return s;
   arena_init(&scratch, &c->heap);
   str_init(&code, &c->heap);
-  lower_options o = {.vector_bytes = (uint32_t)t->vector_bytes};
+  lower_options o = {.vector_bytes = (uint32_t)t->vector_bytes,
+                     .open_fragments = target_opens_fragments(t)};
   s = lower_program(&p->p, &scratch, &o, &c->err);
   if (!s)
     s = backend_find(t->kind)->compile(&p->p, &scratch, t, BACKEND_CODE, &code,

@@ -717,8 +717,9 @@ TESS_API tess_status tess_tensor_intrin_call(tess_context *c, const char *name,
                                              tess_program *desc,
                                              const char *call, int override);
 /* TESS_OK when both compute the same on inputs drawn from seed, interpreted in
- * the residue domain (integers modulo a prime in place of floats, so that
- * sums and products are exact); TESS_MISMATCH with the place where not, or
+ * the residue domain (integers modulo a product of primes in place of floats,
+ * so that sums and products are exact, and e^(x + y) is e^x e^y);
+ * TESS_MISMATCH with the place where not, or
  * where q reads uninitialized elements (where p does, it is TESS_UNWRITTEN).
  * TESS_INVALID where their
  * parameters cannot be compared: other numbers, roles, types or shapes of

@@ -201,7 +201,8 @@ tess_status gpu_run_program(ir_program *p, arena *scratch,
   tess_status s =
       target_parse(&t, o->target ? o->target : "cuda -arch=sm_80", e);
   if (s) return s;
-  lower_options options = {.vector_bytes = (uint32_t)t.vector_bytes};
+  lower_options options = {.vector_bytes = (uint32_t)t.vector_bytes,
+                           .open_fragments = target_opens_fragments(&t)};
   str_init(&code, p->heap);
   s = lower_program(p, scratch, &options, e);
   if (!s) s = gpu_backend.compile(p, scratch, &t, BACKEND_CODE, &code, e);
