@@ -54,7 +54,7 @@ typedef struct ocl {
   map names, has_helper; /* hashes of names in use; of helpers printed */
   const device_kernel *kernel;
   const char **var, **buf; /* names by ir_var and ir_buf, or NULL */
-  uint8_t *vectors;      /* by ir_buf: it is an array of vectors so wide, or 0 */
+  uint8_t *vectors;      /* by ir_buf: lanes, of an array of vectors; 0: none */
   uint32_t *uses;        /* by ir_expr: in the current statement */
   ir_expr *counted;      /* those of them that are not 0 */
   uint32_t ncounted;
