@@ -62,6 +62,9 @@ typedef struct backend {
    * UNSUPPORTED: there is no such device.  NULL: the backend has none. */
   tess_status (*memory)(uint32_t device, const struct device_driver **out,
                         void **ud, err_state *e);
+  /* Appends a device's limits as options of a target, " -num-cores=2 ...".
+   * UNSUPPORTED: there is no such device.  NULL: completing finds them. */
+  tess_status (*facts)(uint32_t device, strbuf *out, err_state *e);
   /* The function behind launch, which lives as long as `c`.  NULL where
    * there is none to call without `c`, as for a device's kernels. */
   tess_kernel_fn (*entry)(const backend_code *c);

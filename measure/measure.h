@@ -249,6 +249,10 @@ tess_status measure_resident_read(measure_pool *pool, uint64_t id, void *to,
                                   size_t bytes, err_state *e);
 void measure_resident_free(measure_pool *pool, uint64_t id);
 
+/* Appends the device's limits to *out, as options of a target's text. */
+tess_status measure_device_facts(measure_pool *pool, const char *device,
+                                 strbuf *out, err_state *e);
+
 /* A launch of a kernel that only workers may load, on the caller's memory,
  * which is copied to the worker and, where it is written, back, or on tensors
  * that are there. */

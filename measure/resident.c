@@ -12,6 +12,7 @@ typedef struct moving {
   job_memory asked;
   void *to; /* READ: room for `bytes` */
   size_t bytes;
+  strbuf *facts; /* FACTS: they are appended to it */
   measure_result out;
 } moving;
 
@@ -35,6 +36,7 @@ static bool take_moved(crew_work *work, uint32_t i, worker *w, const void *body,
     return false;
   if (m->out.status) return true;
   if (m->asked.is_new) w->residents++;
+  if (m->facts) str_write(m->facts, contents.v, contents.n);
   if (m->asked.op != JOB_MEMORY_READ) return true;
   if (contents.n != m->bytes) return false;
   if (m->bytes) memcpy(m->to, contents.v, m->bytes);
@@ -114,6 +116,16 @@ tess_status measure_resident_read(measure_pool *pool, uint64_t id, void *to,
               .to = to,
               .bytes = bytes};
   return move_contents(&m, e);
+}
+
+tess_status measure_device_facts(measure_pool *pool, const char *device,
+                                 strbuf *out, err_state *e) {
+  moving m = {
+      .pool = pool,
+      .asked = {.op = JOB_MEMORY_FACTS, .device = device, .contents = {"", 0}},
+      .facts = out};
+  tess_status s = move_contents(&m, e);
+  return s ? s : str_status(out);
 }
 
 /* Not waited for: requests are served in order.  Without memory for the message

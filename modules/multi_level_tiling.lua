@@ -27,7 +27,7 @@
 -- With `pack`, the last of the sketches is there once more with the operands
 -- that the innermost spatial loop walks copied, tile by tile, into a buffer of
 -- their own under the first reduction level, so that the inner loops read
--- consecutive memory.
+-- consecutive memory; `pack_scope`: the scope of that buffer.
 --
 -- The tiles alone are what there must be; a sketch of the others that is
 -- refused is left out, and so is the copy of an operand that is.
@@ -43,7 +43,7 @@ return ts.module {
     tile_binds = {}, max_threads = 1024,
     write_levels = { 1, 2 }, write_scope = "global", write_must = false,
     read_levels = {}, read_scope = "shared", read_must = true,
-    vector_load_lens = {}, pack = false,
+    vector_load_lens = {}, pack = false, pack_scope = "global",
     threads_per_block = {},
   },
   check = parameters.check,

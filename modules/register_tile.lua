@@ -70,7 +70,7 @@ return ts.module {
     tile_binds = {}, max_threads = 1024,
     write_levels = { 1, 2 }, write_scope = "global", write_must = false,
     read_levels = {}, read_scope = "shared", vector_load_lens = {},
-    pack = false, must = true, few_from = 0,
+    pack = false, pack_scope = "global", must = true, few_from = 0,
   },
   check = function(p, given)
     if not math.tointeger(p.few_from) or p.few_from < 0 then

@@ -68,7 +68,8 @@ end
 
 -- Processors by OpenCL: as above, a block of one thread for each parallel
 -- iteration, since barriers within blocks and copies to what is no faster
--- memory cost more than they gain; the thread's code is tiles of vectors.
+-- memory cost more than they gain; the thread's code is tiles of vectors, with
+-- what blocks of threads must not share in its private memory.
 local function opencl_cpu()
   return {
     use "apply_custom_rule", use "inline_constant_scalars",
@@ -76,9 +77,10 @@ local function opencl_cpu()
     use("register_tile", {
       structure = "SRSRS", vectors = { 2, 4 }, write_levels = { 1 },
       max_innermost_factor = 1024, pack = true, must = false, few_from = 2,
+      write_scope = "local", pack_scope = "local",
     }),
-    use("pack", { copies = false, must = true }), use "multi_level_tiling",
-    use("random_compute_location", { open = false, fuse = true }),
+    use("pack", { copies = false, must = true }),
+    use("multi_level_tiling", { write_scope = "local" }),
     use("parallel_vectorize_unroll", { axis = "blockIdx.x" }),
   }
 end

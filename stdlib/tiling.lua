@@ -266,9 +266,9 @@ end
 
 -- Copies a read buffer under that loop, for the blocks that are listed, or
 -- for all that read it, in panels as wide as the innermost tile.
-local function pack_under(sch, block, r, loop, inner, readers)
+local function pack_under(sch, block, r, loop, inner, scope, readers)
   local at, ndim = tiling.column_of(sch, block, r)
-  local copy = sch:cache_read(block, r, "global",
+  local copy = sch:cache_read(block, r, scope,
                               { consumer_blocks = readers })
   sch:compute_at(copy, loop, { preserve_unit_loops = true })
   if at and inner then
@@ -279,14 +279,15 @@ end
 
 -- The schedule with those operands packed that can be; nil where that is none.
 -- left_out(what, why) is told of each that cannot be.
-function tiling.pack(sch, block, reads, loop, inner, left_out)
+function tiling.pack(sch, block, reads, loop, inner, scope, left_out)
   local packed
   for _, r in ipairs(reads) do
     local from = packed or sch
-    local next, why = tiling.attempt(from, pack_under, block, r, loop, inner)
+    local next, why = tiling.attempt(from, pack_under, block, r, loop, inner,
+                                     scope)
     if not next then
       next, why = tiling.attempt(from, pack_under, block, r, loop, inner,
-                                 { block })
+                                 scope, { block })
     end
     packed = next or packed
     if not next then
@@ -408,7 +409,8 @@ function tiling.sketches(sch, block, p, cut, first, after)
     local under = tiling.last(levels, p.structure:find("R", 1, true))
     local last = list[#list]
     list[#list + 1] = tiling.pack(last, block, tiling.packable(last, block),
-                                  under, facts.inner, left_out)
+                                  under, facts.inner, p.pack_scope or "global",
+                                  left_out)
   end
   return list, #out > 0 and table.concat(out, "; ") or nil, levels
 end

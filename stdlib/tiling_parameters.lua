@@ -64,7 +64,7 @@ local function check_axes(p)
 end
 
 local function check_copies(p)
-  for _, name in ipairs { "write_scope", "read_scope" } do
+  for _, name in ipairs { "write_scope", "read_scope", "pack_scope" } do
     if p[name] ~= nil and type(p[name]) ~= "string" then
       return wrong(name, p[name], "it is a storage scope, as \"shared\"")
     end

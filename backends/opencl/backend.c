@@ -73,6 +73,7 @@ const backend opencl_backend = {
     .load = opencl_load,
     .time = opencl_time,
     .memory = opencl_memory,
+    .facts = opencl_facts,
     .unload = opencl_unload,
     .on_fatal = opencl_on_fatal,
 };

@@ -18,11 +18,13 @@ enum {
   OCL_DEVICE_CPU = 1 << 1,
   OCL_DEVICE_GPU = 1 << 2,
   OCL_DEVICE_ACCELERATOR = 1 << 3,
-  OCL_DEVICE_UNITS = 0x1002,
+  OCL_DEVICE_TYPE = 0x1000, /* uint64_t: of the above */
+  OCL_DEVICE_UNITS = 0x1002, /* unsigned */
   OCL_DEVICE_THREADS = 0x1004, /* size_t: of a work-group */
   OCL_DEVICE_FLOAT_CONFIG = 0x101b,
   OCL_DEVICE_SHARED = 0x1023, /* uint64_t: bytes of local memory */
-  OCL_DEVICE_NAME = 0x102b,
+  OCL_DEVICE_VENDOR = 0x102c,
+  OCL_DEVICE_FLOAT_LANES = 0x103a, /* unsigned: of the widest vector */
   OCL_ROUNDS_DIVIDE_SQRT = 1 << 7, /* bit of OCL_DEVICE_FLOAT_CONFIG */
   OCL_QUEUE_PROFILES = 1 << 1,
   OCL_MEMORY_READ_WRITE = 1 << 0,

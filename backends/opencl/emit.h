@@ -54,6 +54,7 @@ typedef struct ocl {
   map names, has_helper; /* hashes of names in use; of helpers printed */
   const device_kernel *kernel;
   const char **var, **buf; /* names by ir_var and ir_buf, or NULL */
+  uint8_t *vectors;      /* by ir_buf: lanes, of an array of vectors; 0: none */
   uint32_t *uses;        /* by ir_expr: in the current statement */
   ir_expr *counted;      /* those of them that are not 0 */
   uint32_t ncounted;
@@ -159,5 +160,8 @@ ocl_text ocl_both_masks(ocl *m, ocl_text a, ocl_text b);
 /* ---- statements (emit_stmt.c) --------------------------------------- */
 
 void ocl_kernel_body(ocl *m, const device_kernel *k);
+/* Finds the private buffers of the kernel that are arrays of vectors
+ * (emit_vectors.c). */
+void ocl_find_vectors(ocl *m, const device_kernel *k);
 
 #endif

@@ -12,6 +12,7 @@ typedef struct reach {
   bool wide, row, same; /* vector; consecutive; all lanes one element */
   ocl_text base;        /* one element, a row: the (first) index */
   ocl_text lanes;       /* else: those of all lanes, bound */
+  int64_t first;        /* of a row in an array of vectors: its element */
   ir_expr step;         /* of a ramp: base + (first + k) * step */
   ocl_text mask;
 } reach;
@@ -41,6 +42,7 @@ static reach reach_of(ocl *m, ir_buf b, ir_expr index, ir_expr mask) {
     x.base = ocl_expr(m, index);
   } else if (n.op == IR_RAMP) {
     x.row = ir_is_const(m->p, n.b, 1);
+    if (ir_const_int(m->p, n.a, &x.first)) x.first += m->first;
     x.base = shifted(m, ocl_expr(m, n.a), x.row ? m->first : 0);
     x.step = n.b;
   } else if (n.op == IR_BROADCAST) {
@@ -67,6 +69,12 @@ static const char *element_of(ocl *m, const reach *x, uint32_t k) {
                       ocl_infix(m, x->base, "+", at, OCL_ADD).s);
 }
 
+/* The vector of an array of vectors. */
+static const char *vector_of(ocl *m, const reach *x) {
+  return arena_printf(m->scratch, "%s[%lld]", ocl_buf(m, x->buf),
+                      (long long)(x->first / m->vectors[x->buf]));
+}
+
 static const char *address_of(ocl *m, const reach *x) {
   if (!strcmp(x->base.s, "0")) return ocl_buf(m, x->buf);
   return arena_printf(m->scratch, "%s + %s", ocl_buf(m, x->buf),
@@ -89,6 +97,8 @@ static ocl_text load_lanes(ocl *m, const reach *x, const char *type) {
 
 static ocl_text load_elements(ocl *m, const reach *x, tess_dtype t) {
   const char *memory = ocl_memory_type(t);
+  if (m->vectors[x->buf])
+    return ocl_text_of(m, OCL_PRIMARY, "%s", vector_of(m, x));
   if (!x->wide) {
     const char *at = element_of(m, x, 0);
     if (!x->mask.s) return ocl_text_of(m, OCL_PRIMARY, "%s", at);
@@ -133,7 +143,9 @@ static void store_slice(ocl *m, const slice *s) {
   const reach *x = &s->x;
   m->first = s->first;
   m->width = s->width;
-  if (!x->wide) {
+  if (m->vectors[x->buf]) {
+    ocl_line(m, "%s = %s;", vector_of(m, x), s->value.s);
+  } else if (!x->wide) {
     const char *at = element_of(m, x, 0);
     if (x->mask.s)
       ocl_line(m, "if (%s) %s = %s;", x->mask.s, at, s->value.s);

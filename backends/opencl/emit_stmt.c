@@ -131,10 +131,16 @@ static void declare_buffer(ocl *m, ir_buf buf) {
                  ir_text(m->p, b->name));
     if (__builtin_mul_overflow(n, extent, &n)) n = INT64_MAX;
   }
+  if (n < 1) n = 1;
+  if (m->vectors[buf]) {
+    ocl_line(m, "%s %s[%lld];",
+             ocl_wide_type(m, ocl_memory_type(b->dtype), m->vectors[buf]),
+             ocl_buf(m, buf), (long long)(n / m->vectors[buf]));
+    return;
+  }
   bool shared = is_ocl_shared(b) && !m->kernel->is_single;
   ocl_line(m, "%s%s %s[%lld];", shared ? "__local " : "",
-           ocl_memory_type(b->dtype), ocl_buf(m, buf),
-           (long long)(n > 0 ? n : 1));
+           ocl_memory_type(b->dtype), ocl_buf(m, buf), (long long)n);
 }
 
 /* Shared memory was declared at the kernel's start, as OpenCL demands;
@@ -188,6 +194,7 @@ static void declare_shared(ocl *m, const device_kernel *k) {
 }
 
 void ocl_kernel_body(ocl *m, const device_kernel *k) {
+  ocl_find_vectors(m, k);
   if (!k->is_single) declare_shared(m, k);
   for (ir_stmt s = k->first; s && !m->refused; s = ir_st(m->p, s)->next) {
     ocl_stmt(m, s);

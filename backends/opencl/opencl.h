@@ -17,6 +17,8 @@ extern const backend opencl_backend;
 /* backend.complete, backend.runs_here (target.c). */
 tess_status opencl_complete_target(target *t, err_state *e);
 tess_status opencl_runs_here(const target *t, err_state *e);
+/* backend.facts (facts.c). */
+tess_status opencl_facts(uint32_t device, strbuf *out, err_state *e);
 /* The name of kernel i of n, of a program of that name. */
 void opencl_kernel_name(const char *program, uint32_t i, uint32_t n,
                         char out[BACKEND_SYMBOL + 24]);

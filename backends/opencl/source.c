@@ -98,6 +98,7 @@ static void take_memory(ocl *m) {
   const ir_program *p = m->p;
   m->var = arena_zalloc(m->scratch, p->var.n * sizeof *m->var);
   m->buf = arena_zalloc(m->scratch, p->buf.n * sizeof *m->buf);
+  m->vectors = arena_zalloc(m->scratch, p->buf.n);
   m->uses = arena_zalloc(m->scratch, p->node.n * sizeof *m->uses);
   m->value = arena_zalloc(m->scratch, p->node.n * sizeof *m->value);
   m->counted = arena_array(m->scratch, ir_expr, p->node.n);

@@ -93,11 +93,12 @@ typedef struct job_call {
 } job_call;
 
 /* Tensors in a device's memory: their contents to it, or back, or dropping
- * one, to which there is no answer. */
+ * one, to which there is no answer; and what is known of the device. */
 typedef enum job_memory_op {
   JOB_MEMORY_WRITE,
   JOB_MEMORY_READ,
   JOB_MEMORY_FREE,
+  JOB_MEMORY_FACTS, /* the device's limits, as options of a target */
   JOB_MEMORY_OPS
 } job_memory_op;
 

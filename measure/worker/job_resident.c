@@ -34,17 +34,22 @@ tess_status job_lost_resident(err_state *e) {
 
 /* ---- devices -------------------------------------------------------- */
 
-/* "opencl:1": the driver of device 1. */
-static tess_status open_device(const char *device, job_resident *x,
-                               err_state *e) {
+/* "opencl:1": the backend, and the device's number. */
+static const backend *parse_place(const char *device, uint32_t *number) {
   char kind[16] = "";
   size_t n = strcspn(device, ":");
   if (n < sizeof kind) memcpy(kind, device, n);
-  const backend *by = backend_find(kind);
-  if (!by || !by->memory || device[n] != ':')
+  *number = device[n] ? (uint32_t)strtoul(device + n + 1, NULL, 10) : 0;
+  return backend_find(kind);
+}
+
+static tess_status open_device(const char *device, job_resident *x,
+                               err_state *e) {
+  uint32_t number;
+  const backend *by = parse_place(device, &number);
+  if (!by || !by->memory)
     return err_set(e, TESS_NOT_FOUND, "there is no device '%s'", device);
-  return by->memory((uint32_t)strtoul(device + n + 1, NULL, 10), &x->driver,
-                    &x->ud, e);
+  return by->memory(number, &x->driver, &x->ud, e);
 }
 
 static tess_status device_failed(int32_t status, const char *doing,
@@ -107,12 +112,22 @@ static tess_status read_contents(serving *w) {
   return s ? s : str_status(w->contents);
 }
 
+static tess_status tell_facts(serving *w) {
+  uint32_t number;
+  const backend *by = parse_place(w->r->device, &number);
+  if (!by || !by->facts)
+    return err_set(&w->j->err, TESS_NOT_FOUND, "there is no device '%s'",
+                   w->r->device);
+  return by->facts(number, w->contents, &w->j->err);
+}
+
 static tess_status serve_memory(void *ud) {
   serving *w = ud;
   switch ((job_memory_op)w->r->op) {
   case JOB_MEMORY_WRITE: return write_resident(w->j, w->r);
   case JOB_MEMORY_READ: return read_contents(w);
   case JOB_MEMORY_FREE: drop_resident(w->j, w->r->id); break;
+  case JOB_MEMORY_FACTS: return tell_facts(w);
   case JOB_MEMORY_OPS: break;
   }
   return TESS_OK;

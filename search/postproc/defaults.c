@@ -73,8 +73,13 @@ static vm_value limit_of(tess_target *t, const char *operand) {
   return found > 0 ? vm_int(found) : vm_nil();
 }
 
-/* Processors load vectors of any length in parts, and the code for them is
- * tiled for their registers. */
+/* Processors load vectors of any length in parts, and have the private memory
+ * of a thread on a stack. */
+static bool has_no_limit(const char *operand) {
+  return !strcmp(operand, "max_vector_bytes") ||
+         !strcmp(operand, "max_registers_per_thread");
+}
+
 static bool is_opencl_cpu(tess_target *t) {
   const char *text = t ? tess_target_text(t) : "";
   const char *model = strstr(text, " -model=cpu");
@@ -83,7 +88,7 @@ static bool is_opencl_cpu(tess_target *t) {
 }
 
 void postproc_default(vm_trace *out, tess_target *t, const ir_program *p) {
-  enum { MANY_BYTES = 1 << 12 };
+  enum { NO_LIMIT = 1 << 20 };
   const kind *k = kind_of(t);
   vm_value operand[VM_MAX_SPECS];
   for (uint32_t i = 0; k && i < 8 && k->postproc[i]; i++) {
@@ -93,8 +98,8 @@ void postproc_default(vm_trace *out, tess_target *t, const ir_program *p) {
     if (!suits_program(prim->name, p)) continue;
     bool is_free = !strcmp(prim->name, "verify_gpu_code") && is_opencl_cpu(t);
     for (uint32_t s = 0; s < prim->nspecs; s++)
-      operand[s] = is_free && !strcmp(prim->specs[s].name, "max_vector_bytes")
-                       ? vm_int(MANY_BYTES)
+      operand[s] = is_free && has_no_limit(prim->specs[s].name)
+                       ? vm_int(NO_LIMIT)
                        : limit_of(t, prim->specs[s].name);
     vm_append(out, &c, 0, &why);
   }

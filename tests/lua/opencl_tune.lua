@@ -31,6 +31,22 @@ do
          source:find("vload%d+%(") and not source:find "barrier", source)
 end
 
+-- What a worker finds out about the device is in the target's text.
+do
+  local t = ts.target "opencl -device=0 -vector-bytes=16"
+  local text = tostring(t)
+  assert(text:find "-model=%l+" and t:get "vector-bytes" == 16 and
+         t:get "max-threads-per-block" >= 64 and
+         t:get "shared-memory-per-block" >= 16384, text)
+  assert(tostring(ts.target(text)) == text)
+  local named = ts.target "opencl -device=0 -model=mali"
+  assert(named:get "max-threads-per-block" == 256)
+  checks.fails("UNSUPPORTED", "there is no 'opencl:15'", ts.target,
+               "opencl -device=15")
+  checks.fails("INVALID", "not a number from 0 to 15", ts.target,
+               "opencl -device=16")
+end
+
 -- Operands are staged or not where `read_must` is unset.
 do
   local tiled = {
