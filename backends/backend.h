@@ -15,6 +15,7 @@
 #include <tessera/tessera.h>
 
 typedef struct backend_code backend_code;  /* loaded code; the backend's own */
+struct device_driver;                      /* backends/device/device.h */
 
 /* Functions that may be NULL say so; all others are there. */
 typedef struct backend {
@@ -43,14 +44,22 @@ typedef struct backend {
   tess_status (*load)(mem_heap *heap, const void *code, size_t n,
                       backend_code **out, err_state *e);
   /* Runs loaded code once and waits for its end: 0, or the kernel's status.
-   * args, sizes: as those of tess_kernel_fn. */
+   * args, sizes: as those of tess_kernel_fn.  NULL where there is `time`:
+   * backend_launch does either. */
   int32_t (*launch)(const backend_code *c, void **args, const int64_t *sizes,
                     const tess_runtime *rt);
   /* Runs it `runs` times on the same arguments, which are copied to the device
-   * before and back after; *seconds: of the runs alone, by the device's clock.
-   * NULL: launch works on the caller's memory, and is timed from outside. */
-  int32_t (*time)(const backend_code *c, void **args, const int64_t *sizes,
-                  const tess_runtime *rt, uint64_t runs, double *seconds);
+   * before and back after, but for those that are there: resident[i] is the
+   * memory of argument i (resident or resident[i] NULL: args[i] is copied).
+   * *seconds: of the runs alone, by the device's clock.  NULL: launch works on
+   * the caller's memory, and is timed from outside. */
+  int32_t (*time)(const backend_code *c, void **args, void *const *resident,
+                  const int64_t *sizes, uint64_t runs, double *seconds);
+  /* The driver of a device for memory that outlives loaded code, opened once in
+   * the process and kept: its alloc, release, to_device and to_host, with *ud.
+   * UNSUPPORTED: there is no such device.  NULL: the backend has none. */
+  tess_status (*memory)(uint32_t device, const struct device_driver **out,
+                        void **ud, err_state *e);
   /* The function behind launch, which lives as long as `c`.  NULL where
    * there is none to call without `c`, as for a device's kernels. */
   tess_kernel_fn (*entry)(const backend_code *c);
@@ -62,6 +71,9 @@ typedef struct backend {
 
 /* NULL: no such backend. */
 const backend *backend_find(const char *name);
+/* Runs loaded code of `b` once, on the caller's memory, and waits. */
+int32_t backend_launch(const backend *b, const backend_code *c, void **args,
+                       const int64_t *sizes, const tess_runtime *rt);
 /* Writes the names of all, commas between; gives out. */
 const char *backend_names(char *out, size_t n);
 /* Installs the handler in every backend whose compiler may end the process. */

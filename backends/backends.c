@@ -22,6 +22,13 @@ const backend *backend_find(const char *name) {
   return NULL;
 }
 
+int32_t backend_launch(const backend *b, const backend_code *c, void **args,
+                       const int64_t *sizes, const tess_runtime *rt) {
+  double seconds;
+  return b->launch ? b->launch(c, args, sizes, rt)
+                   : b->time(c, args, NULL, sizes, 1, &seconds);
+}
+
 const char *backend_names(char *out, size_t n) {
   size_t at = 0;
   for (size_t i = 0; i < NBACKENDS && at < n; i++)

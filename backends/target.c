@@ -42,6 +42,7 @@ static const option options[] = {
     TEXT("mcpu", CPU, cpu),
     TEXT("arch", CUDA, cpu),
     TEXT("model", DEVICE, model),
+    NUMBER("device", OPENCL, device, 0, 15),
     TEXT("mattr", CPU | CUDA, attr),
     TEXT("fp-contract", EVERY, contract),
     TEXT("tensor-cores", CUDA, tensor_cores),
@@ -213,4 +214,8 @@ bool target_has(const target *t, const char *feature) {
       has = *at == '+';
   }
   return has;
+}
+
+bool target_opens_fragments(const target *t) {
+  return !strcmp(t->kind, "cuda") && !strcmp(t->tensor_cores, "mma");
 }

@@ -31,6 +31,7 @@ typedef struct target {
   int64_t max_registers;             /* of a thread; 0: the compiler's choice */
   int64_t warp_size;                 /* threads in lockstep */
   int64_t multiprocessors;
+  int64_t device;                    /* of OpenCL's devices here, from 0 */
   uint32_t given;                    /* bit i: the text gave option i */
   bool is_host;                      /* the processor is this machine's */
 } target;
@@ -49,5 +50,7 @@ int64_t target_int(const target *t, const char *field);
 /* Does the processor have the feature ("avx512vnni")?  For a processor other
  * than this machine's only -mattr is known. */
 bool target_has(const target *t, const char *feature);
+/* Is it known which lane of a warp has which element of an accumulator? */
+bool target_opens_fragments(const target *t);
 
 #endif

@@ -378,6 +378,17 @@ static bool is_vector_type(tess_dtype t) {
          t.code == TESS_DTYPE_FLOAT;
 }
 
+/* Vectors of the bits of bfloats may be moved, and viewed as integers. */
+static bool is_bits_type(tess_dtype t) {
+  return is_vector_type(t) || t.code == TESS_DTYPE_BFLOAT;
+}
+
+bool ir_tensor_call_views(const ir_tensor_call *c, uint32_t k) {
+  for (uint32_t i = 1; i <= c->n; i++)
+    if (c->node[i].kind == IR_TENSOR_VIEW && c->node[i].first == k) return true;
+  return false;
+}
+
 bool ir_tensor_call_addresses(const ir_tensor_call *c, uint32_t param) {
   for (uint32_t k = 1; k <= c->n; k++)
     if (c->node[k].kind == IR_TENSOR_ADDRESS && c->node[k].param == param)
@@ -399,7 +410,9 @@ static bool value_fits(const ir_program *p, const ir_tensor_call *c,
   if (!is_view && o->kind != IR_TENSOR_PARAM) return true;
   if (is_view && in->kind != IR_TENSOR_PARAM) return true;
   ir_buf b = param[is_view ? in->param : o->param];
-  if (!is_vector_type(p->buf.v[b].dtype)) return false;
+  bool as_bits = is_view || ir_tensor_call_views(c, (uint32_t)(o - c->node));
+  tess_dtype t = p->buf.v[b].dtype;
+  if (!(as_bits ? is_bits_type(t) : is_vector_type(t))) return false;
   *why = "a parameter has another number of bits than the vector";
   uint64_t bits = vector_bits(p, b);
   return bits <= MOST_BITS && (!is_view || ir_tensor_view_lanes(o->as, bits));
@@ -507,7 +520,9 @@ bool ir_tensor_call_fits(const ir_program *p, const ir_tensor_call *c,
     if (c->is_llvm && !value_fits(p, c, o, param, why)) return false;
   }
   *why = "the result must be a vector of integers or floats";
-  return c->result == IR_TENSOR_NO_RESULT ||
-         (c->result < n && vector_bits(p, param[c->result]) <= MOST_BITS &&
-          is_vector_type(p->buf.v[param[c->result]].dtype));
+  if (c->result == IR_TENSOR_NO_RESULT) return true;
+  if (c->result >= n) return false;
+  tess_dtype t = p->buf.v[param[c->result]].dtype;
+  return vector_bits(p, param[c->result]) <= MOST_BITS &&
+         (c->adds ? is_vector_type(t) : is_bits_type(t));
 }

@@ -104,6 +104,8 @@ uint32_t ir_tensor_registers(tess_dtype as, tess_dtype t, uint64_t bits);
 /* Are the constraints of assembly those of so many outputs and inputs? */
 bool ir_tensor_constraints_fit(const ir_tensor_call *c, uint32_t outputs,
                                uint32_t inputs, const char **why);
+/* Is node k what a view is of? */
+bool ir_tensor_call_views(const ir_tensor_call *c, uint32_t k);
 /* Does the call get the address of the parameter? */
 bool ir_tensor_call_addresses(const ir_tensor_call *c, uint32_t param);
 /* The lanes of a view of `bits` bits; 0: not a multiple. */

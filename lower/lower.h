@@ -30,6 +30,8 @@ typedef struct lower_options {
   uint32_t vector_bytes;    /* widest vector register of the target */
   bool keep_math;           /* leave exp, tanh, ... as calls (residue runs) */
   bool no_threads;          /* the target has none: serialize_threads */
+  bool open_fragments;      /* which lane has which element of an accumulator
+                             * is known: it is computed with in registers */
   uint32_t stop_after;      /* run only this many passes; 0: all */
 } lower_options;
 

@@ -7,8 +7,9 @@
  * injective.
  *
  * In kernels, copies into and out of fragments are executed by whole warps.
- * An epilogue on the way out goes through shared memory, since a fragment's
- * elements cannot be computed with. */
+ * An epilogue on the way out goes through shared memory, unless the target
+ * tells which lane has which element (open_fragments): then it is the warp's,
+ * too, on whole tiles. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -337,14 +338,47 @@ static void through_shared(ir_program *p, arena *scratch, ir_stmt block,
   note_warp(p, put);
 }
 
+/* The loop that alone runs over dimension d of an access, over whole tiles; -1:
+ * none does. */
+static int loop_over(const ir_program *p, const nest *k, const ir_node *access,
+                     uint32_t d) {
+  enum { TILE = 16 };
+  int found = -1;
+  for (uint32_t l = 0; l < k->n; l++) {
+    ir_expr atom[16], v = ir_ref(p, ir_st(p, k->loop[l])->var);
+    int64_t coef[16], c, extent = 0;
+    ir_const_int(p, ir_st(p, k->loop[l])->extent, &extent);
+    if (!ir_uses_var(p, p->arg.v[access->b + d], ir_st(p, k->loop[l])->var))
+      continue;
+    int n = arith_terms(p, p->arg.v[access->b + d], 16, atom, coef, &c), at = 0;
+    while (at < n && atom[at] != v) at++;
+    if (found >= 0 || at >= n || coef[at] != 1 || extent % TILE) return -1;
+    found = (int)l;
+  }
+  return found;
+}
+
+/* Can the epilogue be computed on tiles of fragments, in registers? */
+static bool is_on_tiles(const ir_program *p, ir_stmt block, const nest *k,
+                        ir_expr load) {
+  const ir_node n = *ir_at(p, load);
+  int row = n.n < 2 ? -1 : loop_over(p, k, &n, n.n - 2);
+  int column = n.n < 2 ? -1 : loop_over(p, k, &n, n.n - 1);
+  ir_expr predicate = ir_blk(p, block)->pred;
+  return row >= 0 && column >= 0 && row != column &&
+         (!predicate || ir_is_const(p, predicate, 1)) &&
+         ir_st(p, ir_st(p, k->store)->parent)->kind == IR_LOOP;
+}
+
 /* What a warp copies together is said to be. */
 static void split_fragments(ir_program *p, arena *scratch, ir_stmt block,
-                            const nest *k) {
+                            const nest *k, bool open) {
   ir_expr value = ir_st(p, k->store)->value;
   taken t = find_load(p, scratch, value);
   bool in = is_fragment(p, ir_st(p, k->store)->buf);
   if (!in && !t.load) return;
-  if (in || t.several || value == t.load || !k->n)
+  if (in || t.several || value == t.load || !k->n ||
+      (open && is_on_tiles(p, block, k, t.load)))
     note_warp(p, block);
   else
     through_shared(p, scratch, block, k);
@@ -419,7 +453,7 @@ LOWER_PASS(lower_auto_copy) {
   if (!o->no_threads && ir_is_block(p, s) &&
       int_annotation(p, s, "auto_copy") && parse_copy(p, s, &k) &&
       lower_in_kernel(p, s))
-    split_fragments(p, scratch, s, &k);
+    split_fragments(p, scratch, s, &k, o->open_fragments);
   LOWER_EACH(p, s) if (ir_is_block(p, s)) expand_copy(p, scratch, s);
   return TESS_OK;
 }

@@ -123,6 +123,9 @@ static unrolled unroll_loop(unroll *u, ir_stmt s, unrolled body, int64_t max) {
 static unrolled unroll_below(unroll *u, ir_stmt s, int64_t max) {
   ir_program *p = u->p;
   unrolled sum = {0, 0, false};
+  /* The code that an instruction replaces is not emitted. */
+  if (ir_st(p, s)->kind == IR_IF && ir_is_instead(p, ir_st(p, s)->cond))
+    return (unrolled){1, 1, true};
   if (ir_is_loop(p, s) || ir_is_block(p, s)) max = auto_step(p, s, max);
   for (int alt = 0; alt < 2; alt++)
     for (ir_stmt c = alt ? ir_st(p, s)->alt : ir_st(p, s)->body, next; c;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Binding of tensors: ts.tensor("float32", {M, K}, "random"), a nested table,
- * or the path of a .npy file. */
+ * or the path of a .npy file; and copies on devices. */
 #include "lua/lt.h"
 #include <stdio.h>
 #include <string.h>
@@ -123,10 +123,69 @@ static int gives_elements(lua_State *L, uint32_t ndim) {
          (type == LUA_TBOOLEAN && !ndim);
 }
 
+/* Takes the options off the end of the arguments: a table { device = "cuda:0"
+ * }. The device, which stays on the stack at index 1; NULL: none was given. */
+static const char *take_device(lua_State *L) {
+  int top = lua_gettop(L);
+  if (top < 2 || !lua_istable(L, top)) return NULL;
+  lua_pushnil(L);
+  if (!lua_next(L, top)) return NULL;
+  lua_pop(L, 1);
+  int has_names = lua_type(L, -1) == LUA_TSTRING;
+  lua_pop(L, 1);
+  if (!has_names) return NULL;
+  for (lua_pushnil(L); lua_next(L, top); lua_pop(L, 1))
+    if (lua_type(L, -2) != LUA_TSTRING || strcmp(lua_tostring(L, -2), "device"))
+      lt_error(L, TESS_INVALID,
+               "ts.tensor has no option '%s'; there is 'device'",
+               luaL_tolstring(L, -2, NULL));
+  lua_getfield(L, top, "device");
+  const char *device = lt_string(L, -1, "the device");
+  lua_insert(L, 1);
+  lua_settop(L, top);
+  return device;
+}
+
+/* Replaces the tensor at the top by a copy there. */
+static void move_to(lua_State *L, const char *device) {
+  tess_tensor *t = lt_get(L, -1, LT_TENSOR), *made;
+  void **b = lt_box(L, LT_TENSOR, 0);
+  lt_check(L, tess_tensor_to(t, device, &made));
+  *b = made;
+  lua_remove(L, -2);
+}
+
+static int new_host_tensor(lua_State *L);
+
+/* ts.tensor(..., { device = "opencl:0" }): what comes before makes a tensor
+ * here, which is copied there. */
+static int new_tensor(lua_State *L) {
+  const char *device = take_device(L);
+  if (!device) return new_host_tensor(L);
+  lua_pushcfunction(L, new_host_tensor);
+  lua_insert(L, 2);
+  lua_call(L, lua_gettop(L) - 2, 1);
+  move_to(L, device);
+  return 1;
+}
+
+static int ltensor_to(lua_State *L) {
+  const char *device = lt_string(L, 2, "the device");
+  lua_pushvalue(L, 1);
+  (void)tensor(L);
+  move_to(L, device);
+  return 1;
+}
+
+static int ltensor_device(lua_State *L) {
+  lua_pushstring(L, tess_tensor_device(tensor(L)));
+  return 1;
+}
+
 /* ts.tensor(dtype, shape [, fill or nested table or .npy path] [, seed]);
  * ts.tensor(dtype, {}, element); ts.tensor(dtype, nested table);
  * ts.tensor("file.npy") */
-static int new_tensor(lua_State *L) {
+static int new_host_tensor(lua_State *L) {
   int64_t shape[MAX_DIM] = {0};
   tess_tensor *t;
   const char *first = lt_string(L, 1, "a data type, or a file,");
@@ -276,10 +335,11 @@ void lt_open_tensor(lua_State *L) {
   static const luaL_Reg meta[] = {
       {"__tostring", tensor_tostring}, {"__len", len}, {NULL, NULL}};
   static const luaL_Reg methods[] = {
-      {"get", ltensor_get},     {"set", ltensor_set},
-      {"copy_from", copy_from}, {"compare", ltensor_compare},
-      {"save", ltensor_save},   {"shape", shape},
-      {"dtype", dtype},         {NULL, NULL}};
+      {"get", ltensor_get},       {"set", ltensor_set},
+      {"copy_from", copy_from},   {"compare", ltensor_compare},
+      {"save", ltensor_save},     {"shape", shape},
+      {"dtype", dtype},           {"to", ltensor_to},
+      {"device", ltensor_device}, {NULL, NULL}};
   static const luaL_Reg functions[] = {{"tensor", new_tensor}, {NULL, NULL}};
   lt_class(L, LT_TENSOR, meta, methods, tensor_gc);
   luaL_setfuncs(L, functions, 0);

@@ -12,6 +12,7 @@
 #include "measure/timing.h"
 #include "vm/intrin.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- building ----------------------------------------------------------- */
@@ -325,6 +326,7 @@ static tess_status check_argument_sizes(call *x, uint32_t n) {
 
 static bool overlap(const tess_tensor *a, const tess_tensor *b) {
   const char *x = a->data, *y = b->data;
+  if (a->resident || b->resident) return a == b;
   return a != b ? x < y + b->bytes && y < x + a->bytes : a->bytes > 0;
 }
 
@@ -353,6 +355,29 @@ static tess_status check_no_alias(call *x) {
   return TESS_OK;
 }
 
+/* Where kernels of k run: "opencl:0"; "": in this process. */
+static void find_device(const tess_kernel *k, char out[24]) {
+  out[0] = '\0';
+  if (k && k->remote.n)
+    snprintf(out, 24, "%.15s:%lld", k->target.kind,
+             (long long)k->target.device);
+}
+
+/* Tensors on a device are for kernels that run there. */
+static tess_status check_place(call *x, uint32_t i) {
+  const char *is = x->tensor[i]->device;
+  char wanted[24];
+  find_device(x->k, wanted);
+  if (!is[0] || !strcmp(is, wanted)) return TESS_OK;
+  return ctx_fail(x->c, TESS_UNSUPPORTED,
+                  "argument %u, '%s', is on '%s', and '%s' runs %s%s: pass a "
+                  "copy (t:to \"%s\")",
+                  i + 1, param_name(x, i), is,
+                  ir_text(x->p, ir_entry(x->p)->name),
+                  wanted[0] ? "on " : "in this process", wanted,
+                  wanted[0] ? wanted : "cpu");
+}
+
 static tess_status bind_arguments(call *x) {
   const ir_func *f = ir_entry(x->p);
   ctx_clear(x->c);
@@ -366,6 +391,7 @@ static tess_status bind_arguments(call *x) {
   for (uint32_t i = 0; !s && i < x->n; i++) s = infer_sizes(x, i);
   for (uint32_t i = 0; !s && i < x->n; i++) s = check_extents(x, i);
   if (!s) s = check_argument_sizes(x, f->sizes.n);
+  for (uint32_t i = 0; !s && i < x->n; i++) s = check_place(x, i);
   if (!s) s = check_no_alias(x);
   for (uint32_t i = 0; !s && i < x->n; i++) x->args[i] = x->tensor[i]->data;
   return s;
@@ -425,18 +451,20 @@ static int32_t launch_once(running *w) {
   return code->backend->launch(code->kernel, w->x.args, w->x.sizes, w->rt);
 }
 
-/* A kernel that only workers may load is called in one, with copies; *times as
- * of measure_call_kernel, to be freed. */
+/* A kernel that only workers may load is called in one, with copies of tensors
+ * that are not on its device; *times as of measure_call_kernel, to be freed. */
 static tess_status call_remotely(running *w, double min_time) {
   tess_kernel *k = w->k;
   measure_pool *pool;
   size_t bytes[MAX_ARGS];
   bool written[MAX_ARGS];
+  uint64_t resident[MAX_ARGS];
   measure_call asked = {.target = k->target_text,
                         .code = &k->remote,
                         .n = w->x.n,
                         .args = w->x.args,
                         .bytes = bytes,
+                        .resident = resident,
                         .written = written,
                         .nsizes = ir_entry(w->x.p)->sizes.n,
                         .sizes = w->x.sizes,
@@ -446,6 +474,7 @@ static tess_status call_remotely(running *w, double min_time) {
                                               : (uint32_t)k->target.num_cores};
   for (uint32_t i = 0; i < w->x.n; i++) {
     bytes[i] = w->x.tensor[i]->bytes;
+    resident[i] = w->x.tensor[i]->resident;
     written[i] = is_param_written(&w->x, i);
   }
   tess_status s = measure_context_pool(k->c, &pool);

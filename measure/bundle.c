@@ -99,7 +99,7 @@ int32_t bundle_convert(const bundle *b, void *const *args,
     both[2 * i] = args[b->param[i]];
     both[2 * i + 1] = out->made[i];
   }
-  return b->backend->launch(b->convert, both, NULL, rt);
+  return backend_launch(b->backend, b->convert, both, NULL, rt);
 }
 
 void bundle_replace(const bundle *b, const bundle_args *made, void **args) {

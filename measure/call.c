@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls of kernels that only workers may load, in the worker that times: the
- * caller's tensors are copied to it, and what is written is copied back. */
+ * Calls of kernels that only workers may load, in a worker of their own: the
+ * caller's tensors are copied to it, and what is written is copied back, but
+ * for those that it holds on the device (resident.c). */
 #include "measure/clock.h"
 #include "measure/worker/crew.h"
 #include <string.h>
@@ -21,8 +22,10 @@ static void fill_call(const measure_call *from, job_call *to) {
                    .repeats = from->repeats,
                    .threads = from->threads};
   for (uint32_t i = 0; i < from->n; i++) {
+    bool sent = from->bytes[i] && !from->resident[i];
+    to->resident[i] = from->resident[i];
     to->arg[i] =
-        (job_bytes){from->bytes[i] ? from->args[i] : "", from->bytes[i]};
+        (job_bytes){sent ? from->args[i] : "", sent ? from->bytes[i] : 0};
     to->written[i] = from->written[i];
   }
   memcpy(to->sizes, from->sizes, from->nsizes * sizeof *to->sizes);
@@ -53,7 +56,7 @@ static bool take_called(crew_work *work, uint32_t i, worker *w,
   const char *at = contents.v;
   size_t left = contents.n;
   for (uint32_t k = 0; k < call->n; k++) {
-    if (!call->written[k]) continue;
+    if (!call->written[k] || call->resident[k]) continue;
     if (call->bytes[k] > left) return false;
     if (call->bytes[k]) memcpy(call->args[k], at, call->bytes[k]);
     at += call->bytes[k];
@@ -80,7 +83,7 @@ static tess_status call_in_worker(void *ud) {
   for (int i = 0; i <= JOB_CHECKING; i++) a->work.limit[i] = LOADING;
   a->work.limit[JOB_IDLE] = crew_patience(a->pool);
   a->work.limit[JOB_RUNNING] = RUNNING;
-  return crew_run(a->pool, &a->pool->runner, 1, &a->work);
+  return crew_run(a->pool, &a->pool->caller, 1, &a->work);
 }
 
 tess_status measure_call_kernel(measure_pool *pool, const measure_call *call,

@@ -100,7 +100,8 @@ static tess_status take_one(taking *w, uint32_t param, const tess_tensor *t) {
   if (!t)
     return ctx_fail(w->p->c, TESS_INVALID, "inputs: the tensor of '%s' is NULL",
                     name);
-  tess_status s = check_like(w, name, b, t);
+  tess_status s = tensor_check_host(t, "tuning with its contents");
+  if (s == TESS_OK) s = check_like(w, name, b, t);
   if (s == TESS_OK) s = check_declared(w, name, &p->buf.v[b], t);
   if (s != TESS_OK) return s;
   if (t->bytes > FRAME_MAX / 2 - w->out->n)

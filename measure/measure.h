@@ -232,14 +232,34 @@ void measure_result_free(measure_result *r);
 tess_status measure_compare(measure_pool *pool, measure_task *t,
                             const strbuf *code, measure_result *out);
 
+/* ---- calls, and tensors on devices -------------------------------------- */
+
+/* Makes a tensor on the device ("opencl:0") with these contents, which the
+ * pool's worker for calls holds until it ends or the tensor is dropped.
+ * NOT_FOUND, UNSUPPORTED: there is no such device; NOMEM; INFRA. */
+tess_status measure_resident_new(measure_pool *pool, const char *device,
+                                 const void *contents, size_t bytes,
+                                 uint64_t *id, err_state *e);
+/* Contents to it and from it.  INFRA: the worker that held it has ended, and
+ * they are lost. */
+tess_status measure_resident_write(measure_pool *pool, uint64_t id,
+                                   const void *from, size_t bytes,
+                                   err_state *e);
+tess_status measure_resident_read(measure_pool *pool, uint64_t id, void *to,
+                                  size_t bytes, err_state *e);
+void measure_resident_free(measure_pool *pool, uint64_t id);
+
 /* A launch of a kernel that only workers may load, on the caller's memory,
- * which is copied to the worker and, where it is written, back. */
+ * which is copied to the worker and, where it is written, back, or on tensors
+ * that are there. */
 typedef struct measure_call {
   const char *target;
   const strbuf *code;
   uint32_t n;
   void *const *args;
   const size_t *bytes;
+  const uint64_t *resident; /* by argument: the tensor on the device that it
+                             * is, as measure_resident gives it; 0: args */
   const bool *written;
   uint32_t nsizes; /* at most 64 */
   const int64_t *sizes;

@@ -21,7 +21,8 @@
 -- `read_levels`: under the last loop of each of these levels all operands are
 -- copied to buffers of `read_scope`; where there are threads they copy them
 -- together, some elements at a time each, as many as is sampled of
--- `vector_load_lens`.
+-- `vector_load_lens`.  With `read_must` unset the program without these copies
+-- is a sketch, too.
 --
 -- With `pack`, the last of the sketches is there once more with the operands
 -- that the innermost spatial loop walks copied, tile by tile, into a buffer of
@@ -41,8 +42,9 @@ return ts.module {
     structure = "SSRSRS", max_innermost_factor = 64,
     tile_binds = {}, max_threads = 1024,
     write_levels = { 1, 2 }, write_scope = "global", write_must = false,
-    read_levels = {}, read_scope = "shared", vector_load_lens = {},
-    pack = false, threads_per_block = {},
+    read_levels = {}, read_scope = "shared", read_must = true,
+    vector_load_lens = {}, pack = false,
+    threads_per_block = {},
   },
   check = parameters.check,
   apply = function(sch, block, p)

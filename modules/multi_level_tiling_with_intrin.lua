@@ -33,12 +33,7 @@ end
 -- The innermost tiles are left to the intrinsic.
 local function finish(sch, tile, start, name)
   if start then sch:decompose_reduction(tile, start) end
-  sch:tensorize(tile, name)
-  sch:annotate(tile, "auto_tensorize", name)
-  -- What is in it is the intrinsic's, and not tiled again.
-  for _, inner in ipairs { sch:get_child_blocks(tile) } do
-    sch:annotate(inner, "tiling_structure", "tensorized")
-  end
+  tiling.tensorize(sch, tile, name)
 end
 
 return ts.module {

@@ -4,6 +4,9 @@
 -- its own, and the loops below unrolled up to a sampled number of steps.
 -- Runs once, at the root, after tiling.
 --
+-- `axis`: what parallel loops are bound to, as "blockIdx.x" on devices whose
+-- blocks of threads are the cores of a processor; "": they are parallel.
+--
 -- Whether parallel loops pay hangs on the work of a nest, which is counted in
 -- operations and stores (`sch:work`).  The bounds are orders of magnitude: that
 -- to start a team of threads and to wait for it takes some 10 microseconds, on
@@ -26,6 +29,14 @@ local function is_worth_it(sch, nest, p)
   return work < p.parallel_from and "perhaps" or "yes"
 end
 
+-- Whether the loop is parallel now, on cores or on that axis.
+local function make_parallel(sch, loop, axis)
+  local call = axis == "" and { "parallel", loop } or { "bind", loop, axis }
+  if not sch:can(table.unpack(call)) then return false end
+  sch[call[1]](sch, table.unpack(call, 2))
+  return true
+end
+
 -- The outer loops that can be fused into one, and that one in parallel;
 -- `how` says whether loops that are perhaps worth it are to be, and whether
 -- there were such.  The outermost loop of the nest.
@@ -40,8 +51,7 @@ local function parallelize(sch, block, p, how)
   end
   if #outer == 0 then return nil end
   local fused = #outer > 1 and sch:fuse(table.unpack(outer)) or outer[1]
-  if not sch:can("parallel", fused) then return fused end
-  sch:parallel(fused)
+  if not make_parallel(sch, fused, p.axis) then return fused end
   how.perhaps = how.perhaps or worth == "perhaps"
   return fused
 end
@@ -105,6 +115,10 @@ local function schedule(sch, root, p, how)
 end
 
 local function check(p)
+  if p.axis ~= "" and not tostring(p.axis):find "^blockIdx%.[xyz]$" then
+    return options.unusable("axis", p.axis, "it is blockIdx.x, .y or .z, " ..
+                            "or \"\"")
+  end
   for _, name in ipairs { "serial_below", "parallel_from" } do
     if type(p[name]) ~= "number" then
       return ("parameter '%s' is %s: it is a number of operations")
@@ -116,6 +130,7 @@ end
 return ts.module {
   name = "parallel_vectorize_unroll",
   defaults = {
+    axis = "",
     vectorize_extent = 16,        -- of loops that tiling did not cut
     unroll_max_steps = { 0, 16, 64, 512 },
     serial_below = 1 << 12,       -- work of nests that are never parallel

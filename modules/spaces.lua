@@ -9,11 +9,12 @@ local spaces = {}
 -- The schedule modules that come with Tessera.
 spaces.modules = {
   "add_rfactor", "apply_custom_rule", "auto_bind", "auto_inline",
-  "block_factorization", "cache_tile",
-  "cross_thread_reduction", "fuse_epilogue", "inline_constant_scalars",
+  "block_factorization", "cache_tile", "cross_thread_reduction",
+  "fuse_epilogue", "inline_constant_scalars",
   "multi_level_tiling", "multi_level_tiling_wide_vector",
   "multi_level_tiling_with_intrin", "pack", "parallel_vectorize_unroll",
-  "random_compute_location", "register_tile", "use_tensor_core", "winograd",
+  "random_compute_location", "register_tile", "use_amx", "use_tensor_core",
+  "winograd",
 }
 
 -- The module of this name, and its file: of those here, else one in a folder
@@ -62,7 +63,27 @@ local function cpu(target)
     use "parallel_vectorize_unroll",
   }
   for _, dots in ipairs(byte_dots(target)) do table.insert(list, 6, dots) end
+  if target:has "amx-int8" or target:has "amx-bf16" then
+    table.insert(list, 6, use "use_amx")
+  end
   return list
+end
+
+-- Processors by OpenCL: as above, a block of one thread for each parallel
+-- iteration, since barriers within blocks and copies to what is no faster
+-- memory cost more than they gain; the thread's code is tiles of vectors.
+local function opencl_cpu()
+  return {
+    use "apply_custom_rule", use "inline_constant_scalars",
+    use("auto_inline", { keep = true, rows = true }), use "add_rfactor",
+    use("register_tile", {
+      structure = "SRSRS", vectors = { 2, 4 }, write_levels = { 1 },
+      max_innermost_factor = 1024, pack = true, must = false, few_from = 2,
+    }),
+    use("pack", { copies = false, must = true }), use "multi_level_tiling",
+    use("random_compute_location", { open = false, fuse = true }),
+    use("parallel_vectorize_unroll", { axis = "blockIdx.x" }),
+  }
 end
 
 -- Those numbers of threads that a block may have, or the most.
@@ -74,16 +95,17 @@ local function at_most(most, numbers)
   return list[1] and list or { most }
 end
 
--- GPUs: results in registers, operands in shared memory.  `most`: threads that
--- a block may have.
-local function gpu(most)
+-- GPUs: results in registers, operands in shared memory; with `unstaged` also
+-- sketches that read them from global memory, since some devices have shared
+-- memory by name only.  `most`: threads that a block may have.
+local function gpu(most, unstaged)
   return {
     use "apply_custom_rule", use "inline_constant_scalars", use "auto_inline",
     use("multi_level_tiling", {
       structure = "SSSRRSRS",
       tile_binds = { "blockIdx.x", "vthread.x", "threadIdx.x" },
       write_levels = { 3 }, write_scope = "local", write_must = true,
-      read_levels = { 4 }, read_scope = "shared",
+      read_levels = { 4 }, read_scope = "shared", read_must = not unstaged,
       vector_load_lens = { 1, 2, 4, 8, 16 },
       threads_per_block = { math.min(32, most), math.min(512, most) },
     }),
@@ -130,7 +152,8 @@ function spaces.modules_for(target)
     return cpu(type(target) == "string" and ts.target(target) or target)
   end
   if kind == "opencl" then
-    return gpu(ts.target(text):get "max-threads-per-block")
+    if (text .. " "):find(" -model=cpu ", 1, true) then return opencl_cpu() end
+    return gpu(ts.target(text):get "max-threads-per-block", true)
   end
   if kind == "cuda" then
     return capability(text) >= 75 and tensor_cores() or gpu(1024)

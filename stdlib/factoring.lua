@@ -47,7 +47,7 @@ end
 -- outer one goes along memory: what writes have last.
 local function is_along(sch, block)
   local dims = sch:access_info(block, "write", 0).dims
-  local loops = sch:block_info(block).loops or TEMPLOOPS
+  local loops = sch:block_info(block).loops
   local along = dims[#dims] and loops[dims[#dims]]
   if not along or along == 1 then refuse "it has no rows and columns" end
   return along == 2

@@ -32,10 +32,11 @@ function nests.outer_loops(sch, block, loops)
   return { table.unpack(loops, 1, n) }
 end
 
--- Whether some loop of the list is parallel.
+-- Whether some loop of the list is parallel, or threads run it.
 function nests.is_parallel(sch, loops)
   for _, loop in ipairs(loops) do
-    if sch:loop_info(loop).kind == "parallel" then return true end
+    local kind = sch:loop_info(loop).kind
+    if kind == "parallel" or kind == "thread" then return true end
   end
   return false
 end

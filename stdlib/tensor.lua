@@ -198,7 +198,8 @@ end
 -- those of an intrinsic, of which the description is given where it is none of
 -- the ready-made ones: they index the same buffers.
 -- { groups = { { iters }, ... } for each iter of the description,
---   rest = { iters }, sizes = { extents of the description's iters } },
+--   rest = { iters }, sizes = { extents of the description's iters },
+--   copies = how many buffers are indexed otherwise },
 -- counted from 1; several iters of a group are to be fused.  Where there are
 -- several ways, the one that copies the fewest buffers.  nil and why not.
 function tensor.mapping(sch, block, name, desc)
@@ -223,7 +224,7 @@ function tensor.mapping(sch, block, name, desc)
     why = why or no
   end
   if not best then return nil, why end
-  best.sizes = {}
+  best.copies, best.sizes = least, {}
   for i, l in ipairs{ there:get_loops(inside) } do
     best.sizes[i] = there:extent(l)
   end
@@ -316,7 +317,11 @@ function tensor.fit(sch, block, name, desc, copy_all)
     local back, copies = transform(sch, block, m)
     if not pad(sch, block, m.sizes) then return end
     for _, copy in ipairs(copies) do
-      if sch:can("compute_inline", copy) then sch:compute_inline(copy) end
+      local reader = sch:get_consumers(copy)
+      if sch:block_info(reader).name ~= sch:block_info(block).name and
+         sch:can("compute_inline", copy) then
+        sch:compute_inline(copy)
+      end
     end
     if back and sch:can("reverse_compute_inline", back) then
       sch:reverse_compute_inline(back)

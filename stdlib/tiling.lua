@@ -317,6 +317,15 @@ function tiling.fetch_together(sch, copy, axis, threads, lengths)
   sch:vectorize(vector)
 end
 
+-- The block is left to a tensor intrinsic, and what is in it not tiled again.
+function tiling.tensorize(sch, block, name)
+  sch:tensorize(block, name)
+  sch:annotate(block, "auto_tensorize", name)
+  for _, inner in ipairs { sch:get_child_blocks(block) } do
+    sch:annotate(inner, "tiling_structure", "tensorized")
+  end
+end
+
 -- ---- sketches --------------------------------------------------------------
 
 -- The threads of each level that is bound to some, and their number.
@@ -390,7 +399,8 @@ function tiling.sketches(sch, block, p, cut, first, after)
     for _, level in ipairs(p.read_levels) do
       local read, why = tiling.attempt(list[n], copy_reads, block, p,
                                        tiling.last(levels, level), facts)
-      list[n] = read or list[n]
+      if read and p.read_must == false then table.insert(list, read)
+      else list[n] = read or list[n] end
       if not read then left_out("read level " .. level, why) end
     end
   end

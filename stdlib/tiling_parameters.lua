@@ -69,7 +69,7 @@ local function check_copies(p)
       return wrong(name, p[name], "it is a storage scope, as \"shared\"")
     end
   end
-  for _, name in ipairs { "pack", "must", "write_must", "pipeline",
+  for _, name in ipairs { "pack", "must", "write_must", "read_must", "pipeline",
                           "tensorize" } do
     if p[name] ~= nil and type(p[name]) ~= "boolean" then
       return wrong(name, p[name], "it is true or false")

@@ -7,7 +7,6 @@
  * their indices constant. */
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/kernel.h"
-#include "backends/cuda/launch.h"
 #include "backends/llvm/recipe.h"
 #include "ir/query.h"
 #include <pthread.h>
@@ -111,8 +110,8 @@ const backend cuda_backend = {
     .runs_here = cuda_runs_here,
     .compile = cuda_compile,
     .load = cuda_load,
-    .launch = cuda_launch,
     .time = cuda_time,
+    .memory = cuda_memory,
     .unload = cuda_unload,
     .on_fatal = cuda_on_fatal,
 };

@@ -8,8 +8,9 @@
 #ifndef BACKENDS_CUDA_CUDA_H
 #define BACKENDS_CUDA_CUDA_H
 
-#include "backends/backend.h"
+#include "backends/device/loader.h"
 
+DEVICE_LOADER(cuda)
 extern const backend cuda_backend;
 
 /* backend.complete (target.c). */

@@ -55,6 +55,7 @@ static bool read_tile(const emit *m, const ir_node *n, uint32_t i,
 
 static uint32_t count_tiles(const char *name) {
   return !strcmp(name, "fragment.fill")       ? 1
+         : !strcmp(name, "fragment.apply")    ? 1
          : !strncmp(name, "fragment.mma", 12) ? 3
          : !strncmp(name, "fragment.", 9)     ? 2
                                               : 0;
@@ -299,7 +300,17 @@ static void multiply(emit *m, const cuda_tile *tile) {
   if (!m->refused) write_registers(m, &tile[0], v[0]);
 }
 
-void cuda_instead(emit *m, ir_expr cond) {
+static void apply_tile(emit *m, const cuda_tile *x, ir_stmt body) {
+  LLVMValueRef v[CUDA_TILE_REGISTERS];
+  if (!emit_state(m)->has_mma) {
+    refuse_operation(m, "where its elements are is not known", x->buf);
+    return;
+  }
+  read_registers(m, x, v);
+  cuda_apply(m, x, v, body);
+}
+
+void cuda_instead(emit *m, ir_expr cond, ir_stmt body) {
   const ir_node n = *ir_at(m->p, cond);
   const char *name = ir_text(m->p, n.c);
   cuda_tile tile[3];
@@ -314,7 +325,9 @@ void cuda_instead(emit *m, ir_expr cond) {
       refuse_operation(m, "a tile begins within another", tile[i].buf);
       return;
     }
-  if (count == 1)
+  if (!strcmp(name, "fragment.apply"))
+    apply_tile(m, &tile[0], body);
+  else if (count == 1)
     fill_tile(m, &tile[0], m->p->arg.v[n.b + 3]);
   else if (count == 3)
     multiply(m, tile);

@@ -37,7 +37,11 @@ void cuda_plan_fragments(emit *m);
 /* Storage for the tiles of an allocated fragment. */
 void cuda_place_fragment(emit *m, ir_buf b, uint64_t bytes);
 /* The operation under that condition (lower/threads/lower_fragments.c). */
-void cuda_instead(emit *m, ir_expr cond);
+void cuda_instead(emit *m, ir_expr cond, ir_stmt body);
+/* Loops over the rows and columns of an accumulator's tile, whose registers are
+ * v, for the elements that each lane has (fragment_apply.c). */
+void cuda_apply(emit *m, const cuda_tile *x, const LLVMValueRef *v,
+                ir_stmt body);
 
 /* ---- for the two kinds of instructions ---------------------------------- */
 
@@ -53,6 +57,13 @@ void cuda_wmma_store(emit *m, const cuda_layout *l, const cuda_tile *x,
                      LLVMValueRef *v);
 void cuda_mma_store(emit *m, const cuda_layout *l, const cuda_tile *x,
                     LLVMValueRef *v);
+/* Element e of register r of an accumulator, and its row and column. */
+typedef struct cuda_element {
+  LLVMValueRef value, row, column;
+} cuda_element;
+uint32_t cuda_mma_elements(const cuda_layout *l);
+cuda_element cuda_mma_element(emit *m, const cuda_layout *l,
+                              const LLVMValueRef *v, uint32_t r, uint32_t e);
 /* c += a b. */
 void cuda_wmma_product(emit *m, const cuda_layout *const l[3],
                        LLVMValueRef *c, LLVMValueRef *a, LLVMValueRef *b);

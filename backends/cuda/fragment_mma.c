@@ -66,6 +66,21 @@ static LLVMValueRef lane_part(emit *m, bool group) {
   return LLVMBuildZExt(m->b, lane, m->i64, "");
 }
 
+uint32_t cuda_mma_elements(const cuda_layout *l) { return elements_of(l); }
+
+cuda_element cuda_mma_element(emit *m, const cuda_layout *l,
+                              const LLVMValueRef *v, uint32_t r, uint32_t e) {
+  place p = place_of(l, r, e);
+  cuda_element x = {.value = v[r]};
+  LLVMValueRef two = emit_i64(m, p.column_t);
+  if (elements_of(l) > 1)
+    x.value = LLVMBuildExtractElement(m->b, v[r], cuda_i32(m, e), "");
+  x.row = LLVMBuildNSWAdd(m->b, lane_part(m, true), emit_i64(m, p.row), "");
+  x.column = LLVMBuildNSWMul(m->b, lane_part(m, false), two, "");
+  x.column = LLVMBuildNSWAdd(m->b, x.column, emit_i64(m, p.column), "");
+  return x;
+}
+
 /* The address of an element; of B transposed rows and columns change. */
 static LLVMValueRef element_at(emit *m, const cuda_layout *l,
                                const cuda_tile *x, place p) {

@@ -52,23 +52,41 @@ void cuda_warp_barrier(emit *m) {
   cuda_nvvm(m, "bar.warp.sync", 1, &all);
 }
 
-/* What the code of a warp uses: other memory than fragments, and one of
- * those (0: none). */
-static bool uses_memory(emit *m, ir_stmt top, ir_buf *fragment) {
+/* Of a thread or a warp. */
+static bool is_private(const ir_program *p, ir_buf b) {
+  const ir_buf_rec *r = &p->buf.v[b];
+  return r->role == IR_ROLE_LOCAL &&
+         (r->scope == IR_SCOPE_LOCAL || ir_scope_is_fragment(r->scope));
+}
+
+/* What the code of a warp uses: one of its fragments (0: none), whether other
+ * memory, and whether its lanes must synchronize before and after. */
+typedef struct warp_uses {
+  ir_buf fragment;
+  bool memory, before, after;
+} warp_uses;
+
+static warp_uses uses_of_warp(emit *m, ir_stmt top) {
   const ir_program *p = m->p;
   arena_mark mark = arena_get_mark(m->scratch);
   emit_uses u = {arena_zalloc(m->scratch, p->buf.n),
                  arena_zalloc(m->scratch, p->var.n)};
-  bool memory = false;
-  *fragment = 0;
+  uint8_t *writes = arena_zalloc(m->scratch, p->buf.n);
+  warp_uses x = {0};
   emit_survey(m, top, u);
+  for (ir_stmt s = top; s; s = ir_next(p, s, top))
+    if (ir_st(p, s)->kind == IR_STORE) writes[ir_st(p, s)->buf] = true;
   for (ir_buf b = 1; b < p->buf.n; b++) {
-    bool is_fragment = ir_scope_is_fragment(p->buf.v[b].scope);
-    if (u.buf[b] && is_fragment) *fragment = b;
-    memory |= u.buf[b] && !is_fragment;
+    if (u.buf[b] && ir_scope_is_fragment(p->buf.v[b].scope)) x.fragment = b;
+    if (is_private(p, b)) u.buf[b] = writes[b] = false;
+    x.memory |= u.buf[b];
+  }
+  if (x.memory) {
+    x.before = cuda_must_synchronize(m, top, u.buf, writes, true);
+    x.after = cuda_must_synchronize(m, top, u.buf, writes, false);
   }
   arena_reset_to(m->scratch, mark);
-  return memory;
+  return x;
 }
 
 static void refuse_warp(emit *m, ir_buf fragment) {
@@ -89,17 +107,16 @@ static bool has_instead(const emit *m, ir_stmt top) {
 /* What a warp runs together, once: its instructions on fragments, else one of
  * its lanes. */
 static void warp_loop(emit *m, ir_stmt at, const ir_stmt_rec *s) {
-  ir_buf fragment;
-  bool memory = uses_memory(m, at, &fragment);
+  warp_uses uses = uses_of_warp(m, at);
   emit_mark mark = emit_get_mark(m);
   emit_forget_loads(m);
-  if (memory) cuda_warp_barrier(m);
+  if (uses.before) cuda_warp_barrier(m);
   if (has_instead(m, at)) {
-    state_of(m)->in_warp = fragment;
+    state_of(m)->in_warp = uses.fragment;
     emit_body_with(m, s, emit_i64(m, 0));
     state_of(m)->in_warp = 0;
-  } else if (fragment) {
-    refuse_warp(m, fragment);
+  } else if (uses.fragment) {
+    refuse_warp(m, uses.fragment);
   } else {
     LLVMValueRef lane = cuda_nvvm(m, "read.ptx.sreg.tid.x", 0, NULL);
     LLVMValueRef first =
@@ -113,7 +130,7 @@ static void warp_loop(emit *m, ir_stmt at, const ir_stmt_rec *s) {
     LLVMPositionBuilderAtEnd(m->b, merge);
   }
   emit_release(m, (emit_mark){mark.steady, 0});
-  if (memory) cuda_warp_barrier(m);
+  if (uses.after) cuda_warp_barrier(m);
 }
 
 static void thread_loop(emit *m, ir_stmt at) {
@@ -158,12 +175,6 @@ static void look_at_index(const ir_program *p, ir_expr e, indexing *x) {
   const uint32_t *operands;
   uint32_t fixed[3], k = ir_operands(p, e, &operands, fixed);
   for (uint32_t i = 0; i < k; i++) look_at_index(p, operands[i], x);
-}
-
-static bool is_private(const ir_program *p, ir_buf b) {
-  const ir_buf_rec *r = &p->buf.v[b];
-  return r->role == IR_ROLE_LOCAL &&
-         (r->scope == IR_SCOPE_LOCAL || ir_scope_is_fragment(r->scope));
 }
 
 static void look_at_loads(const ir_program *p, ir_expr e, void *ud) {

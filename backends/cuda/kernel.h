@@ -58,6 +58,10 @@ LLVMValueRef cuda_nvvm(emit *m, const char *name, unsigned n,
 LLVMValueRef cuda_i32(emit *m, int64_t v);
 /* Orders the memory accesses of the lanes of a warp. */
 void cuda_warp_barrier(emit *m);
+/* Must it, before or after the warp-collective statement `at` with these
+ * accesses to memory, by ir_buf (warp_order.c)? */
+bool cuda_must_synchronize(emit *m, ir_stmt at, const uint8_t *reads,
+                           const uint8_t *writes, bool before);
 
 /* Collectives of a warp, and asynchronous copies (warp.c, async.c). */
 LLVMValueRef cuda_call(emit *m, ir_expr e);

@@ -4,7 +4,7 @@
  *
  * An error while kernels run leaves the context unusable, so it ends the
  * process, a worker, and is charged to the kernel. */
-#include "backends/cuda/launch.h"
+#include "backends/cuda/cuda.h"
 #include "backends/cuda/driver.h"
 #include "backends/cuda/kernel.h"
 #include <stdio.h>
@@ -217,15 +217,26 @@ tess_status cuda_load(mem_heap *heap, const void *code, size_t n,
 /* ---- calls -------------------------------------------------------------- */
 
 /* Loaded code has state: memory, and the events of a run. */
-int32_t cuda_time(const backend_code *c, void **args, const int64_t *sizes,
-                  const tess_runtime *rt, uint64_t runs, double *seconds) {
+int32_t cuda_time(const backend_code *c, void **args, void *const *resident,
+                  const int64_t *sizes, uint64_t runs, double *seconds) {
   backend_code *own = (backend_code *)(uintptr_t)c;
-  (void)rt;
-  return device_call(&own->device, args, sizes, runs, seconds);
+  return device_call(&own->device, args, resident, sizes, runs, seconds);
 }
 
-int32_t cuda_launch(const backend_code *c, void **args, const int64_t *sizes,
-                    const tess_runtime *rt) {
-  double seconds;
-  return cuda_time(c, args, sizes, rt, 1, &seconds);
+/* The primary context, retained for tensors as long as the process lives. */
+static backend_code the_memory;
+
+tess_status cuda_memory(uint32_t device, const device_driver **out, void **ud,
+                        err_state *e) {
+  if (device)
+    return err_set(e, TESS_UNSUPPORTED,
+                   "kernels run on 'cuda:0', and there is no 'cuda:%u'",
+                   device);
+  if (!the_memory.has_context) {
+    tess_status s = open_context(&the_memory, e);
+    if (s) return s;
+  }
+  *out = &cuda_host;
+  *ud = &the_memory;
+  return TESS_OK;
 }

@@ -7,31 +7,52 @@
 
 /* ---- a call --------------------------------------------------------- */
 
-static int32_t copy_in(device_program *d, void **args, const uint64_t *bytes) {
+typedef struct arguments {
+  void **host;
+  void *const *resident; /* NULL: none is on the device */
+  uint64_t bytes[DEVICE_MOST_ARGS];
+  device_memory own[DEVICE_MOST_ARGS]; /* the program's, of residents */
+} arguments;
+
+static bool is_resident(const arguments *a, uint32_t i) {
+  return a->resident && a->resident[i];
+}
+
+/* Residents take the places of the program's own buffers for the call. */
+static void put_residents(device_program *d, arguments *a) {
+  for (uint32_t i = 0; i < d->nparam; i++) {
+    if (!is_resident(a, i)) continue;
+    a->own[i] = d->slot[i];
+    d->slot[i] = a->resident[i];
+  }
+}
+
+static void take_residents(device_program *d, const arguments *a) {
+  for (uint32_t i = 0; i < d->nparam; i++)
+    if (is_resident(a, i)) d->slot[i] = a->own[i];
+}
+
+static int32_t copy_in(device_program *d, const arguments *a) {
   int32_t status = 0;
   for (uint32_t i = 0; i < d->nparam && !status; i++) {
-    status = device_provide(d, i, bytes[i]);
-    if (!status && bytes[i])
-      status = d->driver->to_device(d->ud, d->slot[i], args[i], bytes[i]);
+    if (is_resident(a, i)) continue;
+    status = device_provide(d, i, a->bytes[i]);
+    if (!status && a->bytes[i])
+      status = d->driver->to_device(d->ud, d->slot[i], a->host[i], a->bytes[i]);
   }
   return status;
 }
 
-static int32_t copy_out(device_program *d, void **args, const uint64_t *bytes) {
+static int32_t copy_out(device_program *d, const arguments *a) {
   int32_t status = 0;
   for (uint32_t i = 0; i < d->nparam && !status; i++)
-    if (d->word.v[d->params + 2 * i + 1] && bytes[i])
-      status = d->driver->to_host(d->ud, args[i], d->slot[i], bytes[i]);
+    if (d->word.v[d->params + 2 * i + 1] && a->bytes[i] && !is_resident(a, i))
+      status = d->driver->to_host(d->ud, a->host[i], d->slot[i], a->bytes[i]);
   return status;
 }
 
-int32_t device_call(device_program *d, void **args, const int64_t *sizes,
-                    uint64_t runs, double *seconds) {
-  uint64_t bytes[DEVICE_MOST_ARGS];
-  *seconds = 0;
-  if (d->nparam > DEVICE_MOST_ARGS) return TESS_LIMIT;
-  int32_t status = device_measure_params(d, sizes, bytes);
-  if (!status) status = copy_in(d, args, bytes);
+static int32_t run_times(device_program *d, uint64_t runs, double *seconds) {
+  int32_t status = 0;
   for (uint64_t i = 0; i < runs && !status; i++) {
     double run = 0;
     status = d->driver->begin(d->ud);
@@ -40,7 +61,21 @@ int32_t device_call(device_program *d, void **args, const int64_t *sizes,
     if (!status) status = ended;
     *seconds += run;
   }
-  return status ? status : copy_out(d, args, bytes);
+  return status;
+}
+
+int32_t device_call(device_program *d, void **args, void *const *resident,
+                    const int64_t *sizes, uint64_t runs, double *seconds) {
+  arguments a = {.host = args, .resident = resident};
+  *seconds = 0;
+  if (d->nparam > DEVICE_MOST_ARGS) return TESS_LIMIT;
+  int32_t status = device_measure_params(d, sizes, a.bytes);
+  if (!status) status = copy_in(d, &a);
+  put_residents(d, &a);
+  if (!status) status = run_times(d, runs, seconds);
+  if (!status) status = copy_out(d, &a);
+  take_residents(d, &a);
+  return status;
 }
 
 /* ---- loading -------------------------------------------------------- */

@@ -116,8 +116,10 @@ int32_t device_measure_params(device_program *d, const int64_t *sizes,
 int32_t device_provide(device_program *d, uint32_t slot, uint64_t bytes);
 enum { DEVICE_MOST_ARGS = 512 }; /* of a function, or a kernel */
 /* Copies the arguments to the device, runs the program `runs` times and copies
- * what it writes back.  *seconds: of the runs alone.  0 or a status. */
-int32_t device_call(device_program *d, void **args, const int64_t *sizes,
-                    uint64_t runs, double *seconds);
+ * what it writes back; where resident[i] is, that is the memory of parameter i,
+ * and nothing is copied (resident NULL: none is).  *seconds: of the runs alone.
+ * 0 or a status. */
+int32_t device_call(device_program *d, void **args, void *const *resident,
+                    const int64_t *sizes, uint64_t runs, double *seconds);
 
 #endif

@@ -120,7 +120,7 @@ static uint64_t element_bits(tess_dtype t, double v) {
  * programs compare with, also in sums of a few.  (A quotient of p by a power of
  * two would be a known value.) */
 static uint64_t end_of(tess_dtype t, interp_range in, bool greatest) {
-  const int64_t far = RESIDUE_P / 67;
+  const int64_t far = RESIDUE_N / 67;
   if (in.bounded) return (uint64_t)(greatest ? in.count - 1 : in.least);
   if (ir_is_float(t)) return residue_at(greatest ? far : -far);
   return (uint64_t)(greatest ? ir_int_max(t) : ir_int_min(t));
@@ -129,7 +129,7 @@ static uint64_t end_of(tess_dtype t, interp_range in, bool greatest) {
 /* An extreme value beyond all regular ones. */
 static uint64_t draw_peak(rng *r, tess_dtype t, bool beyond, bool below) {
   if (ir_is_float(t)) {
-    const int64_t part = RESIDUE_P / 8;
+    const int64_t part = RESIDUE_N / 8;
     int64_t v = (int64_t)rng_below(r, (uint64_t)part);
     if (!beyond) return residue_at(v);
     return residue_at(below ? -2 * part - v : 2 * part + v);
@@ -157,7 +157,7 @@ static uint64_t draw_any(rng *r, tess_dtype t, uint64_t i,
   if (from->period) return draw_peak(r, t, beyond, from->below);
   if (from->few.n)
     return element_bits(t, from->few.v[rng_below(r, from->few.n)]);
-  if (ir_is_float(t)) return rng_below(r, RESIDUE_P);
+  if (ir_is_float(t)) return rng_below(r, RESIDUE_N);
   return from->extreme ? draw_extreme(r, t) : draw_int(r, t);
 }
 

@@ -4,7 +4,7 @@
  * uninitialized elements that compiled code shows only sometimes.
  *
  * Two value domains.  NATIVE is the arithmetic of ir/scalar.h.  RESIDUE
- * computes floats in a prime field (residue.h), integers and bools natively:
+ * computes floats modulo a number (residue.h), integers and bools natively:
  * two programs that are the same computation agree there exactly, whatever the
  * types, in any order of summation.  (Constants are folded only where that is
  * exact: ir/fold.c.)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Arithmetic of the residue domain: the prime field, and hashes for operations
- * without a meaning in it. */
+ * Arithmetic of the residue domain: the ring, e^x as a power in it, and hashes
+ * for operations without a meaning in it. */
 #include "backends/interp/residue.h"
 
 #include "base/hash.h"
@@ -9,18 +9,26 @@
 #include <math.h>
 
 /* A known value is n / 2^FRACTION with |n| < 2^KNOWN; the order holds n /
- * 2^PLACE with |n| < p / 2, and so all known ones. */
+ * 2^PLACE with |n| < RESIDUE_N / 2, and so all known ones. */
 enum { FRACTION = 8, KNOWN = 40, PLACE = 28 };
 
 /* The infinities and not-a-number: arbitrary elements, far from known ones. */
 #define INF_RESIDUE UINT64_C(1234567890123456789)
 #define NAN_RESIDUE UINT64_C(987654321987654321)
 
-static uint64_t negate(uint64_t a) { return a ? RESIDUE_P - a : 0; }
+/* The greatest finite numbers of float64, float32 and bfloat16. */
+#define GREATEST_F64 UINT64_C(1134676512449365717)
+#define GREATEST_F32 UINT64_C(2200382153990881165)
+#define GREATEST_BF16 UINT64_C(1914617878719196906)
+
+/* 4 modulo p and q, 1 modulo r. */
+#define RESIDUE_G UINT64_C(2291500764689007272)
+
+static uint64_t negate(uint64_t a) { return a ? RESIDUE_N - a : 0; }
 
 /* The symmetric representative of a, of least magnitude. */
 static int64_t centred(uint64_t a) {
-  return a > RESIDUE_P / 2 ? (int64_t)a - (int64_t)RESIDUE_P : (int64_t)a;
+  return a > RESIDUE_N / 2 ? (int64_t)a - (int64_t)RESIDUE_N : (int64_t)a;
 }
 
 static uint64_t power(uint64_t a, uint64_t e) {
@@ -38,7 +46,7 @@ uint64_t residue_of_real(double v) {
   int e;
   uint64_t m = (uint64_t)ldexp(fabs(frexp(v, &e)), 53);
   e -= 53;
-  uint64_t two = e < 0 ? (RESIDUE_P + 1) / 2 : 2;
+  uint64_t two = e < 0 ? (RESIDUE_N + 1) / 2 : 2;
   uint64_t r = residue_mul(m, power(two, (uint64_t)(e < 0 ? -e : e)));
   return v < 0 ? negate(r) : r;
 }
@@ -54,7 +62,7 @@ static bool known(uint64_t a, int64_t *n) {
 static bool known_value(uint64_t a, double *v) {
   int64_t n;
   if (a == NAN_RESIDUE) return *v = NAN, true;
-  if (a == INF_RESIDUE || a == RESIDUE_P - INF_RESIDUE)
+  if (a == INF_RESIDUE || a == RESIDUE_N - INF_RESIDUE)
     return *v = a == INF_RESIDUE ? INFINITY : -INFINITY, true;
   if (!known(a, &n)) return false;
   *v = ldexp((double)n, -FRACTION);
@@ -63,34 +71,53 @@ static bool known_value(uint64_t a, double *v) {
 
 /* ---- division and order ------------------------------------------------- */
 
-/* Euclid's algorithm: a * x is 1 modulo p when the remainder comes to 1. */
+/* Euclid's algorithm: a * x is 1 modulo n when the remainder comes to 1; where
+ * it does not, a is 0 modulo one of the primes, and has an inverse modulo the
+ * others by Fermat's theorem. */
 uint64_t residue_inverse(uint64_t a) {
-  int64_t r0 = (int64_t)RESIDUE_P, r1 = (int64_t)a, x0 = 0, x1 = 1;
-  if (!a) return 0;
-  while (r1 != 1) {
+  const uint64_t order = RESIDUE_Q * RESIDUE_R * (RESIDUE_R - 1);
+  int64_t r0 = (int64_t)RESIDUE_N, r1 = (int64_t)a, x0 = 0, x1 = 1;
+  while (r1 > 1) {
     int64_t q = r0 / r1, r = r0 - q * r1, x = x0 - q * x1;
     r0 = r1, r1 = r;
     x0 = x1, x1 = x;
   }
-  return x1 < 0 ? (uint64_t)(x1 + (int64_t)RESIDUE_P) : (uint64_t)x1;
+  if (!r1) return power(a, order - 1);
+  return x1 < 0 ? (uint64_t)(x1 + (int64_t)RESIDUE_N) : (uint64_t)x1;
+}
+
+uint64_t residue_exp(uint64_t a) {
+  return power(RESIDUE_G, a % (RESIDUE_Q * RESIDUE_R));
 }
 
 uint64_t residue_div(uint64_t a, uint64_t b) {
   return residue_mul(a, residue_inverse(b));
 }
 
+/* By how much an element ranks below the greatest; 0: it is no extreme. */
+static int64_t below_greatest(uint64_t a) {
+  switch (a) {
+  case INF_RESIDUE: return 1;
+  case GREATEST_F64: return 2;
+  case GREATEST_F32: return 3;
+  case GREATEST_BF16: return 4;
+  default: return 0;
+  }
+}
+
 /* The rank of a in the total order: as n / 2^PLACE would have.  Known values
- * and others of as few bits rank by their value, the infinities at the ends. */
+ * and others of as few bits rank by their value, extremes at the ends. */
 static int64_t rank_of(uint64_t a) {
-  if (a == INF_RESIDUE) return INT64_MAX;
-  if (a == RESIDUE_P - INF_RESIDUE) return INT64_MIN;
+  int64_t up = below_greatest(a), down = up ? 0 : below_greatest(negate(a));
+  if (up) return INT64_MAX - up;
+  if (down) return down - INT64_MAX;
   return centred(residue_fold((residue_wide)a << PLACE));
 }
 
 bool residue_less(uint64_t a, uint64_t b) { return rank_of(a) < rank_of(b); }
 
 uint64_t residue_at(int64_t n) {
-  uint64_t r = n < 0 ? RESIDUE_P - (uint64_t)-n : (uint64_t)n;
+  uint64_t r = n < 0 ? RESIDUE_N - (uint64_t)-n : (uint64_t)n;
   return residue_mul(r, residue_of_real(ldexp(1, -PLACE)));
 }
 
@@ -147,6 +174,7 @@ uint64_t residue_call(uint64_t seed, ir_fn fn, tess_dtype t, uint32_t n,
   bool all = n <= 3;
   if (fn == IR_FN_FMA)
     return residue_add(residue_mul(args[0], args[1]), args[2]);
+  if (fn == IR_FN_EXP) return residue_exp(args[0]);
   for (uint32_t i = 0; all && i < n; i++) all = known_value(args[i], &v[i]);
   if (all) return residue_of_real(ir_apply_real(fn, t, v));
   if (fn == IR_FN_ABS) /* the greater of a and -a in the order above */

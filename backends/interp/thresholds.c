@@ -136,7 +136,7 @@ static void solve_call(solving *s, const ir_node *n, double v) {
   case IR_FN_CEIL:
   case IR_FN_ROUND: solve(s, x[0], v); break;
   case IR_FN_SQRT: solve(s, x[0], v * v); break;
-  default: break; /* any other element of the field, whatever the argument */
+  default: break; /* any other residue, whatever the argument */
   }
 }
 

@@ -65,13 +65,33 @@ static void put_size_checks(strbuf *out, uint32_t n) {
                i, i, i, i, i, i, i, i, i);
 }
 
+/* Linux gives the tiles of AMX to a process that asks for them: the first call
+ * of the kernel does, by arch_prctl(ARCH_REQ_XCOMP_PERM, 18). */
+static void put_request(strbuf *out) {
+  str_puts(out,
+           "  %asked = load atomic i8, ptr @tess_tiles_asked monotonic, "
+           "align 1\n"
+           "  %first = icmp eq i8 %asked, 0\n"
+           "  br i1 %first, label %ask, label %ready\n"
+           "ask:\n"
+           "  %given = call i64 (i64, ...) @syscall(i64 158, i64 4131, "
+           "i64 18)\n"
+           "  store atomic i8 1, ptr @tess_tiles_asked monotonic, align 1\n"
+           "  br label %ready\n"
+           "ready:\n");
+}
+
 /* NAME_kernel(args, sizes, rt): rt NULL is the pool. */
-static void put_raw(strbuf *out, const char *name, uint32_t nsizes) {
+static void put_raw(strbuf *out, const char *name, uint32_t nsizes,
+                    bool uses_tiles) {
   str_printf(out,
              "declare i32 @" EMIT_KERNEL "(ptr, ptr, ptr)\n"
              "@tess_pool_runtime = external constant i8\n"
+             "@tess_tiles_asked = internal global i8 0\n"
+             "declare i64 @syscall(i64, ...)\n"
              "define i32 @%s_kernel(ptr %%args, ptr %%sizes, ptr %%rt) {\n",
              name);
+  if (uses_tiles) put_request(out);
   put_size_checks(out, nsizes);
   str_printf(out,
              "  %%none = icmp eq ptr %%rt, null\n"
@@ -148,7 +168,8 @@ static tess_status link_parts(emit *m, const char *name, strbuf *text) {
   if (!s) s = link_text(m, text);
   if (s) return s;
   str_clear(text);
-  put_raw(text, name, f->sizes.n);
+  put_raw(text, name, f->sizes.n,
+          LLVMGetNamedGlobal(m->module, EMIT_USES_TILES) != NULL);
   put_typed(text, name, f->params.n, f->sizes.n);
   s = str_status(text);
   if (!s) s = link_text(m, text);

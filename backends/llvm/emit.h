@@ -61,7 +61,7 @@ typedef struct emit_device {
   /* A store that is done in another way; false: it is like any other. */
   bool (*store)(struct emit *m, const ir_stmt_rec *s);
   /* The call in place of a warp's code, under this condition. */
-  void (*instead)(struct emit *m, ir_expr cond);
+  void (*instead)(struct emit *m, ir_expr cond, ir_stmt body);
   /* How many copies of the body of a serial loop make an iteration of the
    * emitted one (1: not unrolled; the extent: fully). */
   int64_t (*unroll)(struct emit *m, ir_stmt loop, int64_t extent);
@@ -90,6 +90,8 @@ typedef struct emit {
   LLVMValueRef mask;              /* active lanes; NULL: all */
   ir_unconditional must;          /* evaluated on both sides of choices */
   uint32_t branches;              /* emitted for choices */
+  ir_buf given_buf;               /* whose loads have this value; 0: none */
+  LLVMValueRef given;
   bool has_f16;                   /* some value has type float16 */
   const emit_device *device;      /* NULL: a processor */
   void *ud;                       /* the device's */

@@ -299,6 +299,7 @@ static LLVMValueRef load_memory(emit *m, const access *x) {
 
 LLVMValueRef emit_load(emit *m, ir_expr e) {
   const ir_node n = *ir_at(m->p, e);
+  if (m->given_buf && n.a == m->given_buf) return m->given;
   if (n.n != 1) {
     emit_refuse(m, TESS_INTERNAL, "buffer '%s' was not flattened",
                 ir_text(m->p, m->p->buf.v[n.a].name));

@@ -10,9 +10,9 @@
 #include "ir/edit.h"
 #include "ir/query.h"
 
-/* Marks nodes that read memory or call the host, or have such an operand:
- * their values are not reused across statements.  Operands come before their
- * users. */
+/* Marks nodes that read memory, call the host or control asynchronous copies,
+ * or have such an operand: their values are not reused across statements.
+ * Operands come before their users. */
 static void mark_fickle(emit *m) {
   const ir_program *p = m->p;
   for (ir_expr e = 1; e < p->node.n; e++) {
@@ -20,7 +20,8 @@ static void mark_fickle(emit *m) {
     const uint32_t *operands;
     uint32_t fixed[3], k = ir_operands(p, e, &operands, fixed);
     bool fickle =
-        n->op == IR_LOAD || (n->op == IR_CALL && ir_fn_is_named(n->a));
+        n->op == IR_LOAD ||
+        (n->op == IR_CALL && (ir_fn_is_named(n->a) || ir_fn_of_copies(n->a)));
     for (uint32_t i = 0; i < k && !fickle; i++) fickle = m->fickle[operands[i]];
     m->fickle[e] = fickle;
   }

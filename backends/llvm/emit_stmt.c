@@ -128,7 +128,7 @@ static void emit_if_side(emit *m, ir_stmt first, LLVMBasicBlockRef at,
 static void emit_if(emit *m, const ir_stmt_rec *s) {
   if (ir_is_instead(m->p, s->cond)) {
     if (m->device)
-      m->device->instead(m, s->cond);
+      m->device->instead(m, s->cond, s->body);
     else
       emit_tensor_call(m, s->cond);
     return;

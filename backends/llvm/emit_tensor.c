@@ -127,9 +127,12 @@ static bool is_vector(tess_dtype t) {
          t.code == TESS_DTYPE_FLOAT;
 }
 
-static bool has_vector(const tensor_calling *k, uint32_t i) {
+/* `as_bits`: also those of bfloats. */
+static bool has_vector(const tensor_calling *k, uint32_t i, bool as_bits) {
   const tensor_param *p = &k->param[i];
-  return p->lanes <= EMIT_TENSOR_LANES && is_vector(p->dtype);
+  return p->lanes <= EMIT_TENSOR_LANES &&
+         (is_vector(p->dtype) ||
+          (as_bits && p->dtype.code == TESS_DTYPE_BFLOAT));
 }
 
 /* Are the parameters that LLVM's intrinsics get as values vectors, and those
@@ -139,14 +142,15 @@ static bool has_vectors(const tensor_calling *k) {
   for (uint32_t i = 1; i <= c->n; i++) {
     const ir_tensor_node *o = &c->node[i];
     const tensor_param *p = &k->param[o->param];
-    bool fits = o->kind == IR_TENSOR_PARAM  ? has_vector(k, o->param)
+    bool fits = o->kind == IR_TENSOR_PARAM
+                    ? has_vector(k, o->param, ir_tensor_call_views(c, i))
                 : o->kind == IR_TENSOR_VIEW ? is_vector(o->as)
                 : o->kind == IR_TENSOR_BYTES
                     ? o->value >= 0 && o->value < p->ndim
                     : true;
     if (!fits) return false;
   }
-  return c->result == IR_TENSOR_NO_RESULT || has_vector(k, c->result);
+  return c->result == IR_TENSOR_NO_RESULT || has_vector(k, c->result, !c->adds);
 }
 
 /* Can what assembly gets and gives be registers? */

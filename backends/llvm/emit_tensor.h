@@ -29,6 +29,12 @@ typedef struct tensor_calling {
 
 /* Emits a call of LLVM's intrinsics. */
 void emit_tensor_llvm(tensor_calling *k);
+/* The type of a cast of vectors of these types to a tile of AMX; NULL: the
+ * intrinsic is no such cast (emit_tensor_tiles.c). */
+LLVMTypeRef emit_tiles_cast_type(emit *m, const char *name, unsigned n,
+                                 LLVMTypeRef *types);
+/* Adds the memory effects of a call of an intrinsic on tiles. */
+void emit_tiles_called(emit *m, const char *name, LLVMValueRef call);
 /* Emits inline assembly. */
 void emit_tensor_asm(tensor_calling *k);
 /* The address of element i of a parameter, row-major (emit_tensor_llvm.c). */

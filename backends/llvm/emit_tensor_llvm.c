@@ -112,6 +112,8 @@ static LLVMTypeRef type_of_intrinsic(tensor_calling *k, const char *name,
   }
   if (LLVMIntrinsicIsOverloaded(id)) {
     if (result) return LLVMFunctionType(result, types, n, false);
+    t = emit_tiles_cast_type(k->m, name, n, types);
+    if (t) return t;
     refuse_tensor(k, name, "has no type of its own; put it in int32x4(..)");
     return NULL;
   }
@@ -126,17 +128,6 @@ static LLVMTypeRef type_of_intrinsic(tensor_calling *k, const char *name,
 
 static LLVMValueRef tensor_value(tensor_calling *k, uint32_t at,
                                  LLVMTypeRef wanted);
-
-/* Marks code that uses the tiles of AMX. */
-static void mark_tiles(emit *m, const char *name) {
-  if (strncmp(name, "llvm.x86.tile", 13) != 0 ||
-      LLVMGetNamedGlobal(m->module, EMIT_USES_TILES))
-    return;
-  LLVMValueRef mark =
-      LLVMAddGlobal(m->module, LLVMInt8TypeInContext(m->ctx), EMIT_USES_TILES);
-  LLVMSetInitializer(mark, LLVMConstInt(LLVMInt8TypeInContext(m->ctx), 1, 0));
-  LLVMSetLinkage(mark, LLVMWeakODRLinkage);
-}
 
 /* `result`: its type where its name does not tell it; NULL: not known. */
 static LLVMValueRef call_intrinsic(tensor_calling *k, const ir_tensor_node *o,
@@ -153,12 +144,13 @@ static LLVMValueRef call_intrinsic(tensor_calling *k, const ir_tensor_node *o,
   }
   LLVMTypeRef type = type_of_intrinsic(k, name, n, types, result);
   if (!type) return NULL;
-  mark_tiles(m, name);
   LLVMValueRef fn = LLVMGetNamedFunction(m->module, name);
   if (!fn) fn = LLVMAddFunction(m->module, name, type);
   if (LLVMGlobalGetValueType(fn) != type)
     return refuse_tensor(k, name, "is called with different types");
-  return LLVMBuildCall2(m->b, type, fn, args, n, "");
+  LLVMValueRef call = LLVMBuildCall2(m->b, type, fn, args, n, "");
+  emit_tiles_called(m, name, call);
+  return call;
 }
 
 /* A value as vectors of `as`, broadcast if it is one of them. */

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Compiles programs for OpenCL: the host program, then the entry's name and
  * the source, as the driver takes them. */
-#include "backends/opencl/load.h"
 #include "backends/opencl/opencl.h"
 #include <string.h>
-#include <stdlib.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -21,6 +19,8 @@ typedef struct compiling {
 static tess_status write_kernels(compiling *c) {
   const char *name = ir_text(c->p, ir_entry(c->p)->name);
   if (c->form == BACKEND_CODE) {
+    uint32_t number = (uint32_t)c->t->device;
+    str_write(c->out, (const char *)&number, sizeof number);
     device_write(&c->split, c->out);
     str_write(c->out, name, strlen(name) + 1);
   }
@@ -71,8 +71,8 @@ const backend opencl_backend = {
     .runs_here = opencl_runs_here,
     .compile = opencl_compile,
     .load = opencl_load,
-    .launch = opencl_launch,
     .time = opencl_time,
+    .memory = opencl_memory,
     .unload = opencl_unload,
     .on_fatal = opencl_on_fatal,
 };

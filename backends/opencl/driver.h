@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * OpenCL's ICD loader (libOpenCL.so.1), opened at run time, and the device that
- * kernels run on: the first GPU of any platform, else an accelerator, else a
- * processor.
+ * OpenCL's ICD loader (libOpenCL.so.1), opened at run time, and its devices by
+ * number: the GPUs of all platforms, then accelerators, then processors.
  *
  * Types and numbers are those of OpenCL's binary interface, as its
  * specification documents it; no header of it is needed. */
@@ -39,11 +38,23 @@ typedef struct ocl_driver {
 #define ENTRY(result, field, symbol, ...) result (*field)(__VA_ARGS__);
 #include "backends/opencl/driver.def"
 #undef ENTRY
-  ocl_handle device;
+  unsigned ndevice;
 } ocl_driver;
 
-/* The process's driver and device, opened by the first call and kept.
- * UNSUPPORTED: there is no loader, or it finds no device. */
+/* A device with the context and the queue that all of the process uses. */
+typedef struct ocl_device {
+  ocl_handle id, context, queue;
+} ocl_device;
+
+/* The process's driver, opened by the first call and kept.  UNSUPPORTED: there
+ * is no loader, or it finds no device. */
 tess_status ocl_driver_open(const ocl_driver **out, err_state *e);
+/* Device number `n`, opened by the first call and kept.  UNSUPPORTED: there are
+ * fewer. */
+tess_status ocl_device_open(uint32_t n, const ocl_driver **driver,
+                            const ocl_device **out, err_state *e);
+/* The same, without a context. */
+tess_status ocl_device_find(uint32_t n, const ocl_driver **driver,
+                            const ocl_device **out, err_state *e);
 
 #endif

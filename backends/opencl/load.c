@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs kernels on the OpenCL device: a context, a queue and a program for each
- * kernel that is loaded, and events for its time.
+ * Runs kernels on an OpenCL device: a program for each kernel that is loaded,
+ * and events for its time.
  *
  * An error of the device while kernels run leaves it in an unknown state, so it
  * ends the process, a worker, and is charged to the kernel. */
-#include "backends/opencl/load.h"
 #include "backends/opencl/driver.h"
 #include "backends/opencl/opencl.h"
 #include <stdio.h>
@@ -14,7 +13,8 @@
 struct backend_code {
   mem_heap *heap;
   const ocl_driver *cl;
-  ocl_handle context, queue, program;
+  const ocl_device *on;
+  ocl_handle program;
   ocl_handle *kernel;
   uint32_t nkernel, room; /* made; that there is room for */
   ocl_handle first, last; /* events of a run's kernels */
@@ -48,8 +48,8 @@ static void end_process(const char *doing, int code) {
 static int32_t ocl_alloc(void *ud, uint64_t bytes, device_memory *out) {
   backend_code *c = ud;
   int code = 0;
-  *out =
-      c->cl->memory_new(c->context, OCL_MEMORY_READ_WRITE, bytes, NULL, &code);
+  *out = c->cl->memory_new(c->on->context, OCL_MEMORY_READ_WRITE, bytes, NULL,
+                           &code);
   return status_of(code);
 }
 
@@ -62,13 +62,13 @@ static int32_t ocl_to_device(void *ud, device_memory to, const void *from,
                              uint64_t bytes) {
   backend_code *c = ud;
   return status_of(
-      c->cl->write(c->queue, to, true, 0, bytes, from, 0, NULL, NULL));
+      c->cl->write(c->on->queue, to, true, 0, bytes, from, 0, NULL, NULL));
 }
 
 static int32_t ocl_to_host(void *ud, void *to, device_memory from,
                            uint64_t bytes) {
   backend_code *c = ud;
-  int code = c->cl->read(c->queue, from, true, 0, bytes, to, 0, NULL, NULL);
+  int code = c->cl->read(c->on->queue, from, true, 0, bytes, to, 0, NULL, NULL);
   if (code) end_process("copying from the device", code);
   return 0;
 }
@@ -98,7 +98,7 @@ static int32_t ocl_launch(void *ud, const device_launch *l) {
   for (uint32_t i = 0; i < l->nvar && !code; i++)
     code = c->cl->kernel_arg(kernel, n++, sizeof l->var[i], &l->var[i]);
   if (!code)
-    code = c->cl->launch(c->queue, kernel, 3, NULL, global, local, 0, NULL,
+    code = c->cl->launch(c->on->queue, kernel, 3, NULL, global, local, 0, NULL,
                          &event);
   if (!code) keep_event(c, event);
   return status_of(code);
@@ -113,7 +113,7 @@ static int32_t ocl_begin(void *ud) {
 static int32_t ocl_end(void *ud, double *seconds) {
   backend_code *c = ud;
   uint64_t from = 0, to = 0;
-  int code = c->cl->finish(c->queue);
+  int code = c->cl->finish(c->on->queue);
   if (code) end_process("running kernels", code);
   ocl_handle last = c->last ? c->last : c->first;
   if (c->first) {
@@ -145,20 +145,11 @@ static tess_status check_call(int code, const char *doing, err_state *e) {
               : TESS_OK;
 }
 
-static tess_status open_queue(backend_code *c, err_state *e) {
-  int code = 0;
-  const ocl_driver *cl = c->cl;
-  c->context = cl->context_new(NULL, 1, &cl->device, NULL, NULL, &code);
-  if (!code)
-    c->queue = cl->queue_new(c->context, cl->device, OCL_QUEUE_PROFILES, &code);
-  return check_call(code, "opening the device", e);
-}
-
 /* Correctly rounded where the device can: as everywhere else. */
-static const char *build_options(const ocl_driver *cl) {
+static const char *build_options(const backend_code *c) {
   uint64_t config = 0;
-  cl->device_info(cl->device, OCL_DEVICE_FLOAT_CONFIG, sizeof config, &config,
-                  NULL);
+  c->cl->device_info(c->on->id, OCL_DEVICE_FLOAT_CONFIG, sizeof config, &config,
+                     NULL);
   return config & OCL_ROUNDS_DIVIDE_SQRT
              ? "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt"
              : "-cl-std=CL1.2";
@@ -167,7 +158,7 @@ static const char *build_options(const ocl_driver *cl) {
 static tess_status say_build_log(backend_code *c, int code, err_state *e) {
   enum { ROOM = 1500 };
   char text[1 << 14] = "", line[ROOM];
-  c->cl->program_log(c->program, c->cl->device, OCL_BUILD_LOG, sizeof text - 1,
+  c->cl->program_log(c->program, c->on->id, OCL_BUILD_LOG, sizeof text - 1,
                      text, NULL);
   text[sizeof text - 1] = '\0';
   err_one_line(text, line, sizeof line);
@@ -179,9 +170,9 @@ static tess_status build_program(backend_code *c, const char *source, size_t n,
                                  err_state *e) {
   int code = 0;
   const ocl_driver *cl = c->cl;
-  c->program = cl->program_new(c->context, 1, &source, &n, &code);
+  c->program = cl->program_new(c->on->context, 1, &source, &n, &code);
   if (code) return check_call(code, "making a program", e);
-  code = cl->program_build(c->program, 1, &cl->device, build_options(cl), NULL,
+  code = cl->program_build(c->program, 1, &c->on->id, build_options(c), NULL,
                            NULL);
   return code ? say_build_log(c, code, e) : TESS_OK;
 }
@@ -203,11 +194,17 @@ static tess_status take_kernels(backend_code *c, const char *name,
   return check_call(code, "making a kernel", e);
 }
 
-static tess_status load_code(backend_code *c, const void *code, size_t n,
+/* The code: the device's number, then the host program, whose payload is the
+ * entry's name, ended, and the source. */
+static tess_status load_code(backend_code *c, const char *code, size_t n,
                              err_state *e) {
-  tess_status s = ocl_driver_open(&c->cl, e);
-  if (!s) s = open_queue(c, e);
-  if (!s) s = device_load(&c->device, c->heap, code, n, &ocl_host, c, e);
+  uint32_t number;
+  if (n < sizeof number) return err_set(e, TESS_PARSE, "the code is damaged");
+  memcpy(&number, code, sizeof number);
+  tess_status s = ocl_device_open(number, &c->cl, &c->on, e);
+  if (!s)
+    s = device_load(&c->device, c->heap, code + sizeof number,
+                    n - sizeof number, &ocl_host, c, e);
   if (s) return s;
   const char *name = c->device.payload;
   size_t len = strnlen(name, c->device.npayload);
@@ -225,8 +222,6 @@ void opencl_unload(backend_code *c) {
   if (c->kernel)
     mem_free(c->heap, (void *)c->kernel, c->room * sizeof *c->kernel);
   if (c->program) cl->program_free(c->program);
-  if (c->queue) cl->queue_free(c->queue);
-  if (c->context) cl->context_free(c->context);
   mem_delete(c->heap, c);
 }
 
@@ -243,21 +238,27 @@ tess_status opencl_load(mem_heap *heap, const void *code, size_t n,
   return s;
 }
 
+/* ---- memory for tensors --------------------------------------------- */
+
+tess_status opencl_memory(uint32_t device, const device_driver **out, void **ud,
+                          err_state *e) {
+  enum { MOST = 16 };
+  static backend_code of[MOST]; /* by device: only where to allocate */
+  const ocl_driver *cl;
+  const ocl_device *on;
+  tess_status s = ocl_device_open(device, &cl, &on, e);
+  if (s) return s;
+  of[device % MOST] = (backend_code){.cl = cl, .on = on};
+  *out = &ocl_host;
+  *ud = &of[device % MOST];
+  return TESS_OK;
+}
+
 /* ---- calls ---------------------------------------------------------- */
 
 /* Loaded code has state: memory, and the events of a run. */
-static backend_code *state_of(const backend_code *c) {
-  return (backend_code *)(uintptr_t)c;
-}
-
-int32_t opencl_time(const backend_code *c, void **args, const int64_t *sizes,
-                    const tess_runtime *rt, uint64_t runs, double *seconds) {
-  (void)rt;
-  return device_call(&state_of(c)->device, args, sizes, runs, seconds);
-}
-
-int32_t opencl_launch(const backend_code *c, void **args, const int64_t *sizes,
-                      const tess_runtime *rt) {
-  double seconds;
-  return opencl_time(c, args, sizes, rt, 1, &seconds);
+int32_t opencl_time(const backend_code *c, void **args, void *const *resident,
+                    const int64_t *sizes, uint64_t runs, double *seconds) {
+  backend_code *own = (backend_code *)(uintptr_t)c;
+  return device_call(&own->device, args, resident, sizes, runs, seconds);
 }

@@ -9,8 +9,9 @@
 #define BACKENDS_OPENCL_OPENCL_H
 
 #include "backends/backend.h"
-#include "backends/device/device.h"
+#include "backends/device/loader.h"
 
+DEVICE_LOADER(opencl)
 extern const backend opencl_backend;
 
 /* backend.complete, backend.runs_here (target.c). */

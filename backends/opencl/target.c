@@ -8,11 +8,12 @@
 
 typedef struct model {
   const char *name;
-  int64_t threads, shared, lanes;
+  int64_t threads, shared, lanes, vector;
 } model;
 
 static const model models[] = {
-#define MODEL(name, threads, shared, lanes) {name, threads, shared, lanes},
+#define MODEL(name, threads, shared, lanes, vector) \
+  {name, threads, shared, lanes, vector},
 #include "backends/opencl/models.def"
 #undef MODEL
 };
@@ -47,6 +48,6 @@ tess_status opencl_complete_target(target *t, err_state *e) {
   complete_number(&t->max_threads, m->threads);
   complete_number(&t->shared_bytes, m->shared);
   complete_number(&t->warp_size, m->lanes);
-  complete_number(&t->vector_bytes, 16);
+  complete_number(&t->vector_bytes, m->vector);
   return TESS_OK;
 }

@@ -116,7 +116,7 @@ static tess_status record_code(mem_heap *heap, const strbuf *code,
   tess_status s = device_load(&d, heap, code->v, code->n, &recorder, &r, e);
   if (!s && !record_kernels(&r, &d, ptx))
     s = err_set(e, TESS_IO, "%s: %s", ptx, strerror(errno));
-  if (!s) s = (tess_status)device_call(&d, args, NULL, 1, &seconds);
+  if (!s) s = (tess_status)device_call(&d, args, NULL, NULL, 1, &seconds);
   device_unload(&d);
   if (fclose(r.out) && !s) s = err_set(e, TESS_IO, "%s", file);
   return s;
@@ -134,7 +134,8 @@ static tess_status bundle_program(tess_context *c, const char *path,
   if (s) return s;
   arena_init(&scratch, &c->heap);
   str_init(&code, &c->heap);
-  lower_options o = {.vector_bytes = (uint32_t)t->vector_bytes};
+  lower_options o = {.vector_bytes = (uint32_t)t->vector_bytes,
+                     .open_fragments = target_opens_fragments(t)};
   s = lower_program(&p->p, &scratch, &o, &c->err);
   if (!s)
     s = backend_find(t->kind)->compile(&p->p, &scratch, t, BACKEND_CODE, &code,

@@ -720,8 +720,9 @@ TESS_API tess_status tess_tensor_intrin_call(tess_context *c, const char *name,
                                              tess_program *desc,
                                              const char *call, int override);
 /* TESS_OK when both compute the same on inputs drawn from seed, interpreted in
- * the residue domain (integers modulo a prime in place of floats, so that
- * sums and products are exact); TESS_MISMATCH with the place where not, or
+ * the residue domain (integers modulo a product of primes in place of floats,
+ * so that sums and products are exact, and e^(x + y) is e^x e^y);
+ * TESS_MISMATCH with the place where not, or
  * where q reads uninitialized elements (where p does, it is TESS_UNWRITTEN).
  * TESS_INVALID where their
  * parameters cannot be compared: other numbers, roles, types or shapes of
@@ -751,7 +752,18 @@ TESS_API tess_status tess_tensor_new(tess_context *c, tess_dtype t,
     uint32_t ndim, const int64_t *shape, const char *fill, uint64_t seed,
     TESS_GIVE tess_tensor **out);
 TESS_API void tess_tensor_free(TESS_TAKE tess_tensor *t);
-/* Its elements, row-major; the shape has ndim extents. */
+/* A copy in the memory of a device, "cuda:0" or "opencl:0" (a number: of those
+ * here, from 0), for kernels that run there, or of the processor, "cpu".  A
+ * worker process holds what is on devices; INFRA: it ended (a kernel failed, or
+ * was stopped), and the contents are lost.  INVALID: no name of a device;
+ * UNSUPPORTED: there is none here, or the context is in_process; NOMEM. */
+TESS_API tess_status tess_tensor_to(tess_tensor *t, const char *device,
+                                    TESS_GIVE tess_tensor **out);
+/* Where it is: "cpu", "opencl:0". */
+TESS_API const char *tess_tensor_device(tess_tensor *t);
+/* Its elements, row-major; the shape has ndim extents.  NULL for a tensor on a
+ * device, of which no element can be got, set, compared or saved
+ * (UNSUPPORTED). */
 TESS_API void *tess_tensor_data(tess_tensor *t);
 TESS_API tess_dtype tess_tensor_dtype(tess_tensor *t);
 TESS_API uint32_t tess_tensor_ndim(tess_tensor *t);
@@ -770,7 +782,8 @@ TESS_API tess_status tess_tensor_get_int(tess_tensor *t, const int64_t *idx,
                                          int64_t *out);
 TESS_API tess_status tess_tensor_set_int(tess_tensor *t, const int64_t *idx,
                                          int64_t v);
-/* Contents of src into dst, of the same dtype and shape, else TYPE. */
+/* Contents of src into dst, of the same dtype and shape, else TYPE; wherever
+ * each is. */
 TESS_API tess_status tess_tensor_copy(tess_tensor *dst, tess_tensor *src);
 /* Greatest |a - b| and greatest relative difference; nan counts as inf. */
 TESS_API tess_status tess_tensor_compare(tess_tensor *a, tess_tensor *b,
@@ -783,7 +796,8 @@ TESS_API tess_status tess_tensor_load(tess_context *c, const char *npy_path,
 TESS_API tess_status tess_tensor_save(tess_tensor *t, const char *npy_path);
 TESS_API tess_status tess_tensor_text(tess_tensor *t, TESS_GIVE char **out);
 /* DLPack 1.1: a DLManagedTensorVersioned * in and out (as void * so that
- * this header needs no other); compact row-major CPU memory only.  What comes
+ * this header needs no other); compact row-major memory that the processor can
+ * address (its own, or pinned or managed for CUDA or ROCm) only.  What comes
  * in is used where it lies; read-only memory is copied, and other memory at an
  * address that is no multiple of the element's size is TESS_UNSUPPORTED. */
 TESS_API tess_status tess_tensor_from_dlpack(tess_context *c,

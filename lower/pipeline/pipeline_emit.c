@@ -55,6 +55,53 @@ static void wait_for(emission *m, ir_stmt into, uint32_t i) {
   m->left = n;
 }
 
+/* The groups that may be in flight when copies are issued, from position `at`
+ * on, so that no later statement of the iteration has to wait: the barrier
+ * after the wait also separates the copies from accesses to the versions that
+ * they overwrite, and an iteration has one. */
+static int64_t left_early(const pipe *x, uint32_t at) {
+  int64_t least = INT64_MAX, sent = 0;
+  if (!x->async[x->in_order[at]] || (at && x->async[x->in_order[at - 1]]))
+    return least;
+  for (uint32_t later = at; later < x->n; later++) {
+    int64_t n = lower_pipe_in_flight(x, x->in_order[later]);
+    if (n >= sent && n - sent < least) least = n - sent;
+    sent += x->async[x->in_order[later]];
+  }
+  return least;
+}
+
+static void wait_early(emission *m, ir_stmt into, uint32_t at) {
+  int64_t n = m->x->async ? left_early(m->x, at) : INT64_MAX;
+  if (n >= m->left) return;
+  say(m, into, IR_FN_ASYNC_WAIT, n);
+  m->left = n;
+}
+
+/* How many are in flight at most after an iteration that starts with `left`. */
+static int64_t left_after(const pipe *x, int64_t left) {
+  for (uint32_t at = 0; at < x->n; at++) {
+    uint32_t i = x->in_order[at];
+    int64_t early = left_early(x, at), n = lower_pipe_in_flight(x, i);
+    if (early < left) left = early;
+    if (n >= 0 && n < left) left = n;
+    if (x->async[i] && left < INT64_MAX) left++;
+  }
+  return left;
+}
+
+/* The same before any iteration of the loop, where that many are before the
+ * first one. */
+static int64_t left_at_start(const pipe *x, int64_t left) {
+  enum { TRIES = 8 };
+  for (int i = 0; x->async && i < TRIES && left < INT64_MAX; i++) {
+    int64_t after = left_after(x, left);
+    if (after <= left) return left;
+    left = after;
+  }
+  return INT64_MAX;
+}
+
 /* Statement i of the iteration that is `ago` after the first, where cond. */
 static void emit_instance(emission *m, ir_stmt into, uint32_t i, ir_expr ago,
                           ir_expr cond) {
@@ -120,10 +167,11 @@ static void put_loop(emission *m, ir_stmt into) {
       ir_loop_new(p, v, zero, steps, (ir_loop_kind)m->loop.loop_kind);
   ir_st(p, loop)->anno = m->loop.anno;
   ir_append(p, into, loop);
-  m->left = INT64_MAX;
+  m->left = left_at_start(x, m->left);
   m->in_loop = true;
   for (uint32_t at = 0; at < x->n; at++) {
     uint32_t i = x->in_order[at];
+    wait_early(m, loop, at);
     emit_instance(m, loop, i, plus(x, ir_ref(p, v), x->last - x->stage[i]),
                   ir_bool(p, true));
   }

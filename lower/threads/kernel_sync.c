@@ -13,6 +13,7 @@
  * evaluate conditions, bounds and values.  Warp-collective code synchronizes
  * the lanes of its warp before and after. */
 #include "ir/arith/arith.h"
+#include "ir/arith/linear.h"
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "lower/threads/kernel.h"
@@ -29,9 +30,10 @@ typedef struct sync_access {
 } sync_access;
 
 /* Accesses since the last barrier.  `loop`: in an earlier iteration of that
- * loop, the outermost such; 0: in the same ones. */
+ * loop, the outermost such; 0: in the same ones.  `far`: perhaps not in the one
+ * before. */
 typedef struct pending {
-  bool is;
+  bool is, far;
   ir_stmt loop;
 } pending;
 
@@ -187,10 +189,50 @@ static bool indices_determine_thread(const sync *y, const lower_access *a,
   return found;
 }
 
+static bool sync_varies(const sync *y, ir_expr e);
+
+/* Do two indices differ whatever the variables are, which have one value for
+ * all threads: versions of a buffer, (k + 2) % 3 and k % 3? */
+static bool always_differ(const sync *y, ir_expr a, ir_expr b) {
+  const ir_program *p = y->k->p;
+  const ir_node *x = ir_at(p, a), *z = ir_at(p, b);
+  int64_t n = 0, m = 0;
+  lin diff;
+  if (x->op == IR_MOD && z->op == IR_MOD && ir_const_int(p, x->b, &n) &&
+      ir_const_int(p, z->b, &m) && n == m && n > 1) {
+    a = x->a;
+    b = z->a;
+  } else {
+    n = 0;
+  }
+  return lin_diff(p, a, b, &diff) && !diff.n && (n ? diff.c % n : diff.c) &&
+         !sync_varies(y, a) && !sync_varies(y, b);
+}
+
+/* Do a, and b in the next iteration of the loop (0: in the same one), access
+ * different elements? */
+static bool are_apart(const sync *y, const lower_access *a,
+                      const lower_access *b, ir_stmt loop) {
+  ir_program *p = y->k->p;
+  ir_subst sub;
+  ir_subst_init(&sub, p, y->k->scratch);
+  if (loop) {
+    ir_var v = ir_st(p, loop)->var;
+    ir_subst_var(&sub, v, ir_add(p, ir_ref(p, v), ir_index(p, 1)));
+  }
+  for (uint32_t d = 0; d < a->idx.n && a->idx.n == b->idx.n; d++) {
+    ir_expr later = p->arg.v[b->idx.at + d];
+    if (loop) later = ir_subst_expr(&sub, later);
+    if (always_differ(y, p->arg.v[a->idx.at + d], later)) return true;
+  }
+  return false;
+}
+
 static bool accesses_conflict(const sync *y, const sync_access *a,
-                              const sync_access *b, ir_stmt loop) {
+                              const sync_access *b, ir_stmt loop, bool far) {
   const kernel *k = y->k;
   if (a->a.buf != b->a.buf || !(a->a.writes || b->a.writes)) return false;
+  if (!far && are_apart(y, &a->a, &b->a, loop)) return false;
   kernel_axes known = a->pinned & b->pinned;
   if (a->together || b->together) known |= 1;
   for (unsigned i = 0; i < 3; i++)
@@ -210,7 +252,8 @@ static bool is_in(const sync *y, uint32_t i, ir_stmt s) {
 static bool needs_barrier(const sync *y, const pending *w, ir_stmt s) {
   for (uint32_t i = 0; i < y->n; i++)
     for (uint32_t j = 0; w[i].is && j < y->n; j++)
-      if (is_in(y, j, s) && accesses_conflict(y, &y->m[i], &y->m[j], w[i].loop))
+      if (is_in(y, j, s) &&
+          accesses_conflict(y, &y->m[i], &y->m[j], w[i].loop, w[i].far))
         return true;
   return false;
 }
@@ -230,12 +273,12 @@ static const sync_access *find_conflict_inside(const sync *y, ir_stmt s) {
       const sync_access *a = &y->m[i], *b = &y->m[j];
       if (!is_in(y, j, s)) continue;
       ir_stmt loop = loop_around(y->k->p, a->a.at, b->a.at, s);
-      if (a->a.at != b->a.at && accesses_conflict(y, a, b, 0)) return a;
+      if (a->a.at != b->a.at && accesses_conflict(y, a, b, 0, false)) return a;
       for (; loop;
            loop = loop == s ? 0
                             : loop_around(y->k->p, ir_st(y->k->p, loop)->parent,
                                           b->a.at, s))
-        if (accesses_conflict(y, a, b, loop)) return a;
+        if (accesses_conflict(y, a, b, loop, true)) return a;
     }
   return NULL;
 }
@@ -246,8 +289,6 @@ typedef struct variation {
   const sync *y;
   bool varies;
 } variation;
-
-static bool sync_varies(const sync *y, ir_expr e);
 
 static void note_sync_variation(const ir_program *p, ir_expr e, void *ud) {
   variation *v = ud;
@@ -319,8 +360,10 @@ static bool is_outer(const sync *y, ir_stmt a, ir_stmt b) {
 static bool join_pending(const sync *y, pending *into, const pending *w) {
   bool changed = false;
   for (uint32_t i = 0; i < y->n; i++) {
-    if (!w[i].is || (into[i].is && (w[i].loop == into[i].loop ||
-                                    !is_outer(y, w[i].loop, into[i].loop))))
+    bool same = w[i].loop == into[i].loop;
+    if (!w[i].is ||
+        (into[i].is && (same ? w[i].far <= into[i].far
+                             : !is_outer(y, w[i].loop, into[i].loop))))
       continue;
     into[i] = w[i];
     changed = true;
@@ -331,7 +374,7 @@ static bool join_pending(const sync *y, pending *into, const pending *w) {
 static void add_pending(const sync *y, pending *w, ir_stmt s, bool below) {
   for (uint32_t i = 0; i < y->n; i++)
     if ((below ? is_in(y, i, s) : y->m[i].a.at == s) && !w[i].is)
-      w[i] = (pending){true, 0};
+      w[i] = (pending){.is = true};
 }
 
 static bool walk_list(sync *y, ir_stmt first, pending *w);
@@ -347,12 +390,16 @@ static bool walk_loop(sync *y, ir_stmt s, pending *w) {
     if (once) break;
     pending *carried = copy_pending(y, out);
     for (uint32_t i = 0; i < y->n; i++)
-      if (carried[i].is && is_in(y, i, s) && is_outer(y, s, carried[i].loop))
-        carried[i].loop = s;
+      if (carried[i].is && is_in(y, i, s)) {
+        bool again = carried[i].loop == s;
+        if (!again && !is_outer(y, s, carried[i].loop)) continue;
+        carried[i] = (pending){true, again || carried[i].loop, s};
+      }
     more = join_pending(y, in, carried);
   }
   for (uint32_t i = 0; i < y->n; i++)
-    if (out[i].loop == s || is_outer(y, s, out[i].loop)) out[i].loop = 0;
+    if (out[i].loop == s || is_outer(y, s, out[i].loop))
+      out[i] = (pending){out[i].is, false, 0};
   if (ir_at(p, ir_st(p, s)->extent)->lo >= 1)
     memcpy(w, out, y->n * sizeof *w);
   else

@@ -7,6 +7,9 @@
  *   if instead "fragment.store"(M.., C..)
  *   if instead "fragment.mma"(C.., A.., B..) or "fragment.mma_trans", where B
  *                                            is indexed [j, k]
+ *   if instead "fragment.apply"(C..)         memory of a function of C's
+ *                                            elements: loops over rows and
+ *                                            columns, and their body
  *
  * where X.. are the addresses of the tile's first element, of the next one
  * along its rows, and of the next one along its columns.  They are loads that
@@ -153,6 +156,38 @@ static bool find_copy(const frag_nest *k, frag_access to, ir_expr value,
   return fill || is_linear(k, out ? from : to, o);
 }
 
+/* The load of a fragment, where there is one only. */
+typedef struct frag_load {
+  ir_expr load;
+  bool several;
+} frag_load;
+
+static void note_frag_load(const ir_program *p, ir_expr e, void *ud) {
+  frag_load *t = ud;
+  const ir_node *n = ir_at(p, e);
+  if (n->op != IR_LOAD || !ir_scope_is_fragment(p->buf.v[n->a].scope)) return;
+  t->several |= t->load != 0;
+  t->load = e;
+}
+
+/* Memory, computed of a fragment element by element. */
+static bool find_apply(const frag_nest *k, frag_access to, ir_expr value,
+                       frag_op *o) {
+  frag_load t = {0, false};
+  ir_visit(k->p, k->scratch, value, note_frag_load, &t);
+  if (!t.load || t.several || is_fragment(k, to.buf) ||
+      !is_plain_load(k->p, t.load))
+    return false;
+  frag_access from = access_of_load(k->p, t.load);
+  if (k->p->buf.v[from.buf].scope != IR_SCOPE_WMMA_ACC ||
+      !axes_of(k, from, &o->axis[0], &o->axis[1]))
+    return false;
+  o->naxis = 2;
+  o->name = "fragment.apply";
+  add_param(o, from, 0, 1);
+  return true;
+}
+
 static ir_expr without_cast(const ir_program *p, ir_expr e) {
   return ir_at(p, e)->op == IR_CAST ? ir_at(p, e)->a : e;
 }
@@ -207,7 +242,9 @@ static bool find_operation(const frag_nest *k, frag_op *o) {
   *o = (frag_op){.nparam = 0};
   if (find_copy(k, to, r.value, o)) return true;
   *o = (frag_op){.nparam = 0};
-  return find_mma(k, to, r.value, o);
+  if (find_mma(k, to, r.value, o)) return true;
+  *o = (frag_op){.nparam = 0};
+  return find_apply(k, to, r.value, o);
 }
 
 /* ---- tiling ------------------------------------------------------------- */

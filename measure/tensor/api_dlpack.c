@@ -25,14 +25,38 @@ static bool is_compact(const DLTensor *t) {
   return true;
 }
 
-static tess_status check_dlpack(tess_context *c,
-                                const DLManagedTensorVersioned *m) {
-  const DLTensor *t = &m->dl_tensor;
-  if (t->device.device_type != kDLCPU)
+/* Has memory of this type an address for the processor?  That of devices has
+ * not, pinned and managed memory has. */
+static bool is_addressable(int32_t type) {
+  return type == kDLCPU || type == kDLCUDAHost || type == kDLROCMHost ||
+         type == kDLCUDAManaged;
+}
+
+static tess_status refuse_device(tess_context *c, const DLDevice *d) {
+  static const char *const names[] = {
+      [kDLCUDA] = "CUDA",   [kDLOpenCL] = "OpenCL", [kDLVulkan] = "Vulkan",
+      [kDLMetal] = "Metal", [kDLROCM] = "ROCm",     [kDLOneAPI] = "oneAPI",
+  };
+  enum { N = sizeof names / sizeof *names };
+  const char *name =
+      d->device_type > 0 && d->device_type < N ? names[d->device_type] : NULL;
+  if (!name)
     return ctx_fail(c, TESS_UNSUPPORTED,
                     "DLPack: the tensor is on device type %d, not in the "
                     "processor's memory",
-                    (int)t->device.device_type);
+                    (int)d->device_type);
+  return ctx_fail(c, TESS_UNSUPPORTED,
+                  "DLPack: the tensor is in the memory of %s device %d, which "
+                  "workers, where kernels run, cannot share: import a copy in "
+                  "the processor's memory",
+                  name, (int)d->device_id);
+}
+
+static tess_status check_dlpack(tess_context *c,
+                                const DLManagedTensorVersioned *m) {
+  const DLTensor *t = &m->dl_tensor;
+  if (!is_addressable(t->device.device_type))
+    return refuse_device(c, &t->device);
   if (t->ndim < 0 || t->ndim > TENSOR_MAX_DIM)
     return ctx_fail(c, TESS_LIMIT, "DLPack: a tensor of %d dimensions",
                     (int)t->ndim);
@@ -134,6 +158,7 @@ static tess_status export_dlpack(void *ud) {
 tess_status tess_tensor_to_dlpack(tess_tensor *t, void **managed) {
   exporting w = {t, NULL};
   *managed = NULL;
+  if (t->device[0]) return tensor_check_host(t, "exporting");
   tess_status s = ctx_run(t->c, export_dlpack, &w);
   if (s) return s;
   exported *x = w.x;

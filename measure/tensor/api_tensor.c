@@ -54,6 +54,8 @@ static tess_status find_element(tess_tensor *t, const int64_t *idx,
                                 int64_t *at) {
   ctx_clear(t->c);
   *at = 0;
+  tess_status s = tensor_check_host(t, "access to an element");
+  if (s) return s;
   for (uint32_t d = 0; d < t->ndim; d++) {
     if (idx[d] < 0 || idx[d] >= t->shape[d])
       return ctx_fail(t->c, TESS_BOUNDS,
@@ -135,8 +137,7 @@ static tess_status check_same_shape(tess_tensor *a, tess_tensor *b,
 
 tess_status tess_tensor_copy(tess_tensor *dst, tess_tensor *src) {
   tess_status s = check_same_shape(dst, src, true);
-  if (!s && dst->bytes) memmove(dst->data, src->data, dst->bytes);
-  return s;
+  return s ? s : tensor_move(dst, src);
 }
 
 /* |x - y| of integers of one type, as a double. */
@@ -149,6 +150,8 @@ static double integer_distance(const tess_tensor *t, int64_t x, int64_t y) {
 tess_status tess_tensor_compare(tess_tensor *a, tess_tensor *b, double *abs,
                                 double *rel) {
   tess_status s = check_same_shape(a, b, false);
+  if (!s) s = tensor_check_host(a, "comparing");
+  if (!s) s = tensor_check_host(b, "comparing");
   if (s) return s;
   *abs = *rel = 0;
   bool exact = ir_is_int(a->dtype) && ir_dtype_eq(a->dtype, b->dtype);
@@ -206,10 +209,12 @@ typedef struct writing {
 static tess_status save_npy_file(void *ud) {
   writing *w = ud;
   tess_context *c = w->t->c;
+  tess_status s = tensor_check_host(w->t, "saving");
+  if (s) return s;
   strbuf bytes;
   str_init(&bytes, &c->heap);
   npy_write(w->t, &bytes);
-  tess_status s = str_status(&bytes);
+  s = str_status(&bytes);
   if (s == TESS_OK) s = file_write(w->path, bytes.v, bytes.n, &c->err);
   str_free(&bytes);
   return s;

@@ -20,7 +20,18 @@ typedef struct DLPackVersion {
   uint32_t major, minor;
 } DLPackVersion;
 
-typedef enum DLDeviceType { kDLCPU = 1 } DLDeviceType;
+typedef enum DLDeviceType {
+  kDLCPU = 1,
+  kDLCUDA = 2,
+  kDLCUDAHost = 3,
+  kDLOpenCL = 4,
+  kDLVulkan = 7,
+  kDLMetal = 8,
+  kDLROCM = 10,
+  kDLROCMHost = 11,
+  kDLCUDAManaged = 13,
+  kDLOneAPI = 14
+} DLDeviceType;
 
 typedef struct DLDevice {
   int32_t device_type; /* DLDeviceType; others exist */

@@ -33,28 +33,40 @@ static tess_status check_shape(tess_context *c, tess_dtype t, uint32_t ndim,
   return TESS_OK;
 }
 
-tess_status tensor_make(tess_context *c, tess_dtype t, uint32_t ndim,
-                        const int64_t *shape, tess_tensor **out) {
+tess_status tensor_make_bare(tess_context *c, tess_dtype t, uint32_t ndim,
+                             const int64_t *shape, tess_tensor **out) {
   int64_t size;
   tess_status s = check_shape(c, t, ndim, shape, &size);
   if (s) return s;
   size_t bytes = (size_t)size * ir_dtype_bytes(t);
-  size_t block_bytes = bytes + TENSOR_ALIGN;
   tess_tensor *x = mem_try_resize(&c->heap, NULL, 0, sizeof *x);
-  void *block = x ? mem_try_resize(&c->heap, NULL, 0, block_bytes) : NULL;
-  if (!block) {
-    if (x) mem_delete(&c->heap, x);
+  if (!x)
     return ctx_ran_out(c, mem_refusal(&c->heap), "a tensor of %zu bytes",
                        bytes);
-  }
   *x = (tess_tensor){.c = c,
                      .refs = 1,
                      .dtype = t,
                      .ndim = ndim,
                      .size = size,
-                     .bytes = bytes,
-                     .block = block};
+                     .bytes = bytes};
   if (ndim) memcpy(x->shape, shape, ndim * sizeof *shape);
+  *out = x;
+  return TESS_OK;
+}
+
+tess_status tensor_make(tess_context *c, tess_dtype t, uint32_t ndim,
+                        const int64_t *shape, tess_tensor **out) {
+  tess_tensor *x;
+  tess_status s = tensor_make_bare(c, t, ndim, shape, &x);
+  if (s) return s;
+  size_t block_bytes = x->bytes + TENSOR_ALIGN;
+  x->block = mem_try_resize(&c->heap, NULL, 0, block_bytes);
+  if (!x->block) {
+    size_t bytes = x->bytes;
+    mem_delete(&c->heap, x);
+    return ctx_ran_out(c, mem_refusal(&c->heap), "a tensor of %zu bytes",
+                       bytes);
+  }
   x->block_bytes = block_bytes;
   uintptr_t at = (uintptr_t)x->block;
   x->data = (char *)x->block + (TENSOR_ALIGN - at % TENSOR_ALIGN);
@@ -62,9 +74,19 @@ tess_status tensor_make(tess_context *c, tess_dtype t, uint32_t ndim,
   return TESS_OK;
 }
 
+tess_status tensor_check_host(const tess_tensor *t, const char *doing) {
+  return !t->device[0]
+             ? TESS_OK
+             : ctx_fail(t->c, TESS_UNSUPPORTED,
+                        "the tensor is on '%s', not in this process: %s needs "
+                        "a copy (t:to \"cpu\")",
+                        t->device, doing);
+}
+
 void tess_tensor_free(tess_tensor *t) {
   if (!t || --t->refs) return;
   mem_heap *heap = &t->c->heap;
+  tensor_leave_device(t);
   if (t->managed && t->managed->deleter) t->managed->deleter(t->managed);
   if (t->block) mem_free(heap, t->block, t->block_bytes);
   mem_delete(heap, t);

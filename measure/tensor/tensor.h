@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tensors: dense, row-major, on 64-byte boundaries unless another library
- * made the memory. */
+ * made the memory; or on a device, where they have no address here. */
 #ifndef MEASURE_TENSOR_TENSOR_H
 #define MEASURE_TENSOR_TENSOR_H
 
@@ -18,7 +18,9 @@ struct tess_tensor {
   int64_t size; /* elements */
   size_t bytes;
   void *data;
-  void *block; /* own memory, NULL: none */
+  char device[24];   /* "opencl:0": where it is; "": in this process */
+  uint64_t resident; /* its number there (measure_resident_new), or 0 */
+  void *block;       /* own memory, NULL: none */
   size_t block_bytes;
   struct DLManagedTensorVersioned *managed; /* other memory's manager */
 };
@@ -27,6 +29,17 @@ struct tess_tensor {
  * NOMEM; sets the context's error. */
 tess_status tensor_make(tess_context *c, tess_dtype t, uint32_t ndim,
                         const int64_t *shape, tess_tensor **out);
+/* The same without memory, which the caller gives it. */
+tess_status tensor_make_bare(tess_context *c, tess_dtype t, uint32_t ndim,
+                             const int64_t *shape, tess_tensor **out);
+/* UNSUPPORTED: it is on a device, where `doing` ("reading elements") is not
+ * possible. */
+tess_status tensor_check_host(const tess_tensor *t, const char *doing);
+/* Copies all of src to dst, tensors of the same size, each wherever it is
+ * (api_device.c); sets the context's error. */
+tess_status tensor_move(tess_tensor *dst, tess_tensor *src);
+/* Drops what it has on a device (api_device.c). */
+void tensor_leave_device(tess_tensor *t);
 /* "float32, 3x4" */
 void tensor_put_type(strbuf *out, tess_dtype t, uint32_t ndim,
                      const int64_t *shape);

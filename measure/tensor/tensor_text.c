@@ -104,6 +104,10 @@ void tensor_write_text(const tess_tensor *t, strbuf *out) {
   writer w = {.t = t, .out = out, .all = t->size <= WHOLE};
   str_puts(out, "tensor ");
   tensor_put_type(out, t->dtype, t->ndim, t->shape);
+  if (t->device[0]) {
+    str_printf(out, " on %s", t->device);
+    return;
+  }
   str_putc(out, '\n');
   if (t->size > 0) each_shown(&w, 0, 0, widen_column);
   put_from(&w, 0, 0);

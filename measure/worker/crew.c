@@ -337,7 +337,7 @@ static bool is_waiting(const crew *c) {
 static bool ensure_running(crew *c, slot *x, err_state *e) {
   const measure_config *o = &c->pool->config;
   uint32_t recycle = o->recycle ? o->recycle : DEFAULT_RECYCLE;
-  if (x->w->pid && x->w->jobs >= recycle) worker_end(x->w);
+  if (x->w->pid && x->w->jobs >= recycle && !x->w->residents) worker_end(x->w);
   if (x->w->pid) return true;
   tess_status s = worker_start(x->w, o->worker_path, o->externs, e);
   if (s == TESS_OK) c->pool->ledger.started++;

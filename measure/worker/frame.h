@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FRAME_HEAD = 24, FRAME_VERSION = 1 };
+enum { FRAME_HEAD = 24, FRAME_VERSION = 2 };
 #define FRAME_MAGIC 0x53534554u       /* "TESS" */
 #define FRAME_MAX ((uint64_t)2 << 30) /* bytes of a body */
 
@@ -23,15 +23,16 @@ typedef enum frame_type {
   FRAME_BUILD,
   FRAME_REFERENCE,
   FRAME_RUN,
-  FRAME_CALL,  /* to a worker */
-  FRAME_HELLO, /* the handshake: version, status */
-  FRAME_PHASE, /* a job_phase begins */
+  FRAME_CALL,
+  FRAME_MEMORY, /* to a worker */
+  FRAME_HELLO,  /* the handshake: version, status */
+  FRAME_PHASE,  /* a job_phase begins */
   FRAME_BUILT,
   FRAME_REFERRED,
   FRAME_RAN,
   FRAME_CALLED, /* results */
-  FRAME_CRASH, /* a signal ends the worker */
-  FRAME_FATAL, /* a fatal error of LLVM ends the worker */
+  FRAME_CRASH,  /* a signal ends the worker */
+  FRAME_FATAL,  /* a fatal error of LLVM ends the worker */
   FRAME_TYPES
 } frame_type;
 

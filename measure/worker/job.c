@@ -66,6 +66,7 @@ void job_state_free(job_state *j) {
   if (!j) return;
   drop_bench(j);
   bundle_unload(&j->called);
+  job_free_residents(j);
   for (int i = 0; i < JOB_KEPT; i++) {
     ir_program_free(&j->program[i]);
     str_free(&j->bytes[i]);

@@ -81,14 +81,33 @@ enum { JOB_MAX_ARGS = 256 };
 typedef struct job_call {
   const char *target;
   job_bytes code;
-  uint32_t n;                  /* arguments */
+  uint32_t n; /* arguments */
   job_bytes arg[JOB_MAX_ARGS];
-  bool written[JOB_MAX_ARGS];  /* its contents are returned */
+  uint64_t resident[JOB_MAX_ARGS]; /* the tensor on the device that it is;
+                                    * 0: contents */
+  bool written[JOB_MAX_ARGS];      /* its contents are returned */
   uint32_t nsizes;
   int64_t sizes[64];
-  double min_time;             /* 0: it runs once, and is not timed */
+  double min_time; /* 0: it runs once, and is not timed */
   uint32_t repeats, threads;
 } job_call;
+
+/* Tensors in a device's memory: their contents to it, or back, or dropping
+ * one, to which there is no answer. */
+typedef enum job_memory_op {
+  JOB_MEMORY_WRITE,
+  JOB_MEMORY_READ,
+  JOB_MEMORY_FREE,
+  JOB_MEMORY_OPS
+} job_memory_op;
+
+typedef struct job_memory {
+  uint32_t op;
+  bool is_new;        /* WRITE: it is allocated */
+  uint64_t id;        /* the host's name for the tensor, never used again */
+  const char *device; /* "opencl:0" */
+  job_bytes contents; /* WRITE */
+} job_memory;
 
 /* ---- results ------------------------------------------------------------ */
 
@@ -149,6 +168,10 @@ void job_do_run(job_state *j, const job_run *r, measure_result *out,
  * after the other. */
 void job_do_call(job_state *j, const job_call *r, measure_result *out,
                  strbuf *contents);
+
+/* The answer to a job_memory; *contents: what was read. */
+void job_do_memory(job_state *j, const job_memory *r, measure_result *out,
+                   strbuf *contents);
 
 void job_reference_free(job_reference *r);
 /* Sets a message, as far as memory goes. */

@@ -70,7 +70,8 @@ static tess_status compile_convert(job_state *j, const lower_prepared *what,
 tess_status job_compile(job_state *j, ir_program *p, backend_form form,
                         strbuf *out, double *lower, double *compile) {
   lower_options o = {.vector_bytes = (uint32_t)j->target.vector_bytes,
-                     .no_threads = j->no_threads};
+                     .no_threads = j->no_threads,
+                     .open_fragments = target_opens_fragments(&j->target)};
   double start = clock_now();
   lower_prepared what;
   /* What is deployed is one function, which converts parameters itself. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls a kernel on copies of the caller's tensors, once or to time it.  The
- * last kernel stays loaded, since loading may compile. */
+ * Calls a kernel on copies of the caller's tensors, or on those that are on the
+ * device, once or to time it.  The last kernel stays loaded, since loading may
+ * compile. */
 #include "base/hash.h"
 #include "measure/clock.h"
 #include "measure/timing.h"
@@ -14,6 +15,7 @@ typedef struct called {
   measure_result *out;
   strbuf *contents;
   void **args;
+  void **resident; /* by argument: memory of the device, or NULL */
   runtime rt;
   bool has_rt;
   bundle_args made;
@@ -37,17 +39,47 @@ static tess_status load_called(called *w) {
   return s;
 }
 
-/* At the alignment of tensors. */
-static void copy_arguments(called *w) {
+/* Host memory at the alignment of tensors. */
+static void *aligned_room(job_state *j, size_t bytes) {
   enum { ALIGN = 64 };
-  const job_call *r = w->r;
-  w->args = arena_array(&w->j->scratch, void *, r->n + 1);
-  for (uint32_t i = 0; i < r->n; i++) {
-    char *at = arena_alloc(&w->j->scratch, r->arg[i].n + ALIGN);
-    at += (ALIGN - (uintptr_t)at % ALIGN) % ALIGN;
-    memcpy(at, r->arg[i].v, r->arg[i].n);
-    w->args[i] = at;
+  char *at = arena_alloc(&j->scratch, bytes + ALIGN);
+  return at + (ALIGN - (uintptr_t)at % ALIGN) % ALIGN;
+}
+
+static bool is_converted(const bundle *b, uint32_t param) {
+  for (uint32_t i = 0; b->convert && i < b->n; i++)
+    if (b->param[i] == param) return true;
+  return false;
+}
+
+/* An argument on the device; the function that converts layouts takes the
+ * host's memory. */
+static tess_status take_resident(called *w, uint32_t i) {
+  job_resident *x = job_find_resident(w->j, w->r->resident[i]);
+  if (!x) return job_lost_resident(&w->j->err);
+  if (!is_converted(&w->j->called, i)) {
+    w->resident[i] = x->memory;
+    return TESS_OK;
   }
+  w->args[i] = aligned_room(w->j, x->bytes);
+  return job_read_resident(w->j, x->id, w->args[i]);
+}
+
+static tess_status take_arguments(called *w) {
+  const job_call *r = w->r;
+  tess_status s = TESS_OK;
+  w->args = arena_array(&w->j->scratch, void *, r->n + 1);
+  w->resident = arena_zalloc(&w->j->scratch, (r->n + 1) * sizeof(void *));
+  for (uint32_t i = 0; i < r->n && !s; i++) {
+    w->args[i] = NULL;
+    if (r->resident[i]) {
+      s = take_resident(w, i);
+      continue;
+    }
+    w->args[i] = aligned_room(w->j, r->arg[i].n);
+    memcpy(w->args[i], r->arg[i].v, r->arg[i].n);
+  }
+  return s;
 }
 
 /* ---- running -------------------------------------------------------- */
@@ -57,7 +89,7 @@ static bool run_called(void *ud, uint64_t runs, double *seconds) {
   const backend *by = w->j->backend;
   const backend_code *k = w->j->called.kernel;
   if (by->time) {
-    w->status = by->time(k, w->args, w->r->sizes, &w->rt.rt, runs, seconds);
+    w->status = by->time(k, w->args, w->resident, w->r->sizes, runs, seconds);
     return !w->status;
   }
   double start = clock_now();
@@ -97,7 +129,8 @@ static tess_status run_all(called *w) {
                    w->status,
                    known ? err_status_text((tess_status)w->status) : "?");
   for (uint32_t i = 0; i < w->r->n; i++)
-    if (w->r->written[i]) str_write(w->contents, own[i], w->r->arg[i].n);
+    if (w->r->written[i] && !w->r->resident[i])
+      str_write(w->contents, own[i], w->r->arg[i].n);
   return str_status(w->contents);
 }
 
@@ -107,8 +140,8 @@ static tess_status call_all(void *ud) {
   if (s) return s;
   s = load_called(w);
   if (s) return s;
-  copy_arguments(w);
-  return run_all(w);
+  s = take_arguments(w);
+  return s ? s : run_all(w);
 }
 
 void job_do_call(job_state *j, const job_call *r, measure_result *out,

@@ -43,7 +43,7 @@ static bool launch_counted(void *ud, uint64_t runs, double *seconds) {
     k->status = by->launch(k->code->kernel, args, NULL, &b->rt.rt);
   *seconds = clock_now() - start;
   if (by->time)
-    k->status = by->time(k->code->kernel, args, NULL, &b->rt.rt, runs, seconds);
+    k->status = by->time(k->code->kernel, args, NULL, NULL, runs, seconds);
   k->w->times->kernel += *seconds;
   return k->status == 0;
 }

@@ -10,6 +10,14 @@
 #include "measure/worker/job.h"
 #include "vm/text/text.h"
 
+/* A tensor on a device. */
+typedef struct job_resident {
+  uint64_t id; /* the host's name */
+  const struct device_driver *driver;
+  void *ud, *memory;
+  uint64_t bytes;
+} job_resident;
+
 struct job_state {
   mem_heap heap;
   arena scratch;
@@ -20,7 +28,7 @@ struct job_state {
   vm_trace trace[JOB_KEPT];
   tess_status program_is[JOB_KEPT], trace_is[JOB_KEPT]; /* OK: usable */
   vm_machine machine;
-  ir_program convert; /* what converts the parameters of machine.prog */
+  ir_program convert;     /* what converts the parameters of machine.prog */
   char target_text[4096]; /* what `target` was parsed from */
   target target;
   const backend *backend;
@@ -37,6 +45,7 @@ struct job_state {
   strbuf inputs;
   bundle called;        /* the kernel of the last call */
   uint64_t called_hash; /* of its target and code; 0: none */
+  VEC(job_resident) resident;
   err_state err;
 };
 
@@ -59,6 +68,12 @@ tess_status job_compile(job_state *j, ir_program *p, backend_form form,
                         strbuf *out, double *lower, double *compile);
 /* The message of failure s: j->err's, or that of the heap. */
 const char *job_why(job_state *j, tess_status s);
+/* NULL: it was lost with the worker that had it. */
+job_resident *job_find_resident(job_state *j, uint64_t id);
+tess_status job_lost_resident(err_state *e);
+/* Copies its contents to the host's memory.  Sets j->err. */
+tess_status job_read_resident(job_state *j, uint64_t id, void *to);
+void job_free_residents(job_state *j);
 /* Makes j->bench that of the request. */
 tess_status job_set_bench(job_state *j, const job_bench *r);
 

@@ -71,6 +71,7 @@ tess_status measure_pool_new(mem_heap *heap, const measure_config *o,
   p->config.worker_path = p->config.externs = NULL;
   p->nbuilders = o->workers ? o->workers : thread_cpus();
   worker_init(&p->runner, heap);
+  worker_init(&p->caller, heap);
   pool_making m = {heap, o, p, e};
   err_clear(e);
   tess_status s = mem_protect(heap, make_pool, &m);
@@ -88,6 +89,7 @@ void measure_pool_free(measure_pool *p) {
   for (uint32_t i = 0; p->builder && i < p->nbuilders; i++)
     worker_free(&p->builder[i]);
   worker_free(&p->runner);
+  worker_free(&p->caller);
   if (p->builder) mem_free(heap, p->builder, p->nbuilders * sizeof *p->builder);
   for (uint32_t i = 0; p->local && i <= p->nbuilders; i++)
     job_state_free(p->local[i]);

@@ -13,9 +13,11 @@ struct measure_pool {
   mem_heap *heap;
   measure_config config; /* its texts are copies of the pool's */
   uint32_t nbuilders;
-  worker *builder;   /* nbuilders processes that compile */
-  worker runner;     /* the one that times */
-  job_state **local; /* in process: the same, and its last one times */
+  worker *builder; /* nbuilders processes that compile */
+  worker runner;   /* the one that times */
+  worker caller;   /* calls kernels for the host, and has what is on devices */
+  uint64_t residents; /* made so far, on devices */
+  job_state **local;  /* in process: the same, and its last one times */
   measure_ledger ledger;
   crew *behind;     /* builds while others are timed; NULL: nothing does */
   uint32_t spare;   /* builders that may, on the cores of */

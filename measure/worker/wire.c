@@ -82,6 +82,7 @@ void wire_write_call(strbuf *out, const job_call *r) {
   put_u64(out, r->n);
   for (uint32_t i = 0; i < r->n; i++) {
     put_u64(out, r->written[i]);
+    put_u64(out, r->resident[i]);
     put_bytes(out, r->arg[i].v, r->arg[i].n);
   }
   put_u64(out, r->nsizes);
@@ -89,6 +90,14 @@ void wire_write_call(strbuf *out, const job_call *r) {
   put_f64(out, r->min_time);
   put_u64(out, r->repeats);
   put_u64(out, r->threads);
+}
+
+void wire_write_memory(strbuf *out, const job_memory *r) {
+  put_u64(out, r->op);
+  put_u64(out, r->is_new);
+  put_u64(out, r->id);
+  put_text(out, r->device);
+  put_bytes(out, r->contents.v, r->contents.n);
 }
 
 void wire_write_hello(strbuf *out, const wire_hello *h) {
@@ -295,6 +304,7 @@ bool wire_read_call(const void *body, size_t n, job_call *out) {
   out->n = get_below(&r, JOB_MAX_ARGS + 1);
   for (uint32_t i = 0; i < out->n; i++) {
     out->written[i] = get_below(&r, 2) != 0;
+    out->resident[i] = get_u64(&r);
     out->arg[i] = get_bytes(&r);
   }
   out->nsizes = get_below(&r, SIZES + 1);
@@ -303,6 +313,16 @@ bool wire_read_call(const void *body, size_t n, job_call *out) {
   out->min_time = get_amount(&r);
   out->repeats = get_below(&r, UINT32_MAX);
   out->threads = get_below(&r, 4096);
+  return finished(&r);
+}
+
+bool wire_read_memory(const void *body, size_t n, job_memory *out) {
+  wire_reader r = open_reader(body, n);
+  out->op = get_below(&r, JOB_MEMORY_OPS);
+  out->is_new = get_below(&r, 2) != 0;
+  out->id = get_u64(&r);
+  out->device = get_text(&r);
+  out->contents = get_bytes(&r);
   return finished(&r);
 }
 

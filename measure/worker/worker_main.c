@@ -227,6 +227,23 @@ static bool do_call(mem_heap *heap, const strbuf *in) {
   return send_body(FRAME_CALLED, &body);
 }
 
+/* There is no answer to what is dropped. */
+static bool do_memory(mem_heap *heap, const strbuf *in) {
+  job_memory r;
+  measure_result out;
+  strbuf body, contents;
+  if (!wire_read_memory(in->v, in->n, &r)) return false;
+  str_init(&contents, heap);
+  str_init(&body, heap);
+  job_do_memory(state, &r, &out, &contents);
+  if (r.op != JOB_MEMORY_FREE) wire_write_called(&body, &out, &contents);
+  measure_result_free(&out);
+  str_free(&contents);
+  if (r.op != JOB_MEMORY_FREE) return send_body(FRAME_CALLED, &body);
+  str_free(&body);
+  return true;
+}
+
 typedef struct server {
   mem_heap heap;
   arena scratch;
@@ -241,6 +258,7 @@ static bool do_frame(server *s) {
   case FRAME_REFERENCE: return do_reference(&s->heap, &s->in);
   case FRAME_RUN: return do_run(&s->heap, &s->in);
   case FRAME_CALL: return do_call(&s->heap, &s->in);
+  case FRAME_MEMORY: return do_memory(&s->heap, &s->in);
   default: return false;
   }
 }

@@ -72,4 +72,12 @@ void dist_disjoint_first(const dist *d, uint32_t k, int sign,
 bool dist_later(dist *d, ir_stmt b1, ir_region r1, ir_stmt b2, ir_region r2,
                 bool or_same);
 
+/* Nest `nest` comes after what is at and below `above`, and counts by the
+ * same variables, those of d: once it runs in the same iterations of them
+ * (none: before), does it conflict with no later one of theirs?  false:
+ * refused, with `why` where they conflict.  What `nest` reads of buffers with
+ * except[buf] does not count (NULL: all counts).  (fused_order.c) */
+bool sch_keeps_order(dist *d, ir_stmt above, ir_stmt nest, sch_reason why,
+                     const uint8_t *except);
+
 #endif

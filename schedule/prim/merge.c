@@ -3,7 +3,7 @@
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "schedule/analysis/move.h"
-#include "schedule/dependence/polyhedra.h"
+#include "schedule/dependence/distance.h"
 
 #define MERGE_SIG(F, S)                                                   \
   F(S, IN, LOOPS, loops, REQ, "the innermost loops to merge, one a nest") \
@@ -138,90 +138,6 @@ static bool share_variables(work *w, uint32_t i) {
 
 /* ---- order -------------------------------------------------------------- */
 
-static sch_conflict turned(const sch_conflict *c) {
-  sch_conflict t;
-  for (int k = 0; k < 2; k++) {
-    t.n[k] = c->n[!k];
-    memcpy(t.var[k], c->var[!k], sizeof t.var[k]);
-    memcpy(t.at[k], c->at[!k], sizeof t.at[k]);
-  }
-  return t;
-}
-
-/* Asked exactly; a's iteration is reported first. */
-static bool never_later(dist *d, ir_stmt a, ir_stmt b, bool b_writes,
-                        ir_buf buf) {
-  sch_refusal *why = &d->s->refusal;
-  bool never = poly_clears_later(d, a, b, b_writes, !d->n, buf);
-  if (!never && b_writes) why->conflict = turned(&why->conflict);
-  return never;
-}
-
-/* Blocks a and b, of which a runs before b: does one of them, by these
- * regions, access what the other writes (d->n: in an earlier iteration of the
- * merged loops)?  Asked exactly where the quick rule sees it. */
-static bool regions_allow(const work *w, dist *d, sch_reason why, ir_stmt a,
-                          ir_region ra, ir_stmt b, ir_region rb,
-                          bool b_writes) {
-  sch_state *s = w->s;
-  ir_stmt scope = ir_scope_of(s->p, a);
-  if (ra.buf != rb.buf
-          ? sch_storage(s->p, scope, ra.buf) != sch_storage(s->p, scope, rb.buf)
-          : !dist_later(d, a, ra, b, rb, !d->n))
-    return true;
-  (void)sch_refuse(s, why, .s = {a, b}, .buf = ra.buf);
-  return ra.buf == rb.buf && never_later(d, a, b, b_writes, ra.buf);
-}
-
-static bool spans_allow(const work *w, dist *d, sch_reason why, ir_stmt a,
-                        ir_span from, ir_stmt b, ir_span to, bool b_writes) {
-  const ir_program *p = w->s->p;
-  for (uint32_t i = from.at; i < from.at + from.n; i++)
-    for (uint32_t j = to.at; j < to.at + to.n; j++)
-      if (!regions_allow(w, d, why, a, p->region.v[i], b, p->region.v[j],
-                         b_writes))
-        return false;
-  return true;
-}
-
-static bool blocks_allow(const work *w, dist *d, sch_reason why, ir_stmt a,
-                         ir_stmt b) {
-  const ir_block_rec x = *ir_blk(w->s->p, a), y = *ir_blk(w->s->p, b);
-  if (ir_has_effects(w->s->p, a) && ir_has_effects(w->s->p, b))
-    return sch_refuse(w->s, SCH_R_EFFECTS_ORDER, .s = {a, b});
-  return spans_allow(w, d, why, a, x.writes, b, y.reads, false) &&
-         spans_allow(w, d, why, a, x.writes, b, y.writes, false) &&
-         spans_allow(w, d, why, a, x.reads, b, y.writes, true);
-}
-
-/* Loops, blocks and conditions, none of which loads, at and below `top`. */
-static bool is_understood(const ir_program *p, ir_stmt top, ir_stmt *other) {
-  ir_stmt q = top;
-  do {
-    *other = q;
-    if (ir_st(p, q)->kind == IR_IF ? ir_has_load(p, ir_st(p, q)->cond, 0)
-                                   : !sch_says_no_load(p, q))
-      return false;
-  } while (!ir_is_block(p, top) && (q = sch_next_outside(p, q, top)));
-  return true;
-}
-
-/* Any block at or below `above` against any below a nest. */
-static bool check_pair(const work *w, dist *d, ir_stmt above, ir_stmt nest,
-                       sch_reason why) {
-  sch_state *s = w->s;
-  const ir_program *p = s->p;
-  ir_stmt other = 0;
-  if (!is_understood(p, above, &other) || !is_understood(p, nest, &other))
-    return sch_refuse(s, SCH_R_OTHER_STATEMENT, .s = {other});
-  bool single = ir_is_block(p, above);
-  for (ir_stmt a = single ? above : sch_next_child(p, above, above); a;
-       a = single ? 0 : sch_next_child(p, a, above))
-    for (ir_stmt b = nest; (b = sch_next_child(p, b, nest));)
-      if (!blocks_allow(w, d, why, a, b)) return false;
-  return true;
-}
-
 /* Nest i's iteration in the refusal is reported by the loops that it still
  * has. */
 static bool tell_by_own(const work *w, uint32_t i) {
@@ -252,7 +168,7 @@ static bool check_between(const work *w, uint32_t i) {
     if (is_nest_top(w, q)) continue;
     if (!ir_is_loop(p, q) && !ir_is_block(p, q) && ir_st(p, q)->kind != IR_IF)
       return sch_refuse(s, SCH_R_OTHER_STATEMENT, .s = {q});
-    if (!check_pair(w, &d, q, top, SCH_R_MERGE_BETWEEN))
+    if (!sch_keeps_order(&d, q, top, SCH_R_MERGE_BETWEEN, NULL))
       return tell_by_own(w, i);
   }
   return true;
@@ -267,8 +183,8 @@ static bool merge_check_order(const work *w, uint32_t i) {
   dist d;
   dist_init(&d, s, w->depth, var, w->common);
   for (uint32_t k = 0; k < i; k++)
-    if (!check_pair(w, &d, w->nest[k].v[0], w->nest[i].v[0],
-                    SCH_R_MERGE_DEPENDS))
+    if (!sch_keeps_order(&d, w->nest[k].v[0], w->nest[i].v[0],
+                         SCH_R_MERGE_DEPENDS, NULL))
       return tell_by_own(w, i);
   return true;
 }

@@ -64,11 +64,10 @@ PRIM_DEFINE(
         "regions. Where nothing is left to reduce it has no init, and stores\n"
         "what the block combined, unless a predicate guards it or the update\n"
         "is not written as its reducer is.\n"
-        "ts.equivalent follows a reducer made of + - * / min max, comparisons "
-        "and\n"
-        "ts.select; of one with exp or another function in it, as an online\n"
-        "softmax has, it says false, and results are to be compared by "
-        "ts.interpret.\n",
+        "ts.equivalent follows a reducer made of + - * / min max exp, "
+        "comparisons\n"
+        "and ts.select; of one with another function in it it says false, and\n"
+        "results are to be compared by ts.interpret.\n",
     .refusals = SCH_REASONS(
         SCH_R_AXIS_OUTSIDE, SCH_R_BUFFER_HIDDEN, SCH_R_DEPENDENT_LOOP,
         SCH_R_INIT_LATE, SCH_R_INIT_LOCAL, SCH_R_INIT_READS, SCH_R_INIT_START,

@@ -276,11 +276,6 @@ static void set_regions(const work *w, ir_subst *m, ir_stmt init) {
   ir_block_set_reads(p, w->block, n, r);
 }
 
-static ir_str init_name(ir_program *p, ir_stmt block) {
-  ir_str name = ir_name_cat(p, ir_blk(p, block)->name, "_init");
-  return ir_fresh_block_name(p, name);
-}
-
 bool sch_init_check(sch_state *s, ir_stmt block, ir_stmt at, bool each,
                     sch_init *out) {
   *out = (sch_init){.s = s, .block = block, .at = at, .each = each};
@@ -288,21 +283,34 @@ bool sch_init_check(sch_state *s, ir_stmt block, ir_stmt at, bool each,
   return init_check(out);
 }
 
+bool sch_init_is_reduced(const sch_init *w, ir_stmt loop) {
+  uint8_t drives = w->drives[ir_st(w->s->p, loop)->var];
+  return (drives & REDUCE) && !(drives & SPATIAL);
+}
+
+ir_stmt sch_init_nest(const sch_init *w, const char *suffix, ir_subst *m,
+                      ir_stmt *block) {
+  ir_program *p = w->s->p;
+  ir_str name = ir_name_cat(p, ir_blk(p, w->block)->name, suffix);
+  ir_stmt last;
+  *block = ir_block_new(p, ir_fresh_block_name(p, name));
+  ir_subst_init(m, p, w->s->scratch);
+  ir_stmt first = init_loops(w, m, &last);
+  init_bind_iters(w, m, *block);
+  if (!last) return *block;
+  ir_append(p, last, *block);
+  return first;
+}
+
 ir_stmt sch_init_take(const sch_init *w, ir_stmt *init) {
   ir_program *p = w->s->p;
   ir_subst m;
-  ir_stmt last;
-  *init = ir_block_new(p, init_name(p, w->block));
-  ir_subst_init(&m, p, w->s->scratch);
-  ir_stmt first = init_loops(w, &m, &last);
-  init_bind_iters(w, &m, *init);
+  ir_stmt nest = sch_init_nest(w, "_init", &m, init);
   set_regions(w, &m, *init);
   for (ir_stmt c; (c = ir_st(p, w->block)->alt);) {
     ir_detach(p, c);
     ir_append(p, *init, c);
     ir_subst_stmt(&m, c);
   }
-  if (!last) return *init;
-  ir_append(p, last, *init);
-  return first;
+  return nest;
 }

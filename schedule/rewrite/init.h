@@ -23,6 +23,14 @@ bool sch_init_check(sch_state *s, ir_stmt block, ir_stmt at, bool each,
 /* The nest of the init, detached, with the block *init in it; only after the
  * check, since when loops further out may have given way to others. */
 ir_stmt sch_init_take(const sch_init *w, ir_stmt *init);
+/* Such a nest, detached, with an empty block *block over the spatial iters in
+ * place of the init, named after the reduction with a suffix; m maps its iters
+ * to those of the new block.  It may stand wherever the init might, or in an
+ * iteration of `at` that drives no spatial iter. */
+ir_stmt sch_init_nest(const sch_init *w, const char *suffix, ir_subst *m,
+                      ir_stmt *block);
+/* Does this loop from `at` down to the block drive reduce iters only? */
+bool sch_init_is_reduced(const sch_init *w, ir_stmt loop);
 /* Would an access `r` of `other`, in an earlier iteration of the loops `inner`
  * (from `at` down to the block), or before the block in the same one, access
  * what

@@ -146,6 +146,24 @@ function kit.copy(dtype, rows, columns, from, to)
   return b:program()
 end
 
+-- P[j, k] = B[j, k] over a tile of rows x columns, or B[k, j] if `trans`.
+function kit.rearrange(dtype, rows, columns, trans)
+  local b = ts.builder("rearrange")
+  local B = b:input("B", trans and { columns, rows } or { rows, columns },
+                    dtype)
+  local P = b:output("P", { rows, columns }, dtype)
+  b:loop("j", 0, rows, function(j)
+    b:loop("k", 0, columns, function(k)
+      b:block("P", { { "vj", extent = rows, bind = j },
+                     { "vk", extent = columns, bind = k } },
+        function(vj, vk)
+          b:store(P, { vj, vk }, trans and B(vk, vj) or B(vj, vk))
+        end)
+    end)
+  end)
+  return b:program()
+end
+
 -- The product of a tile by vectors: of columns, one after the other in k.
 function kit.by_columns(desc)
   local sch = ts.schedule(desc)

@@ -70,35 +70,72 @@ for _, x in ipairs { { "avx512", 16, "avx512bw" }, { "avx2", 8, "avx2" } } do
   end
 end
 
--- Tiles of 16 rows of 64 bytes.  B holds `packed` rows side by side.
+-- Tiles of 16 rows of 64 bytes.  B holds `packed` rows side by side.  Each
+-- product comes in two forms: of a C in memory, and, its name beginning with
+-- amx_acc, of a C of consecutive elements, which a loop of products keeps in a
+-- tile register: 0 at first, by amx_fill, and stored afterwards, by amx_store.
+local function load(x)
+  return ("llvm.x86.tileloadd64.internal(int16(16), int16(64), " ..
+          "address(%s), bytes(%s, 0))"):format(x, x)
+end
+
+local function stored(value)
+  return ("llvm.x86.tilestored64.internal(int16(16), int16(64), " ..
+          "address(C), bytes(C, 0), %s)"):format(value)
+end
+
+local function as_tile(acc, x)
+  return ("llvm.x86.cast.vector.to.tile.v256%s(%s)"):format(
+    acc == "int32" and "i32" or "f32", x)
+end
+
 local function tile(name, types, acc, packed, instruction, feature)
   local k, a, b = 16 * packed, full[types[1]], full[types[2]]
-  local function load(x)
-    return ("llvm.x86.tileloadd64.internal(int16(16), int16(64), " ..
-            "address(%s), bytes(%s, 0))"):format(x, x)
+  local function product(c)
+    return ("llvm.x86.%s.internal(int16(16), int16(64), int16(64), " ..
+            "%s, %s, %s)"):format(instruction, c, load "A", load "B")
   end
-  kit.enter {
-    name = name, family = "x86", kind = "llvm",
-    needs = { "amx-tile", feature },
-    summary = ("%s[16, 16] += %s[16, %d] . %s[%d, 16, %d], by tiles of AMX")
-              :format(acc, a, k, b, 16, packed),
-    desc = function()
-      return kit.product { m = 16, n = 16, k = k, dtype = a, dtype_b = b,
-                           acc = acc, packed = packed }
-    end,
-    impl = function()
-      return ("llvm.x86.tilestored64.internal(int16(16), int16(64), " ..
-              "address(C), bytes(C, 0), llvm.x86.%s.internal(int16(16), " ..
-              "int16(64), int16(64), %s, %s, %s))"):format(
-              instruction, load "C", load "A", load "B")
-    end,
-  }
+  local function enter(form, how, impl)
+    kit.enter {
+      name = form .. name, family = "x86", kind = "llvm",
+      needs = { "amx-tile", feature },
+      summary = ("%s[16, 16] += %s[16, %d] . %s[%d, 16, %d], by tiles of " ..
+                 "AMX%s"):format(acc, a, k, b, 16, packed, how),
+      desc = function()
+        return kit.product { m = 16, n = 16, k = k, dtype = a, dtype_b = b,
+                             acc = acc, packed = packed }
+      end,
+      impl = function() return impl end,
+    }
+  end
+  enter("amx_", "", stored(product(load "C")))
+  enter("amx_acc_", ", in a tile register",
+        ("C = %sx256(llvm.x86.cast.tile.to.vector.v256%s(%s))"):format(
+        acc, acc == "int32" and "i32" or "f32", product(as_tile(acc, "C"))))
 end
 
 for types, x in pairs { ssd = { "s8", "s8" }, sud = { "s8", "u8" },
                         usd = { "u8", "s8" }, uud = { "u8", "u8" } } do
-  tile(("amx_16x16x64_%s%ss32"):format(x[1], x[2]), x, "int32", 4,
+  tile(("16x16x64_%s%ss32"):format(x[1], x[2]), x, "int32", 4,
        "tdpb" .. types, "amx-int8")
 end
-tile("amx_16x16x32_bf16bf16f32", { "bf16", "bf16" }, "float32", 2, "tdpbf16ps",
+tile("16x16x32_bf16bf16f32", { "bf16", "bf16" }, "float32", 2, "tdpbf16ps",
      "amx-bf16")
+
+for _, t in ipairs { "s32", "f32" } do
+  local acc = full[t]
+  kit.enter {
+    name = "amx_fill_16x16_" .. t, family = "x86", kind = "llvm",
+    needs = { "amx-tile" },
+    summary = ("%s[16, 16] = 0, in a tile register"):format(acc),
+    desc = function() return kit.copy(acc, 16, 16, nil, "global") end,
+    impl = function() return ("C = %sx256(0)"):format(acc) end,
+  }
+  kit.enter {
+    name = "amx_store_16x16_" .. t, family = "x86", kind = "llvm",
+    needs = { "amx-tile" },
+    summary = ("%s[16, 16] out of a tile register"):format(acc),
+    desc = function() return kit.copy(acc, 16, 16, "global", "global") end,
+    impl = function() return stored(as_tile(acc, "A")) end,
+  }
+end

@@ -151,6 +151,35 @@ static tess_program *primitives_matmul(double bias) {
                  is(&d, plus(&d, primitives_at(&d, c, 2, d.i, d.j), bias)));
 }
 
+static tess_expr reduced(describing *d, const char *by, tess_expr x,
+                         tess_var axis) {
+  tess_expr e;
+  primitives_ok(tess_reduce(d->b, by, 1, &x, 1, &axis, &e));
+  return e;
+}
+
+/* M[i] = max over k of A[i, k]; S[i] = sum over k of e^(A[i, k] - M[i]) * M[i]
+ */
+static tess_program *extremes(void) {
+  describing d;
+  tess_var axis;
+  tess_expr e;
+  primitives_ok(tess_builder_new(ctx, &d.b));
+  tess_buffer a = input(&d, "A", 2, 16, 16);
+  primitives_ok(
+      tess_reduce_axis(d.b, "k", number(&d, 0), number(&d, 16), &axis));
+  compute(&d, "M", 1, 16, 0);
+  primitives_ok(tess_var_ref(d.b, axis, &d.k));
+  e = primitives_at(&d, a, 2, d.i, d.k);
+  tess_buffer m = is(&d, reduced(&d, "max", e, axis));
+  compute(&d, "S", 1, 16, 0);
+  e = op(&d, "-", primitives_at(&d, a, 2, d.i, d.k),
+         primitives_at(&d, m, 1, d.i, 0));
+  primitives_ok(tess_call(d.b, "exp", 1, &e, &e));
+  e = op(&d, "*", e, primitives_at(&d, m, 1, d.i, 0));
+  return program(&d, a, 0, is(&d, reduced(&d, "sum", e, axis)));
+}
+
 /* X = A + 1; Y = X + 2, over 16 x 16 */
 static tess_program *two_stages(void) {
   describing d;
@@ -385,6 +414,25 @@ static void test_reductions(void **state) {
   primitives_end(s, r);
 }
 
+static void test_extremes(void **state) {
+  (void)state;
+  tess_program *p = extremes();
+  tess_schedule *s = primitives_begin(p);
+  tess_rv m, sum, scale, i[2], j[2], fused;
+  uint32_t n;
+  DO(get_block, "M", &m);
+  DO(get_block, "S", &sum);
+  DO(hoist_invariant_factor, sum, &scale);
+  assert_int_not_equal(scale, 0);
+  DO(get_loops, m, 2, i, &n);
+  DO(get_loops, sum, 2, j, &n);
+  const tess_rv both[] = {i[0], j[0]};
+  DO(merge, 2, both, NULL);
+  DO(rolling_update, i[1], j[1], &fused);
+  assert_int_not_equal(fused, 0);
+  primitives_end(s, p);
+}
+
 static void test_windows_and_padding(void **state) {
   (void)state;
   tess_program *p = windows(), *q = padding();
@@ -535,6 +583,7 @@ int main(void) {
       cmocka_unit_test(test_loops),
       cmocka_unit_test(test_moves),
       cmocka_unit_test(test_reductions),
+      cmocka_unit_test(test_extremes),
       cmocka_unit_test(test_windows_and_padding),
       cmocka_unit_test(test_copies),
       cmocka_unit_test(test_in_place_and_indices),

@@ -46,6 +46,23 @@ static void bert(void **state) {
   assert_int_equal(c.right, 2);
 }
 
+/* Products with asynchronous copies several tiles ahead, whose epilogues are
+ * computed on fragments, or in shared memory where the target does not tell
+ * their layout; rows of operands in distinct banks. */
+static void pipelined(void **state) {
+  (void)state;
+  gpu_compared mma_ones = {0}, wmma_ones = {0}, old = {0};
+  gpu_compare_cases("hgemm", 2, "cuda -arch=sm_80 -tensor-cores=mma",
+                    &mma_ones);
+  gpu_compare_cases("hgemm", 2, "cuda -arch=sm_80", &wmma_ones);
+  gpu_compare_cases("hgemm", 2, "cuda -arch=sm_75", &old);
+  assert_int_equal(mma_ones.right, 8);
+  assert_int_equal(wmma_ones.right, 8);
+  assert_int_equal(old.right, 8);
+  assert_true(mma_ones.counts.async_bytes > 0);
+  assert_int_equal(mma_ones.counts.bank_conflicts, 0);
+}
+
 /* Each element of an operand is read once by a block that fetches it together,
  * and by each thread that needs it otherwise. */
 static void fetching(void **state) {
@@ -76,7 +93,7 @@ int main(void) {
       cmocka_unit_test(bound_loops),  cmocka_unit_test(suite),
       cmocka_unit_test(tensor_cores), cmocka_unit_test(mma),
       cmocka_unit_test(bert),         cmocka_unit_test(fetching),
-      cmocka_unit_test(layouts),
+      cmocka_unit_test(layouts),      cmocka_unit_test(pipelined),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,27 +10,77 @@
 
 enum { N = 9, M = 6 };
 
-/* ---- the field ---------------------------------------------------------- */
+/* ---- the ring ----------------------------------------------------------- */
 
-static void field_laws(void **state) {
+static void ring_laws(void **state) {
   rng r;
   (void)state;
   rng_init(&r, 3, 0);
   for (int i = 0; i < 2000; i++) {
-    uint64_t a = rng_below(&r, RESIDUE_P), b = rng_below(&r, RESIDUE_P);
-    uint64_t c = rng_below(&r, RESIDUE_P);
+    uint64_t a = rng_below(&r, RESIDUE_N), b = rng_below(&r, RESIDUE_N);
+    uint64_t c = rng_below(&r, RESIDUE_N);
     assert_true(residue_mul(a, residue_add(b, c)) ==
                 residue_add(residue_mul(a, b), residue_mul(a, c)));
     assert_true(residue_mul(residue_mul(a, b), c) ==
                 residue_mul(a, residue_mul(b, c)));
     assert_true(residue_add(residue_sub(a, b), b) == a);
     assert_true(b == 0 || residue_mul(residue_div(a, b), b) == a);
-    assert_true((__extension__(unsigned __int128) a * b) % RESIDUE_P ==
+    assert_true((__extension__(unsigned __int128) a * b) % RESIDUE_N ==
                 residue_mul(a, b));
   }
-  uint64_t top = RESIDUE_P - 1;
+  uint64_t top = RESIDUE_N - 1;
   assert_true(residue_mul(top, top) == 1);
   assert_true(residue_inverse(0) == 0);
+}
+
+/* Modulo each of the primes: 1 / 0 is 0. */
+static void zeros_of_one_prime(void **state) {
+  const uint64_t prime[] = {RESIDUE_R, RESIDUE_Q, 2 * RESIDUE_Q + 1};
+  (void)state;
+  for (int i = 0; i < 3; i++)
+    for (uint64_t k = 1; k < 50; k++) {
+      uint64_t a = prime[i] * k, x = residue_inverse(a);
+      for (int j = 0; j < 3; j++)
+        assert_int_equal(residue_mul(a, x) % prime[j], i != j);
+      assert_int_equal(x % prime[i], 0);
+    }
+}
+
+static void powers(void **state) {
+  rng r;
+  (void)state;
+  rng_init(&r, 5, 0);
+  assert_int_equal(residue_exp(0), 1);
+  for (int i = 0; i < 2000; i++) {
+    uint64_t a = rng_below(&r, RESIDUE_N), b = rng_below(&r, RESIDUE_N);
+    uint64_t ea = residue_exp(a), eb = residue_exp(b);
+    assert_true(residue_exp(residue_add(a, b)) == residue_mul(ea, eb));
+    assert_true(residue_exp(residue_sub(a, b)) == residue_div(ea, eb));
+    assert_true(residue_exp(ea) != residue_exp(eb));
+  }
+  uint64_t inf = residue_of_real((double)INFINITY), one = 1;
+  assert_true(residue_mul(residue_exp(residue_sub(0, inf)),
+                          residue_call(9, IR_FN_EXP, F32, 1, &inf)) == 1);
+  assert_true(residue_call(1, IR_FN_EXP, F16, 1, &one) == residue_exp(1));
+}
+
+/* Next to the infinities. */
+static void greatest_numbers(void **state) {
+  rng r;
+  (void)state;
+  rng_init(&r, 6, 0);
+  double v[] = {0x1.fep127, 0x1.fffffep127, 0x1.fffffffffffffp1023,
+                (double)INFINITY};
+  for (int i = 0; i < 4; i++) {
+    uint64_t up = residue_of_real(v[i]), down = residue_of_real(-v[i]);
+    for (int k = 0; k < 500; k++) {
+      uint64_t x = rng_below(&r, RESIDUE_N);
+      assert_true(residue_less(x, up) && residue_less(down, x));
+    }
+    if (!i) continue;
+    assert_true(residue_less(residue_of_real(v[i - 1]), up));
+    assert_true(residue_less(down, residue_of_real(-v[i - 1])));
+  }
 }
 
 /* A constant made of others is what the field makes of them. */
@@ -56,7 +106,7 @@ static void order_is_total(void **state) {
   for (int i = 0; i < 3000; i++) {
     uint64_t x[3];
     for (int k = 0; k < 3; k++)
-      x[k] = rng_below(&r, 3) ? rng_below(&r, RESIDUE_P)
+      x[k] = rng_below(&r, 3) ? rng_below(&r, RESIDUE_N)
                               : residue_of_real((double)rng_below(&r, 9) - 4);
     assert_int_equal(residue_less(x[0], x[1]) + residue_less(x[1], x[0]),
                      x[0] != x[1]);
@@ -74,7 +124,7 @@ static void order_is_total(void **state) {
 
 static void places(void **state) {
   (void)state;
-  const int64_t end = RESIDUE_P / 2;
+  const int64_t end = RESIDUE_N / 2;
   int64_t n[] = {-end, -(INT64_C(1) << 28), -1, 0, 1, 12345678901, end};
   assert_int_equal(residue_at(0), 0);
   assert_int_equal(residue_at(-(INT64_C(1) << 28)), residue_of_real(-1));
@@ -285,6 +335,13 @@ static ir_expr exp_of_sum(nest *n, ir_buf x, ir_buf y, ir_expr i) {
 static ir_expr exp_of_sum_2(nest *n, ir_buf x, ir_buf y, ir_expr i) {
   return interp_residue_call(n, IR_FN_EXP, sum_right(n, x, y, i));
 }
+static ir_expr product_of_exps(nest *n, ir_buf x, ir_buf y, ir_expr i) {
+  (void)y;
+  ir_expr e[3];
+  for (int k = 0; k < 3; k++)
+    e[k] = interp_residue_call(n, IR_FN_EXP, interp_residue_at(n, x, i, k));
+  return ir_mul(&n->p, ir_mul(&n->p, e[0], e[1]), e[2]);
+}
 static ir_expr tanh_of_sum(nest *n, ir_buf x, ir_buf y, ir_expr i) {
   return interp_residue_call(n, IR_FN_TANH, sum_left(n, x, y, i));
 }
@@ -297,9 +354,10 @@ static ir_expr widened_sum(nest *n, ir_buf x, ir_buf y, ir_expr i) {
   return ir_cast(&n->p, F32, ir_mul(&n->p, a, ir_real(&n->p, F64, 1)));
 }
 
-static void functions_are_hashes(void **state) {
+static void functions_and_hashes(void **state) {
   (void)state;
   assert_int_equal(compare_points(F32, exp_of_sum, exp_of_sum_2), TESS_OK);
+  assert_int_equal(compare_points(F32, exp_of_sum, product_of_exps), TESS_OK);
   assert_int_equal(compare_points(F32, exp_of_sum, tanh_of_sum), TESS_MISMATCH);
   assert_int_equal(compare_points(F32, rounded_sum, rounded_sum), TESS_OK);
   assert_int_equal(compare_points(F32, rounded_sum, sum_left), TESS_MISMATCH);
@@ -490,14 +548,17 @@ static void reports(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(field_laws),
+      cmocka_unit_test(ring_laws),
+      cmocka_unit_test(zeros_of_one_prime),
+      cmocka_unit_test(powers),
+      cmocka_unit_test(greatest_numbers),
       cmocka_unit_test(constants_are_exact),
       cmocka_unit_test(order_is_total),
       cmocka_unit_test(places),
       cmocka_unit_test(orders_agree),
       cmocka_unit_test(ties_are_met),
       cmocka_unit_test(division_is_exact),
-      cmocka_unit_test(functions_are_hashes),
+      cmocka_unit_test(functions_and_hashes),
       cmocka_unit_test(reductions_agree),
       cmocka_unit_test(known_values_are_seen_through),
       cmocka_unit_test(gathers_agree),

@@ -85,7 +85,8 @@ lacks(plain, "fma.rn")
 sch = tiled(program, 2, 8, 16, true)
 local ptx = ts.build(sch, "cuda -arch=sm_80"):source "ptx"
 has(ptx, "cp.async.cg.shared.global")
-has(ptx, "cp.async.commit_group")
+local _, commits = ptx:gsub("cp.async.commit_group", "")
+assert(commits == 4, commits)      -- two before the loop, and two in it
 has(ptx, "cp.async.wait_group")
 lacks(ts.build(sch, "cuda -arch=sm_75"):source "ptx", "cp.async")
 

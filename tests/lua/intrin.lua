@@ -66,6 +66,12 @@ for _, x in ipairs {
   { "amx_16x16x64_u8u8s32", "llvm -mattr=+amx-tile,+amx-int8", "tdpbuud" },
   { "amx_16x16x32_bf16bf16f32", "llvm -mattr=+amx-tile,+amx-bf16",
     "tdpbf16ps" },
+  { "amx_acc_16x16x64_u8s8s32", "llvm -mattr=+amx-tile,+amx-int8", "tdpbusd" },
+  { "amx_acc_16x16x64_s8s8s32", "llvm -mattr=+amx-tile,+amx-int8", "tdpbssd" },
+  { "amx_acc_16x16x64_s8u8s32", "llvm -mattr=+amx-tile,+amx-int8", "tdpbsud" },
+  { "amx_acc_16x16x64_u8u8s32", "llvm -mattr=+amx-tile,+amx-int8", "tdpbuud" },
+  { "amx_acc_16x16x32_bf16bf16f32", "llvm -mattr=+amx-tile,+amx-bf16",
+    "tdpbf16ps" },
   { "dot_4x4_i8i8s32_neon", arm:format "neon", "smull" },
   { "dot_4x4_i8i8s32_sdot", arm:format "dotprod", "sdot" },
   { "dot_4x4_u8u8u32_udot", arm:format "dotprod", "udot" },
@@ -155,7 +161,7 @@ end
 
 local all = intrin.names()
 for _, name in ipairs(all) do assert(intrin.use(name) == name) end
-assert(#all == 17 + #intrin.names "wmma" + #intrin.names "mma")
+assert(#all == 32 + #intrin.names "wmma" + #intrin.names "mma")
 assert(#intrin.names "wmma" == 44 and #intrin.names "mma" == 38)
 local info = intrin.info "dot_16x4_vnni"
 assert(info.family == "x86" and info.needs[1] == "avx512vnni")

@@ -234,3 +234,56 @@ do
   ts.on_warning(nil)
   assert(not heard, heard)
 end
+
+-- The tiles of AMX: sums stay in tile registers, edges are padded, operands
+-- that are no matrices are copied.
+do
+  local intrin = require "tessera.intrin"
+  local target = "llvm -mattr=+amx-tile,+amx-int8,+amx-bf16"
+  local here = intrin.has "amx_acc_16x16x64_s8s8s32" and
+               intrin.has "amx_acc_16x16x32_bf16bf16f32"
+  local modules = { use "use_amx", use "parallel_vectorize_unroll" }
+  local function product(a, b, m, n, k)
+    local A = ts.placeholder("A", { m, k }, a)
+    local B = ts.placeholder("B", { k, n }, b)
+    local r = ts.reduce_axis("k", k)
+    return ts.program("product", { A, B }, { ts.compute("C", { m, n },
+      function(i, j)
+        return ts.sum(ts.cast(A(i, r), "int32") * ts.cast(B(r, j), "int32"), r)
+      end) })
+  end
+  for n, p in ipairs {
+    ops.matmul { m = 32, n = 32, k = 128, dtype = "int8", acc = "int32" },
+    ops.matmul { m = 33, n = 20, k = 70, dtype = "int8", acc = "int32",
+                 relu = true },
+    ops.dense { m = 16, n = 16, k = 32, dtype = "bfloat16", acc = "float32",
+                bias = false },
+    ops.matmul { m = 16, n = 32, k = 48, dtype = "bfloat16", acc = "float32" },
+    product("uint8", "int8", 16, 16, 32), product("int8", "uint8", 16, 16, 32),
+    product("uint8", "uint8", 16, 16, 32),
+    ops.conv2d_nhwc { n = 1, h = 4, w = 5, ci = 16, co = 16, k = 3, pad = 1,
+                      dtype = "int8", acc = "int32" },
+  } do
+    local list = ts.space.sketches(modules, p, target)
+    assert(steps(list[1], "tensorize") >= 2, n)
+    local s = list[1]:replay(p, { resample = true, seed = 1 })
+    checks.same(s, p)
+    local text = ts.build(s, target):source "asm"
+    -- 2 x 2 sums: four products, which share what they load.
+    local _, products = text:gsub("tdp%l+[^\n]*tmm", "")
+    local _, loads = text:gsub("tileloadd[^\n]*tmm", "")
+    assert(n ~= 1 or products == 4 and loads == 4, text)
+    if here then
+      checks.exact(s, p, checks.arguments(p, "integers"))
+    end
+  end
+  local text = ts.space.explain({ use "use_amx" }, ops.matmul {
+    m = 4, n = 32, k = 64, dtype = "int8", acc = "int32" }, target)
+  assert(text:find("C: not applicable: 4 rows are too few", 1, true), text)
+  text = ts.space.explain({ use "use_amx" }, ops.matmul {
+    m = 16, n = 32, k = 64, dtype = "int8", acc = "int32" },
+    "llvm -mcpu=x86-64")
+  assert(text:find("C: not applicable: the target lacks", 1, true), text)
+  fails("INVALID", "'rows' is '0'", require "tessera.modules.use_amx",
+        { rows = 0 })
+end

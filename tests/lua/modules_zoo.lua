@@ -27,6 +27,7 @@ local zoo = {
   ops.reduce { shape = { 8 } },
   ops.cumsum { shape = { 2, 5 } },
   ops.layer_norm { shape = { 3, 8 } },
+  ops.lu { n = 40 },
   ops.conv2d_winograd_nhwc { n = 1, h = 4, w = 4, ci = 2, co = 2, tile = 2 },
 }
 
@@ -38,9 +39,15 @@ local function parameters_of(name)
   return {}
 end
 
+-- Products of bytes are for the tiles of AMX.
+zoo[#zoo + 1] = ops.matmul { m = 16, n = 16, k = 32, dtype = "int8",
+                             acc = "int32" }
+local amx = "llvm -mattr=+amx-tile,+amx-int8"
+
 local applied = {}
 for _, name in ipairs(spaces.modules) do
   local module = require("tessera.modules." .. name)
+  local target = name == "use_amx" and amx or "llvm"
   for _, p in ipairs(zoo) do
     local one = { module(parameters_of(name)) }
     -- These are applied to tiles.
@@ -48,7 +55,7 @@ for _, name in ipairs(spaces.modules) do
       table.insert(one, 1, require "tessera.modules.multi_level_tiling" {
         write_levels = {} })
     end
-    local text = ts.space.explain(one, p, "llvm")
+    local text = ts.space.explain(one, p, target)
     for line in text:gmatch "[^\n]+" do
       local what = assert(line:match " at [^:]*: (.*)", line)
       assert(what:find "^applied, %d" or what:find "^not applicable: %S",
@@ -56,7 +63,7 @@ for _, name in ipairs(spaces.modules) do
       local who = line:match "^[%w_]+"
       if what:find "^applied" then applied[who] = true end
     end
-    for i, t in ipairs(ts.space.sketches(one, p, "llvm")) do
+    for i, t in ipairs(ts.space.sketches(one, p, target)) do
       if i > 2 then break end
       local ok, s = pcall(t.replay, t, p, { resample = true, seed = i })
       if ok then checks.same(s, p) else assert(s.code == "REFUSED", s) end

@@ -228,6 +228,76 @@ for _, lanes in ipairs { 2, 3, 4, 7, 16, 24 } do
   agree(sch, program, 0)
 end
 
+-- ---- tensors on the device -------------------------------------------------
+
+-- Kernels take them as they are, mixed with tensors of this process.
+do
+  local A = ts.placeholder("A", { 64 })
+  local B = ts.compute("B", { 64 }, function(i) return A(i) * 2 + 1 end)
+  local program = ts.program("twice", { A }, { B })
+  local sch = ts.schedule(program)
+  sch:bind(sch:get_loops(sch:get_block "B"), "threadIdx.x")
+  local kernel = ts.build(sch, "opencl")
+  local values = ts.tensor("float32", { 64 }, "integers", 1)
+  local a = ts.tensor("float32", { 64 }, "integers", 1, { device = "opencl:0" })
+  local b = ts.tensor("float32", { 64 }, { device = "opencl" })
+  local c = ts.tensor("float32", { 64 })
+  assert(a:device() == "opencl:0" and c:device() == "cpu")
+  assert(tostring(b) == "tensor float32, 64 on opencl:0", tostring(b))
+  for _ = 1, 3 do
+    kernel(a, b)
+    kernel(b, a)
+  end
+  kernel(a, c)
+  local want = values:get(7)
+  for _ = 1, 7 do want = want * 2 + 1 end
+  assert(c:get(7) == want and a:to "cpu":get(7) == (want - 1) / 2)
+  b:copy_from(values)
+  a:copy_from(b)
+  c:copy_from(a:to "opencl:0")
+  assert(c:compare(values) == 0)
+  assert(kernel:time({ a, b }, { min_time = 0.001 }).median > 0)
+  for _ = 1, 50 do kernel(values, values:to "opencl:0") end
+  collectgarbage()
+  local empty = ts.tensor("float32", { 0, 3 }, "zeros", { device = "opencl:0" })
+  assert(#empty:to "cpu" == 0)
+
+  fails("UNSUPPORTED", "access to an element needs a copy", a.get, a, 3)
+  fails("UNSUPPORTED", "comparing needs a copy", a.compare, a, c)
+  fails("UNSUPPORTED", "saving needs a copy", a.save, a, "nowhere.npy")
+  fails("UNSUPPORTED", "runs in this process", ts.interpret, sch, { a, c })
+  fails("UNSUPPORTED", "pass a copy (t:to \"cpu\")", ts.build(program, "llvm"),
+        a, c)
+  fails("INVALID", "share memory", kernel, a, a)
+  fails("UNSUPPORTED", "there is no 'opencl:9'", c.to, c, "opencl:9")
+  fails("INVALID", "'opencl:x' is no device", c.to, c, "opencl:x")
+  fails("INVALID", "'tpu' is no device", c.to, c, "tpu")
+  fails("INVALID", "no option 'on'", ts.tensor, "float32", { 4 }, "zeros", 1,
+        { on = "opencl" })
+end
+
+-- Operands whose layout the schedule chose are converted by the host.
+do
+  local A = ts.placeholder("A", { 16, 32 })
+  local B = ts.placeholder("B", { 32, 16 }, "float32",
+                           { role = "layout_free" })
+  local k = ts.reduce_axis("k", 32)
+  local C = ts.compute("C", { 16, 16 }, function(i, j)
+    return ts.sum(A(i, k) * B(k, j), k)
+  end)
+  local program = ts.program("free", { A, B }, { C })
+  local sch = ts.schedule(program)
+  local c = sch:get_block "C"
+  sch:transform_layout(c, { "read", 1 }, function(i, j) return j, i end)
+  sch:bind((sch:get_loops(c)), "threadIdx.x")
+  local args = arguments(program)
+  local here, there = args[3], args[3]:to "opencl:0"
+  local kernel = ts.build(sch, "opencl")
+  kernel(args[1], args[2], here)
+  kernel(args[1]:to "opencl:0", args[2]:to "opencl:0", there)
+  assert(there:to "cpu":compare(here) == 0)
+end
+
 -- ---- refusals --------------------------------------------------------------
 
 do

@@ -5,9 +5,9 @@ local ts = require "tessera"
 local ops = require "tessera.ops"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 
-local target = ts.target "opencl -model=cpu"
+local target = ts.target "opencl"
 
--- Binding alone, a reduction that threads share, tiles in shared memory.
+-- A reduction that threads share, tiles in shared memory.
 for _, row in ipairs {
   { "softmax", { shape = { 12, 40 } } },
   { "matmul", { m = 24, n = 32, k = 40, dtype = "float16" } },
@@ -18,6 +18,33 @@ for _, row in ipairs {
   assert(result.classes == '{"OK": 2}', row[1] .. ": " .. result.classes)
   local source = result.kernel:source "opencl"
   assert(source:find("get_local_id(0)", 1, true), source)
+end
+
+-- On processors blocks of a thread, whose code is vectors.
+do
+  local result = ts.tune(ops.matmul { m = 24, n = 64, k = 40 }, {
+    target = "opencl -model=cpu", trials = 3, seed = 1, check = "all",
+    min_time = 0.001, progress = function() end })
+  assert(result.classes == '{"OK": 3}', result.classes)
+  local source = result.kernel:source "opencl"
+  assert(source:find("get_group_id(0)", 1, true) and
+         source:find("vload%d+%(") and not source:find "barrier", source)
+end
+
+-- Operands are staged or not where `read_must` is unset.
+do
+  local tiled = {
+    structure = "SSSRRSRS", write_levels = { 3 }, write_scope = "local",
+    tile_binds = { "blockIdx.x", "vthread.x", "threadIdx.x" },
+    write_must = true, read_levels = { 4 }, threads_per_block = { 4, 64 },
+    vector_load_lens = { 1 } }
+  local program = ops.matmul { m = 32, n = 32, k = 32 }
+  for must, count in pairs { [true] = 1, [false] = 2 } do
+    tiled.read_must = must
+    local space = ts.space.compose {
+      require "tessera.modules.multi_level_tiling"(tiled) }
+    assert(#ts.space.sketches(space, program, "opencl") == count)
+  end
 end
 
 -- A candidate that the target cannot have is its own failure.

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The default space of processors with instructions that add up four products
 -- of bytes: such sums are tiled around them, whatever the extents, and nothing
--- else is tiled in their place; floats are not concerned.
+-- else is tiled in their place; floats are not concerned.  So it is with AMX,
+-- where that is not mostly padding.
 local ts = require "tessera"
 local ops = require "tessera.ops"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
@@ -16,8 +17,8 @@ local function bytes(m, n, k)
   return ts.program("bytes", { A, B }, { C })
 end
 
-local target = "llvm -mattr=+avx512f,+avx512vl,+avx512vnni"
-local plain = "llvm -mattr=-avx512vnni"
+local target = "llvm -mattr=-amx-int8,-amx-bf16,+avx512f,+avx512vl,+avx512vnni"
+local plain = "llvm -mattr=-amx-int8,-amx-bf16,-avx512vnni"
 
 for _, p in ipairs { bytes(8, 32, 16), bytes(5, 19, 7) } do
   local list = ts.space.sketches(ts.space.default(target), p, target,
@@ -42,3 +43,11 @@ end
 local p = ops.matmul { m = 16, n = 16, k = 16 }
 assert(#ts.space.sketches(ts.space.default(target), p, target) ==
        #ts.space.sketches(ts.space.default(plain), p, plain))
+
+-- With AMX.
+local amx = "llvm -mattr=+amx-tile,+amx-int8"
+for _, k in ipairs { 16, 64 } do
+  local list = ts.space.sketches(ts.space.default(amx), bytes(16, 16, k), amx)
+  local found = tostring(list[1]):find("amx_acc_16x16x64_u8s8s32", 1, true)
+  assert((found ~= nil) == (k == 64), list[1])
+end

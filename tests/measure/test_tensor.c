@@ -445,6 +445,15 @@ static void test_dlpack_in(void **state) {
   assert_int_equal(l.freed, 0);
   tess_tensor_free(x);
   assert_int_equal(l.freed, 1);
+  /* pinned and managed memory, too, has addresses here */
+  for (int type = kDLCUDAHost; type <= kDLCUDAManaged;
+       type += kDLCUDAManaged - kDLCUDAHost) {
+    lend(&l);
+    l.m.dl_tensor.device.device_type = type;
+    assert_int_equal(tess_tensor_from_dlpack(c, &l.m, &x), TESS_OK);
+    assert_ptr_equal(tess_tensor_data(x), l.data);
+    tess_tensor_free(x);
+  }
   /* what may not be written is copied at once */
   lend(&l);
   l.m.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
@@ -509,6 +518,8 @@ static void test_dlpack_refused(void **state) {
     assert_null(x);
     assert_int_equal(l.freed, 1);
     assert_true(tess_error(c)->message[0]);
+    if (i == 1)
+      assert_non_null(strstr(tess_error(c)->message, "memory of CUDA device"));
   }
   assert_int_equal(tess_tensor_from_dlpack(c, NULL, &x), TESS_INVALID);
   /* Where there is nothing to point at, it is right. */

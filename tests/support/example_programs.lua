@@ -51,4 +51,19 @@ local function weighted()
   return ts.program("weighted", { a, w }, { c })
 end
 
-return { product(), chain(), biased(), window(), weighted() }
+-- The greatest of each row, "M", and a sum that depends on it, "S".
+local function extremes()
+  local x, w = ts.placeholder("X", { 4, 64 }), ts.placeholder("W", { 4 })
+  local k = ts.reduce_axis("k", 64)
+  local m = ts.compute("M", { 4 }, function(i)
+    return ts.reduce_max(x(i, k), k)
+  end)
+  local s = ts.compute("S", { 4 }, function(i)
+    return ts.sum(ts.exp(x(i, k) - m(i)) / w(i), k)
+  end)
+  return ts.program("extremes", { x, w }, { s })
+end
+
+return {
+  product(), chain(), biased(), window(), weighted(), extremes(),
+}

@@ -247,6 +247,12 @@ vm_rv fuzz_tiled(fuzz *f, vm_rv loop);
 void fuzz_roll(fuzz *f, const vm_value *v, vm_rv first, uint32_t n);
 void fuzz_roll_inside(fuzz *f, const vm_value *v, vm_rv first, uint32_t n);
 
+/* A block that finds the greatest or least of some floats, for another
+ * reduction; two loops of which the second depends on what the first finds
+ * (fuzz_extremes.c). */
+bool fuzz_finds_extreme(const ir_program *p, ir_stmt block);
+fuzz_draw fuzz_extreme_loop, fuzz_dependent_loop;
+
 /* Behind read_at: what it has made is copied again, perhaps where a loop is
  * split further (fuzz_copies.c), and told how to copy. */
 void fuzz_copy_twice(fuzz *f, const vm_value *v, vm_rv first, uint32_t n);

@@ -280,7 +280,7 @@ static tess_status run_compiled(fuzz *f, const target *t, const fuzz_arg *a,
   void *args[GEN_MAX_TENSORS];
   for (uint32_t i = 0; i < n; i++) args[i] = a[i].got;
   fuzz_watch_compiled();
-  int32_t rc = by->launch(code, args, f->size, &f->native->rt.rt);
+  int32_t rc = backend_launch(by, code, args, f->size, &f->native->rt.rt);
   by->unload(code);
   if (rc) fuzz_wrong(f, "the kernel returns %d", (int)rc);
   return rc ? TESS_INTERNAL : TESS_OK;

@@ -55,7 +55,7 @@ gen_expr gen_load(gen *g, uint32_t tensor, const gen_expr *idx) {
   return e;
 }
 
-static gen_expr program_call(gen *g, const char *fn, gen_expr a) {
+gen_expr gen_call(gen *g, const char *fn, gen_expr a) {
   gen_expr e = 0;
   if (!g->failed) gen_check(g, describe_call(&g->b, fn, 1, &a, &e));
   gen_say(g, e, "ts.%s(%s)", strcmp(fn, "not") ? fn : "lnot", gen_said(g, a));
@@ -94,9 +94,7 @@ gen_expr gen_compare(gen *g, gen_expr a, gen_expr b) {
   return gen_bin(g, op[gen_below(g, 6)], a, b);
 }
 
-static gen_expr tweak_bool(gen *g, gen_expr a) {
-  return program_call(g, "not", a);
-}
+static gen_expr tweak_bool(gen *g, gen_expr a) { return gen_call(g, "not", a); }
 
 static gen_expr relu(gen *g, tess_dtype t, gen_expr a) {
   return gen_bin(g, gen_once_in(g, 2) ? "max" : "min", a, gen_const(g, t));
@@ -118,7 +116,7 @@ static gen_expr tweak_int(gen *g, tess_dtype t, gen_expr a) {
   switch (gen_below(g, 5)) {
   case 0: return gen_bin(g, "//", a, gen_const(g, t));
   case 1: return gen_bin(g, "%", a, gen_const(g, t));
-  case 2: return program_call(g, "abs", a);
+  case 2: return gen_call(g, "abs", a);
   case 3: return call2(g, fn[gen_below(g, 5)], a, gen_const(g, t));
   default: return gen_bin(g, "*", a, gen_const(g, t));
   }
@@ -136,7 +134,7 @@ static gen_expr tweak_float(gen *g, tess_dtype t, gen_expr a) {
   case 0: return gen_bin(g, "*", a, gen_const(g, t));
   case 1: return gen_bin(g, "/", gen_const(g, t), a);
   case 2: return gen_cast(g, t, gen_cast(g, via[gen_below(g, 4)], a));
-  default: return program_call(g, fn[gen_below(g, 13)], a);
+  default: return gen_call(g, fn[gen_below(g, 13)], a);
   }
 }
 
@@ -328,21 +326,27 @@ const char *gen_axes(gen *g, uint32_t n, const ir_var *axes) {
   return list;
 }
 
-void gen_end_reduce(gen *g, uint32_t ndim, const int64_t *shape, tess_dtype t,
-                    gen_expr source, uint32_t naxes, const ir_var *axes) {
-  static const char *const name[] = {"sum", "sum", "max", "min", "prod"};
-  uint32_t reducer = 0, k = gen_below(g, g->o.representable ? 4 : 5);
-  static const char *const fn[] = {"sum", "sum", "reduce_max", "reduce_min",
-                                   "prod"};
+void gen_end_by(gen *g, const char *name, const char *fn, uint32_t ndim,
+                const int64_t *shape, tess_dtype t, gen_expr source,
+                uint32_t naxes, const ir_var *axes) {
+  uint32_t reducer = 0;
   gen_expr body = 0;
-  if (!g->failed)
-    gen_check(g, describe_builtin(&g->b, name[k], source, &reducer));
+  if (!g->failed) gen_check(g, describe_builtin(&g->b, name, source, &reducer));
   if (!g->failed)
     gen_check(g,
               describe_reduce(&g->b, reducer, 1, &source, naxes, axes, &body));
-  gen_say(g, body, "ts.%s(%s, {%s})", fn[k], gen_said(g, source),
+  gen_say(g, body, "ts.%s(%s, {%s})", fn, gen_said(g, source),
           gen_axes(g, naxes, axes));
   gen_end(g, ndim, shape, t, body);
+}
+
+void gen_end_reduce(gen *g, uint32_t ndim, const int64_t *shape, tess_dtype t,
+                    gen_expr source, uint32_t naxes, const ir_var *axes) {
+  static const char *const name[] = {"sum", "sum", "max", "min", "prod"};
+  static const char *const fn[] = {"sum", "sum", "reduce_max", "reduce_min",
+                                   "prod"};
+  uint32_t k = gen_below(g, g->o.representable ? 4 : 5);
+  gen_end_by(g, name[k], fn[k], ndim, shape, t, source, naxes, axes);
 }
 
 /* ---- the whole ---------------------------------------------------------- */

@@ -128,6 +128,12 @@ void gen_end(gen *g, uint32_t ndim, const int64_t *shape, tess_dtype t,
 /* Ends it with a reduction of `source` by a reducer that suits t. */
 void gen_end_reduce(gen *g, uint32_t ndim, const int64_t *shape, tess_dtype t,
                     gen_expr source, uint32_t naxes, const ir_var *axes);
+/* The same by this reducer, called so in Lua. */
+void gen_end_by(gen *g, const char *name, const char *fn, uint32_t ndim,
+                const int64_t *shape, tess_dtype t, gen_expr source,
+                uint32_t naxes, const ir_var *axes);
+/* A function of one value. */
+gen_expr gen_call(gen *g, const char *fn, gen_expr a);
 gen_expr gen_axis(gen *g, int64_t extent, ir_var *axis);
 /* The Lua of n results of a compute: its end. */
 void gen_write_results(gen *g, uint32_t n, uint32_t ndim,
@@ -205,7 +211,8 @@ bool gen_suits(const gen *g, const gen_tensor *a, uint32_t ndim);
 /* One stage of any kind; a reduction, product or convolution (gen_reduce.c);
  * loops and blocks, some with an order of their own (gen_imperative.c);
  * several blocks in one nest (gen_nests.c), as threads share it
- * (gen_tiles.c); reductions with odd inits (gen_sums.c); nests with bounds
+ * (gen_tiles.c); reductions with odd inits (gen_sums.c); sums that depend on
+ * extremes (gen_extremes.c); nests with bounds
  * that are data (gen_bounds.c); sums in parts (gen_spread.c); conditions on
  * data (gen_choices.c), and around blocks (gen_conditions.c). */
 void gen_stage(gen *g);
@@ -214,6 +221,7 @@ void gen_imperative(gen *g);
 void gen_several(gen *g);
 void gen_tiles(gen *g);
 void gen_sums(gen *g);
+void gen_extremes(gen *g);
 void gen_bounds(gen *g);
 void gen_spread(gen *g);
 void gen_choices(gen *g);

@@ -286,5 +286,8 @@ void gen_stage(gen *g) {
       gen_reduction,  gen_reduction,  gen_imperative,
       gen_imperative, gen_imperative, slice,
       slice};
-  kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
+  if (!g->o.representable && gen_once_in(g, 16))
+    gen_extremes(g);
+  else
+    kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
 }

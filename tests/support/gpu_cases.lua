@@ -121,6 +121,28 @@ function kinds.bert()
   end, { bert = dense(64, 128, 64) }
 end
 
+-- Products by the hand schedule of bench/gpu/hgemm.lua: padded tiles, several
+-- of them on their way, fragments loaded one step ahead, epilogues.
+function kinds.hgemm()
+  local hgemm = dofile((arg[0]:gsub("[^/]*$", "../../bench/gpu/hgemm.lua")))
+  local function size(o)
+    o.m, o.n, o.k = 64, 64, 128
+    return hgemm.program(o)
+  end
+  return function(p)
+    local text, list = tostring(p), {}
+    for _, ahead in ipairs { false, true } do
+      list[#list + 1] = hgemm.schedule(p, {
+        bm = 32, bn = 64, bk = 32, wm = 16, wn = 32, stages = 4, pad = 8,
+        group = 2, ahead = ahead, trans = text:find "hgemm_trans" ~= nil,
+        out = text:find "float16%[64, 64%]" and "float16" or "float32",
+      }):trace()
+    end
+    return list
+  end, { half = size {}, single = size { out = "float32" },
+         bias = size { bias = true }, trans = size { trans = true } }
+end
+
 -- A product in tiles of 16 x 16 by blocks of 8 x 8 threads, whose operands are
 -- read where they are or fetched to shared memory by all threads together.
 local function fetching(shared)

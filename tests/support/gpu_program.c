@@ -161,7 +161,7 @@ static int32_t gpu_launch_code(const backend_code *c, void **args,
   emulated *x = (emulated *)(uintptr_t)c;
   double seconds;
   (void)rt;
-  int32_t rc = device_call(&x->program, args, sizes, 1, &seconds);
+  int32_t rc = device_call(&x->program, args, NULL, sizes, 1, &seconds);
   if (rc) fprintf(stderr, "emulator: %s\n", x->why);
   return rc;
 }
@@ -185,8 +185,8 @@ static tess_status run_code(ir_program *p, const gpu_program_options *o,
   if (s) return s;
   x->reversed = o->reversed;
   if (counts) x->counts = counts;
-  int32_t rc =
-      device_call(&x->program, (void **)(uintptr_t)args, sizes, 1, &seconds);
+  int32_t rc = device_call(&x->program, (void **)(uintptr_t)args, NULL, sizes,
+                           1, &seconds);
   if (rc) err_set(e, (tess_status)rc, "emulator: %s", x->why);
   gpu_backend.unload(x);
   return (tess_status)rc;
@@ -201,7 +201,8 @@ tess_status gpu_run_program(ir_program *p, arena *scratch,
   tess_status s =
       target_parse(&t, o->target ? o->target : "cuda -arch=sm_80", e);
   if (s) return s;
-  lower_options options = {.vector_bytes = (uint32_t)t.vector_bytes};
+  lower_options options = {.vector_bytes = (uint32_t)t.vector_bytes,
+                           .open_fragments = target_opens_fragments(&t)};
   str_init(&code, p->heap);
   s = lower_program(p, scratch, &options, e);
   if (!s) s = gpu_backend.compile(p, scratch, &t, BACKEND_CODE, &code, e);

@@ -10,12 +10,14 @@ static const char *const ours[] = {"annotate_buffer_access",
                                    "fission",
                                    "fuse_reduction_epilogue",
                                    "guard",
+                                   "hoist_invariant_factor",
                                    "rewrite_cooperative_fetch",
                                    "rewrite_layout",
                                    "rewrite_parallel_vectorize_unroll",
                                    "rewrite_reduction_block",
                                    "rewrite_tensorize",
                                    "rewrite_unbound_block",
+                                   "rolling_update",
                                    "verify_gpu_code"};
 
 /* Operands that TVM does not have. */

@@ -1,0 +1,86 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Multi-level tiling of products for the tiles of AMX.  A block that they can
+-- do, also a convolution (im2col), is cut into pieces of 16 x 16 x 64 bytes,
+-- padded where they do not divide it.  Several sums at a time stay in tile
+-- registers throughout the reduction.  The operand that columns index is laid
+-- out with the rows side by side that an instruction adds up, a piece of it
+-- consecutive: a constant or layout-free one beforehand, another by a copy.
+--
+-- `types`: those of A, B and the sum, as "u8s8s32".  `rows`, `columns`: how
+-- many sums at a time, at most.  `least`: a block with fewer rows or columns,
+-- or with fewer products to add up than that many times 32 bits hold, would
+-- mostly be padding, and is left alone.  `structure`: the levels of
+-- tiles, of which the last is in registers; results are stored at the one that
+-- `write_levels` has.
+local ts = require "tessera"
+local amx = require "tessera.amx_tiling"
+local intrin = require "tessera.intrin"
+local options = require "tessera.options"
+local parameters = require "tessera.tiling_parameters"
+local tensor = require "tessera.tensor"
+local tiling = require "tessera.tiling"
+
+-- Tiles of pieces: the loops of each level.
+local function tile(sch, piece, p)
+  local loops, sizes = { sch:get_loops(piece) }, {}
+  local n = #loops
+  sizes[n - 2] = amx.part(sch:extent(loops[n - 2]), p.rows)
+  sizes[n - 1] = amx.part(sch:extent(loops[n - 1]), p.columns)
+  return tiling.tile(sch, piece, p, function(_, loop, count, _, i)
+    if i < n - 2 then return tiling.leave_outermost(sch, loop, count) end
+    return tiling.cut_around(sch, loop, count, p, sizes[i])
+  end)
+end
+
+local function schedule(sch, block, x, p)
+  local first, why = tensor.fit(sch, block, x.name, x.desc)
+  if not first then error({ code = "REFUSED", message = why }, 0) end
+  local copy, map = amx.pack(sch, block, x)
+  if copy then
+    sch = tiling.attempt(sch, amx.order, copy, map, x) or sch
+  end
+  local out, next = amx.stage(sch, block)
+  local piece = sch:blockize(first)
+  local levels = tile(sch, piece, p)
+  amx.store(sch, out, next, tiling.last(levels, p.write_levels[1]), x.acc)
+  local inner = levels[#levels]
+  amx.unroll(sch, piece, #inner)
+  local start = sch:decompose_reduction(
+    piece, levels[p.structure:find("R", 1, true)][1])
+  amx.unroll(sch, start, #inner)
+  tiling.tensorize(sch, start, intrin.use("amx_fill_16x16_" .. x.acc))
+  tiling.tensorize(sch, piece, intrin.use(x.name))
+  sch:annotate(piece, "tiling_structure", p.structure)
+  return sch
+end
+
+return ts.module {
+  name = "use_amx",
+  defaults = {
+    types = { "s8s8s32", "u8s8s32", "s8u8s32", "u8u8s32", "bf16bf16f32" },
+    rows = 2, columns = 2, least = 8,
+    structure = "SSRS", max_innermost_factor = 1024, write_levels = { 2 },
+    tile_binds = {}, max_threads = 1024,
+  },
+  check = function(p, given)
+    for _, name in ipairs { "rows", "columns", "least" } do
+      local why = options.not_positive(name, p[name])
+      if why then return why end
+    end
+    return parameters.check(p, given)
+  end,
+  apply = function(sch, block, p)
+    if not sch:needs_multi_level_tiling(block) then
+      return nil, "it has no reduction that could reuse what it reads"
+    end
+    local open = tiling.uncuttable(sch:copy(), block, p.structure)
+    if open then
+      return nil, ("the extent of loop %s is not a constant"):format(open)
+    end
+    local x, why = amx.choose(sch, block, p)
+    if not x then return nil, why end
+    local made, result = tiling.attempt(sch, schedule, block, x, p)
+    if not made then return nil, result end
+    return result
+  end,
+}
