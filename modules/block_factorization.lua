@@ -27,13 +27,13 @@ local function pick(sch, list)
   return sch:sample_categorical(list, even)
 end
 
--- Those of the list that are at most so many, or the least.
+-- Those of the list that are at most so many, or that many.
 local function up_to(list, most)
   local kept = {}
   for _, n in ipairs(list) do
     if n <= most then kept[#kept + 1] = n end
   end
-  return kept[1] and kept or { math.min(table.unpack(list)) }
+  return kept[1] and kept or { math.max(1, most) }
 end
 
 -- Those of which `unit` times as many divide n, if any does; does one?
@@ -66,8 +66,8 @@ local function sizes_of(sch, nest, levels, p)
   return sizes
 end
 
-local function schedule(sch, block, levels, p)
-  local nest = factoring.distribute(sch, block)
+local function schedule(sch, block, levels, p, swap)
+  local nest = factoring.distribute(sch, block, swap)
   local sizes = sizes_of(sch, nest, levels, p)
   return factoring.block(sch, nest, sizes)
 end
@@ -92,6 +92,7 @@ return ts.module {
     local list, whys = {}, {}
     for _, levels in ipairs(p.levels) do
       local made, e = tiling.attempt(sch, schedule, block, levels, p)
+      made = made or tiling.attempt(sch, schedule, block, levels, p, true)
       list[#list + 1] = made
       whys[#whys + 1] = not made and e or nil
     end

@@ -55,8 +55,8 @@ end
 
 -- The pivots' loop with the update a statement of its own there:
 -- { pivots, n, block, along }.  Where the outer of its loops does not depend on
--- the pivot the inner one does, and they change places.
-function factoring.distribute(sch, block)
+-- the pivot the inner one does, and they change places; else if `swap` is set.
+function factoring.distribute(sch, block, swap)
   local k = sch:get_loops(block)
   local list = statements(sch, k, 1)
   local inner = list[1] and statements(sch, list[1], 2)
@@ -66,7 +66,7 @@ function factoring.distribute(sch, block)
     inner = list[1] and statements(sch, list[1], 2)
   end
   local _, a, b = sch:get_loops(block)
-  if sch:extent(a) then
+  if sch:extent(a) or swap then
     sch:reorder(b, a)
   else
     a = b
