@@ -49,19 +49,19 @@ end
 local function sizes_of(sch, nest, levels, p)
   local n, sizes = nest.n, {}
   local lanes, registers = register_tiles.facts(sch, nest.block, p.registers)
-  if n <= 2 * lanes then refuse(("%d pivots are too few"):format(n)) end
-  local vectors, rows = up_to(p.vectors, n // (4 * lanes)),
+  if n <= 4 * lanes then refuse(("%d pivots are too few"):format(n)) end
+  local vectors, rows = up_to(p.vectors, n // (8 * lanes)),
                         up_to(p.rows, math.min(lanes, registers // 2))
   vectors, sizes.exact = dividing(vectors, nest.columns, lanes)
   rows, sizes.exact_rows = dividing(rows, n, 1)
   local widest = lanes * math.max(table.unpack(vectors))
-  local inner = up_to(p.inner, (n - 1) // (2 * widest))
+  local inner = up_to(p.inner, (n - 1) // (4 * widest))
   local longest = widest * math.max(table.unpack(inner))
   sizes.columns, sizes.lanes = pick(sch, vectors) * lanes, lanes
   sizes.rows = pick(sch, rows)
   sizes[levels] = sizes.columns * pick(sch, inner)
   if levels == 2 then
-    sizes[1] = sizes[2] * pick(sch, up_to(p.outer, (n - 1) // longest))
+    sizes[1] = sizes[2] * pick(sch, up_to(p.outer, (n - 1) // 2 // longest))
   end
   return sizes
 end

@@ -53,11 +53,15 @@ local function is_along(sch, block)
   return along == 2
 end
 
--- The pivots' loop with the update a statement of its own there:
+-- The pivots' loop with the update a statement of its own there, none of whose
+-- blocks later modules schedule:
 -- { pivots, n, block, along }.  Where the outer of its loops does not depend on
 -- the pivot the inner one does, and they change places; else if `swap` is set.
 function factoring.distribute(sch, block, swap)
   local k = sch:get_loops(block)
+  for _, b in ipairs { sch:get_child_blocks(k) } do
+    sch:annotate(b, "schedule_rule", "None")
+  end
   local list = statements(sch, k, 1)
   local inner = list[1] and statements(sch, list[1], 2)
   while #list == 1 and inner and #inner > 1 do
