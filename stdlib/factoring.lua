@@ -220,7 +220,7 @@ end
 function factoring.block(sch, nest, sizes)
   local along, m, n = nest.along, sizes.rows, sizes.columns
   local k, tail = sch:loop_partition(nest.pivots, {
-    (sizes[1] * 0 + (nest.n - 1)) // sizes[1] * sizes[1], ts.auto })
+    (nest.n - 1) // sizes[1] * sizes[1], ts.auto })
   local tail_list = statements(sch, tail, 1)
   panel(sch, tail_list[#tail_list], 2, along, sizes.lanes)
   local list, outer = {}, {}
