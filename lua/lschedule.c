@@ -174,10 +174,10 @@ static const char *iter_name(int32_t k) {
                             : "mixed";
 }
 
-/* { name =, reads =, writes =, iters = {"spatial", ...}, has_select =, ... } */
+/* { name =, reads =, iters = {"spatial", ...}, loops = {1, ...}, ... } */
 static int lschedule_block(lua_State *L) {
   tess_block_info b = block_info(L);
-  lua_createtable(L, 0, 9);
+  lua_createtable(L, 0, 10);
   lt_set_string(L, "name", b.name);
   lt_set_integer(L, "reads", b.nreads);
   lt_set_integer(L, "writes", b.nwrites);
@@ -192,6 +192,15 @@ static int lschedule_block(lua_State *L) {
     lua_seti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "iters");
+  lua_createtable(L, (int)b.niters, 0);
+  for (uint32_t i = 0; i < b.niters && i < 16; i++) {
+    if (b.loops[i] >= 0)
+      lua_pushinteger(L, b.loops[i] + 1);
+    else
+      lua_pushboolean(L, 0);
+    lua_seti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "loops");
   return 1;
 }
 

@@ -8,8 +8,9 @@ local spaces = {}
 
 -- The schedule modules that come with Tessera.
 spaces.modules = {
-  "add_rfactor", "apply_custom_rule", "auto_bind", "auto_inline", "cache_tile",
-  "cross_thread_reduction", "fuse_epilogue", "inline_constant_scalars",
+  "add_rfactor", "apply_custom_rule", "auto_bind", "auto_inline",
+  "block_factorization", "cache_tile", "cross_thread_reduction",
+  "fuse_epilogue", "inline_constant_scalars",
   "multi_level_tiling", "multi_level_tiling_wide_vector",
   "multi_level_tiling_with_intrin", "online_softmax", "pack",
   "parallel_vectorize_unroll", "random_compute_location", "register_tile",
@@ -48,7 +49,8 @@ end
 -- tiles of any size.  Sums of bytes come first.
 local function cpu(target)
   local list = {
-    use "apply_custom_rule", use "inline_constant_scalars",
+    use "apply_custom_rule", use "block_factorization",
+    use "inline_constant_scalars",
     use("auto_inline", { keep = true, rows = true }),
     use("add_rfactor", { tree = true }),
     use("register_tile", {
@@ -59,9 +61,9 @@ local function cpu(target)
     use("random_compute_location", { open = false, fuse = true }),
     use "parallel_vectorize_unroll",
   }
-  for _, dots in ipairs(byte_dots(target)) do table.insert(list, 5, dots) end
+  for _, dots in ipairs(byte_dots(target)) do table.insert(list, 6, dots) end
   if target:has "amx-int8" or target:has "amx-bf16" then
-    table.insert(list, 5, use "use_amx")
+    table.insert(list, 6, use "use_amx")
   end
   return list
 end

@@ -170,8 +170,9 @@ local rows = {
   { "sch:needs_multi_level_tiling(block)", "boolean",
     "Would tiling let it use again what it reads?", "modules" },
   { "sch:block_info(block)", "table",
-    "name, reads, writes, iters; has_select (is a value chosen by a " ..
-    "condition?), has_call (of exp or the like?).", "modules" },
+    "name, reads, writes, iters, loops (of each iter, the loop that alone " ..
+    "binds it); has_select (is a value chosen by a condition?), has_call " ..
+    "(of exp or the like?).", "modules" },
   { "sch:loop_info(loop)", "table", "name, kind, extent, iter_type.",
     "modules" },
   { "sch:extent(loop)", "integer", "How many iterations it has.",

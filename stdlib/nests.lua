@@ -77,10 +77,14 @@ function nests.has_vectors_below(sch, loop)
   end
 end
 
--- Every block of the program that computes, in program order.
+-- Every block of the program that computes, in program order, but for those
+-- that ask to be left as they are.
 function nests.leaves(sch, root)
   local list = {}
   local function visit(block)
+    if (sch:annotation(block, "schedule_rule") or ""):find "^\"?None" then
+      return
+    end
     local children = { sch:get_child_blocks(block) }
     if #children == 0 or sch:annotation(block, "auto_tensorize") then
       list[#list + 1] = block

@@ -5,7 +5,7 @@ local register_tiles = {}
 
 -- Lanes of a vector of what is computed, and how many vector registers there
 -- are.  AVX-512 and NEON have 32, SSE and AVX 16.
-local function facts_of(sch, block, registers)
+function register_tiles.facts(sch, block, registers)
   local target = sch:target()
   local bytes = target and target:get "vector-bytes" or 32
   local dtype = sch:access_info(block, "write", 0).dtype
@@ -44,7 +44,7 @@ end
 
 -- The size of each loop's innermost tile, by position; nil: there are no rows.
 function register_tiles.shape(sch, block, vectors, wanted)
-  local lanes, registers = facts_of(sch, block, wanted)
+  local lanes, registers = register_tiles.facts(sch, block, wanted)
   local loops, column, row = tile_loops(sch, block)
   local rows = (registers - vectors - 1) // vectors
   if not column or not row or rows < 1 then return nil end

@@ -198,6 +198,25 @@ static bool any_stored(const ir_program *p, ir_stmt block,
   return false;
 }
 
+/* The position of the only loop around the block whose variable the binding
+ * uses; -1: none or several. */
+static int32_t binding_loop(const ir_program *p, ir_stmt block, ir_expr bind) {
+  int32_t n = 0, found = -1;
+  bool several = false;
+  for (ir_stmt l = ir_st(p, block)->parent; l && ir_st(p, l)->kind != IR_BLOCK;
+       l = ir_st(p, l)->parent) {
+    if (ir_st(p, l)->kind != IR_LOOP) continue;
+    if (ir_uses_var(p, bind, ir_st(p, l)->var)) {
+      several = found >= 0;
+      found = n;
+      if (several) break;
+    }
+    n++;
+  }
+  if (found < 0 || several) return -1;
+  return n - 1 - found;
+}
+
 static tess_status about_block(void *ud) {
   ask_question *q = ud;
   tess_status st = ask_find_stmt(q, IR_BLOCK);
@@ -216,7 +235,9 @@ static tess_status about_block(void *ud) {
     uint32_t kind = p->iter.v[b->iters.at + i].kind;
     info.is_spatial &= kind == IR_SPATIAL;
     info.is_reduction |= kind == IR_REDUCE;
-    if (i < 16) info.iters[i] = (tess_iter_kind)kind;
+    if (i >= 16) continue;
+    info.iters[i] = (tess_iter_kind)kind;
+    info.loops[i] = binding_loop(p, q->stmt, p->iter.v[b->iters.at + i].bind);
   }
   info.is_output = sch_is_output(p, q->stmt);
   info.has_select = any_stored(p, q->stmt, is_select);

@@ -466,7 +466,9 @@ typedef struct tess_loop_info {
 /* is_spatial: all its iters are, and it is not the root.  has_select: some
  * value that it computes is chosen by a condition, as padding is.  has_call: it
  * calls a function far more expensive than arithmetic: exp, log, tanh,
- * sigmoid, erf, pow, sin, cos or one of the host's. */
+ * sigmoid, erf, pow, sin, cos or one of the host's.  loops: of each iter, which
+ * of the loops around the block, counted from 0, outermost first, alone binds
+ * it; -1: none or several do. */
 typedef struct tess_block_info {
   uint32_t struct_size;         /* sizeof(tess_block_info) */
   uint32_t nreads;
@@ -475,6 +477,7 @@ typedef struct tess_block_info {
   int32_t is_reduction, is_spatial, is_output, needs_multi_level_tiling;
   tess_iter_kind iters[16];
   int32_t has_select, has_call;
+  int32_t loops[16];
 } tess_block_info;
 /* DEAD when the loop or block has been removed by a later primitive, TYPE when
  * the variable is of another kind; texts live until the schedule's next

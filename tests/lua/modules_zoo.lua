@@ -35,6 +35,7 @@ local zoo = {
   ops.reduce { shape = { 8 } },
   ops.cumsum { shape = { 2, 5 } },
   ops.layer_norm { shape = { 3, 8 } },
+  ops.lu { n = 40, dtype = "float64" },
   ops.conv2d_winograd_nhwc { n = 1, h = 4, w = 4, ci = 2, co = 2, tile = 2 },
 }
 

@@ -97,9 +97,10 @@ local function text_of(program)
 end
 
 for _, workload in ipairs { "GMM-3", "C2D-3", "CBR-3", "SFM-3", "TBG-3",
-                            "DEP-3", "NRM-3" } do
+                            "DEP-3", "NRM-3", "lu", "cholesky" } do
   local name, index = workload:match "^(.*)%-(%d)$"
-  local text = text_of(ops.suite(name, tonumber(index)))
+  local text = text_of(name and ops.suite(name, tonumber(index)) or
+                       ops.polybench(workload, "LARGE"))
   local path = ("%s../golden/sketches/%s.txt"):format(here, workload)
   if write then
     local f <close> = assert(io.open(path, "w"))

@@ -1,0 +1,103 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Blocks right-looking eliminations, as LU, Cholesky and triangular solves:
+-- a loop of pivots that carries dependences, whose last statement updates the
+-- trailing part, in loops with bounds that depend on the pivot.  The loop of
+-- pivots is strip-mined, the update is partitioned behind the block, and
+-- distribution leaves a panel, a solve and a product (J. Dongarra et al., A Set
+-- of Level 3 Basic Linear Algebra Subprograms, 1990; K. Goto and R. van de
+-- Geijn, 2008, of the product's tiles).  The last, at most one block, pivots
+-- are done one by one, so that blocks need not divide their number.
+--
+-- `levels`: of blocking; each makes a sketch.  `vectors` and `rows`: of the
+-- product's register tiles.  `inner`: innermost blocks, in columns of a tile;
+-- `outer`: blocks around those, in inner blocks.  `registers`: how many vector
+-- registers there are; 0: the target's.  What the pivots are too few for is
+-- left out.  `must`: with false the block as it was is a sketch, too.
+local ts = require "tessera"
+local factoring = require "tessera.factoring"
+local options = require "tessera.options"
+local register_tiles = require "tessera.register_tiles"
+local tiling = require "tessera.tiling"
+
+local function refuse(why) error({ code = "REFUSED", message = why }, 0) end
+
+local function pick(sch, list)
+  local even = {}
+  for i = 1, #list do even[i] = 1 / #list end
+  return sch:sample_categorical(list, even)
+end
+
+-- Those of the list that are at most so many, or that many.
+local function up_to(list, most)
+  local kept = {}
+  for _, n in ipairs(list) do
+    if n <= most then kept[#kept + 1] = n end
+  end
+  return kept[1] and kept or { math.max(1, most) }
+end
+
+-- Those of which `unit` times as many divide n, if any does; does one?
+local function dividing(list, n, unit)
+  local kept = {}
+  for _, m in ipairs(list) do
+    if n % (m * unit) == 0 then kept[#kept + 1] = m end
+  end
+  return kept[1] and kept or list, kept[1] ~= nil
+end
+
+-- Samples the sizes of tiles and of blocks, innermost last.
+local function sizes_of(sch, nest, levels, p)
+  local n, sizes = nest.n, {}
+  local lanes, registers = register_tiles.facts(sch, nest.block, p.registers)
+  if n <= 4 * lanes then refuse(("%d pivots are too few"):format(n)) end
+  local vectors, rows = up_to(p.vectors, n // (8 * lanes)),
+                        up_to(p.rows, math.min(lanes, registers // 2))
+  vectors, sizes.exact = dividing(vectors, nest.columns, lanes)
+  rows, sizes.exact_rows = dividing(rows, n, 1)
+  local widest = lanes * math.max(table.unpack(vectors))
+  local inner = up_to(p.inner, (n - 1) // (4 * widest))
+  local longest = widest * math.max(table.unpack(inner))
+  sizes.columns, sizes.lanes = pick(sch, vectors) * lanes, lanes
+  sizes.rows = pick(sch, rows)
+  sizes[levels] = sizes.columns * pick(sch, inner)
+  if levels == 2 then
+    sizes[1] = sizes[2] * pick(sch, up_to(p.outer, (n - 1) // 2 // longest))
+  end
+  return sizes
+end
+
+local function schedule(sch, block, levels, p, swap)
+  local nest = factoring.distribute(sch, block, swap)
+  local sizes = sizes_of(sch, nest, levels, p)
+  return factoring.block(sch, nest, sizes)
+end
+
+return ts.module {
+  name = "block_factorization",
+  defaults = {
+    levels = { 1, 2 }, vectors = { 1, 2, 3, 4 }, rows = { 4, 8 },
+    inner = { 1, 2, 3, 4 }, outer = { 2, 3, 4, 6, 8 }, registers = 0,
+    must = true,
+  },
+  check = function(p)
+    for _, name in ipairs { "levels", "vectors", "rows", "inner", "outer" } do
+      local why = options.not_extents(name, p[name])
+      if why then return why end
+    end
+    return p.registers ~= 0 and options.not_positive("registers", p.registers)
+  end,
+  apply = function(sch, block, p)
+    local why = factoring.mismatch(sch:copy(), block)
+    if why then return nil, why end
+    local list, whys = {}, {}
+    for _, levels in ipairs(p.levels) do
+      local made, e = tiling.attempt(sch, schedule, block, levels, p)
+      made = made or tiling.attempt(sch, schedule, block, levels, p, true)
+      list[#list + 1] = made
+      whys[#whys + 1] = not made and e or nil
+    end
+    if #list == 0 then return nil, table.concat(whys, "; ") end
+    if not p.must then list[#list + 1] = sch:copy() end
+    return list, table.concat(whys, "; ")
+  end,
+}
