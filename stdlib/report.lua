@@ -78,13 +78,24 @@ local function points_of(records)
   return points
 end
 
-local function run_of(run, records)
+-- Of rows of quality, which runs of one seed and model share, those of a run
+-- before which so many candidates were known and that measured n.
+local function own_quality(rows, before, n)
+  local list = {}
+  for _, row in ipairs(rows) do
+    if row[1] >= before and row[1] < before + n then list[#list + 1] = row end
+  end
+  return list
+end
+
+-- before: how many records of its workload, target and policy were there.
+local function run_of(run, records, before)
   return {
     id = run.id, seed = ("%u"):format(run.seed), strategy = run.strategy,
     model = run.model, started = run.started_at, ended = run.ended,
     seconds = run.seconds, batch = run.batch, points = points_of(records),
     ledger = spent(run.ledger), funnel = funnel_rows(run.funnel),
-    quality = quality_rows(run.quality),
+    quality = own_quality(quality_rows(run.quality), before, #records),
   }
 end
 
@@ -239,13 +250,18 @@ local function runs_of(g, all)
     of[id] = of[id] or {}
     table.insert(of[id], r)
   end
+  local known = of[0] and #of[0] or 0
   for _, run in ipairs(all) do
-    if of[run.id] then list[#list + 1] = run_of(run, of[run.id]) end
+    local own = of[run.id]
+    if own then
+      list[#list + 1] = run_of(run, own, known)
+      known = known + #own
+    end
   end
   if of[0] then
     list[#list + 1] = run_of({ id = 0, seed = 0, strategy = "unknown",
       model = "", started_at = "", ended = "", seconds = 0, batch = 0,
-      ledger = "", funnel = "", quality = "[]" }, of[0])
+      ledger = "", funnel = "", quality = "[]" }, of[0], 0)
   end
   return list
 end
@@ -274,8 +290,12 @@ return function(db, filter, title)
   for k, v in pairs(filter or {}) do asked[k] = v end
   local groups = {}
   local runs = db:runs()
-  for i, g in ipairs(group(db:records(asked))) do
+  local found, named = group(db:records(asked)), {}
+  for _, g in ipairs(found) do named[g.name] = (named[g.name] or 0) + 1 end
+  for i, g in ipairs(found) do
     groups[i] = describe(db, g, runs)
+    groups[i].title = named[g.name] == 1 and g.name or
+      ("%s (%s, %s)"):format(g.name, g.target:match "^%S*", g.hash:sub(1, 8))
   end
   return page(json { title = title or tostring(db), groups = groups,
                      version = ts.version() })

@@ -309,9 +309,9 @@ add(main, "p", data.title + ", written by Tessera " + data.version, "meta");
 const nav = add(main, "nav");
 if (!data.groups.length) add(main, "p", "There are no records.");
 data.groups.forEach((g, i) => {
-  const a = add(nav, "a", g.name);
+  const a = add(nav, "a", g.title);
   a.href = "#g" + i;
-  add(main, "h2", g.name).id = "g" + i;
+  add(main, "h2", g.title).id = "g" + i;
   add(main, "p", g.shapes, "meta");
   add(main, "p",
       "workload " + g.hash + " \u00b7 " + g.target + " \u00b7 " + g.policy,

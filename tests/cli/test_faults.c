@@ -126,6 +126,14 @@ static void locked_database(void **state) {
   assert_non_null(strstr(c.err, "locked"));
   assert_int_equal(lines_of(strstr(c.err, "database l.db: ")), 1);
   expect("tune d.lua --trials 6 --seed 1 --db l.db", 0, "after 6 trials");
+  /* A shorter one is waited for, and nothing is said. */
+  console_run(
+      &c, "(echo 'BEGIN IMMEDIATE;'; sleep 1.5; echo 'COMMIT;') |"
+          " sqlite3 l.db & sleep 0.3;" CONSOLE_TESSERA
+          " tune d.lua --trials 8 --seed 1 --db l.db; echo status $?; wait");
+  assert_non_null(strstr(c.out, "status 0"));
+  assert_non_null(strstr(c.out, "after 8 trials"));
+  assert_null(strstr(c.err, "locked"));
 }
 
 int main(void) {

@@ -34,6 +34,8 @@ for _, key in ipairs { "cuts", "steps", "runs", "funnel", "ledger", "quality",
   assert(data:find('"' .. key .. '":[', 1, true), key)
 end
 assert(data:find('"diff":"', 1, true))
+-- Workloads of one name are told apart.
+assert(data:find('"title":"matmul (llvm, ' .. a:hash():sub(1, 8), 1, true))
 assert(select(2, data:gsub('"shapes":', "")) == 2)
 -- Nothing is loaded.
 local own = text:gsub("<script>/%*!.-</script>", "")
@@ -42,6 +44,7 @@ assert(not own:find "src=" and not own:find "https?://" and
 
 local one = report(db, { program = a })
 assert(select(2, one:gsub('"shapes":', "")) == 1)
+assert(one:find('"title":"matmul"', 1, true))
 assert(report(db, { workload = "nothing" }):find('"groups":[]', 1, true))
 
 -- A file of an earlier version: runs are not known.
