@@ -151,7 +151,7 @@ static tess_status choose_compiler(referring *w) {
   const char *host = j->backend->reference;
   if (!host) return TESS_OK;
   ir_program_copy(&j->machine.prog, &j->bench_program);
-  w->is_bound = job_bind_reference(&j->machine.prog);
+  w->is_bound = job_bind_reference(&j->machine.prog, JOB_HOST_OPERATIONS);
   if (w->is_bound) return TESS_OK;
   j->no_threads = true;
   return job_set_target(j, host);
