@@ -9,9 +9,7 @@
 #include "ir/query.h"
 #include "measure/worker/job_state.h"
 
-/* Operations that the host does in some seconds, and the threads from which on
- * a device is faster. */
-#define HOST_OPERATIONS ((int64_t)1 << 31)
+/* MIN_THREADS: from which on a device is faster than the host. */
 enum { MIN_THREADS = 4096, MOST_BLOCKS_Y = 65535 };
 
 typedef struct nest {
@@ -84,9 +82,9 @@ static void bind_nest(ir_program *p, const nest *x) {
   }
 }
 
-bool job_bind_reference(ir_program *p) {
+bool job_bind_reference(ir_program *p, int64_t operations) {
   nest x;
-  if (ir_flops_guess(p) < HOST_OPERATIONS) return false;
+  if (ir_flops_guess(p) < operations) return false;
   ir_stmt first = ir_st(p, ir_entry(p)->root)->body;
   for (ir_stmt s = first; s; s = ir_st(p, s)->next)
     if (!read_nest(p, s, &x) || x.results < MIN_THREADS) return false;

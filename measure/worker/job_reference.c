@@ -21,11 +21,13 @@ typedef struct referring {
   strbuf object;
   interp interp;
   vm_sched sched;
+  bool is_bound; /* machine.prog, to the threads of a device */
 } referring;
 
 static tess_status take_unscheduled(referring *w) {
   job_state *j = w->j;
   const ir_program *p = &j->bench_program;
+  if (w->is_bound) return TESS_OK;
   if (j->no_threads || w->r->threads < 2) {
     ir_program_copy(&j->machine.prog, p);
     return TESS_OK;
@@ -143,12 +145,14 @@ static tess_status check_with_interpreter(referring *w) {
 
 /* ---- the request -------------------------------------------------------- */
 
-/* Copies the unscheduled program to the machine. A device's is compiled for the
- * host, unless that would take minutes. */
-static tess_status choose_compiler(job_state *j) {
+/* A device's is compiled for the host, unless that would take minutes. */
+static tess_status choose_compiler(referring *w) {
+  job_state *j = w->j;
   const char *host = j->backend->reference;
+  if (!host) return TESS_OK;
   ir_program_copy(&j->machine.prog, &j->bench_program);
-  if (!host || job_bind_reference(&j->machine.prog)) return TESS_OK;
+  w->is_bound = job_bind_reference(&j->machine.prog, JOB_HOST_OPERATIONS);
+  if (w->is_bound) return TESS_OK;
   j->no_threads = true;
   return job_set_target(j, host);
 }
@@ -159,7 +163,7 @@ static tess_status make_reference(void *ud) {
   job_enter(j, JOB_PREPARING);
   tess_status s = job_set_target(j, w->r->target);
   if (!s) s = job_set_bench(j, w->r);
-  if (!s) s = choose_compiler(j);
+  if (!s) s = choose_compiler(w);
   if (!s) s = compile_base(w);
   if (!s) s = launch_reference(w);
   if (!s)

@@ -69,9 +69,11 @@ tess_status job_parallelise(mem_heap *heap, const ir_program *p, vm_sched *s);
  * seconds.  Sets j->err. */
 tess_status job_compile(job_state *j, ir_program *p, backend_form form,
                         strbuf *out, double *lower, double *compile);
-/* Binds the loops of an unscheduled program that is too large for the host to
- * threads; false: it is not, or has too few results (job_bind.c). */
-bool job_bind_reference(ir_program *p);
+/* Operations that the host does in some seconds. */
+#define JOB_HOST_OPERATIONS ((int64_t)1 << 31)
+/* Binds the loops of an unscheduled program of that many operations or more to
+ * threads; false: it has fewer, or too few results (job_bind.c). */
+bool job_bind_reference(ir_program *p, int64_t operations);
 /* The message of failure s: j->err's, or that of the heap. */
 const char *job_why(job_state *j, tess_status s);
 /* NULL: it was lost with the worker that had it. */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The emulator of devices, on kernels in LLVM's IR: what it computes, what it
  * counts, and the faults that it finds. */
+#include "measure/worker/job_state.h"
+#include "support/gpu_compare.h"
+#include "support/matmul.h"
 #include "support/gpu.h"
 #include "support/test.h"
 #include <stdio.h>
@@ -172,11 +175,30 @@ static void faults(void **state) {
                "inline assembly is not emulated: trap;");
 }
 
+/* The reference of a large program: each result by one thread. */
+static void bind_product(matmul *m) {
+  gpu_compared done = {.right = 0};
+  assert_false(job_bind_reference(&m->p, JOB_HOST_OPERATIONS));
+  ir_program_copy(&m->q, &m->p);
+  assert_true(job_bind_reference(&m->q, 1000));
+  matmul_verify(m, &m->q);
+  gpu_compare(&m->heap.heap, &m->p, &m->q, "cuda -arch=sm_80", &done);
+  assert_int_equal(done.right, 1);
+}
+
+static void references(void **state) {
+  matmul m;
+  (void)state;
+  matmul_start(&m);
+  matmul_run(&m, bind_product);
+  matmul_end(&m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(barriers), cmocka_unit_test(lanes),
       cmocka_unit_test(banks),    cmocka_unit_test(asynchronous),
-      cmocka_unit_test(faults),
+      cmocka_unit_test(faults),   cmocka_unit_test(references),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
