@@ -132,8 +132,8 @@ local function begin_file(f, name, program, sketches)
 end
 
 -- Appends to the file for so many seconds; what is there already is not
--- measured again.  measure(trace, best) gives the seconds of a point, or nil and
--- an error.
+-- measured again.  measure(trace, best) gives the seconds of a point, or nil
+-- and an error.
 function recorder.record(name, space, program, measure, path, seconds)
   local sketches = ts.space.sketches(space, program, "llvm")
   local known, best, old = read_points(path)
