@@ -21,11 +21,6 @@ static int database_tostring(lua_State *L) {
   return 1;
 }
 
-static void ldatabase_set_fields(lua_State *L, const char *k, const char *v) {
-  lua_pushstring(L, v ? v : "");
-  lua_setfield(L, -2, k);
-}
-
 static void set_samples(lua_State *L, const tess_record *r) {
   lua_createtable(L, (int)r->nsample, 0);
   for (uint32_t i = 0; i < r->nsample; i++) {
@@ -46,21 +41,12 @@ static void set_hash(lua_State *L, const char *k, uint64_t h) {
 /* Of which run it is, and what was decided; nil what is not known. */
 static void set_origin(lua_State *L, const tess_record *r) {
   if (r->run) {
-    lua_pushinteger(L, r->run);
-    lua_setfield(L, -2, "run");
-    lua_pushinteger(L, (lua_Integer)r->round + 1);
-    lua_setfield(L, -2, "round");
-    lua_pushinteger(L, (lua_Integer)r->slot + 1);
-    lua_setfield(L, -2, "slot");
+    lt_set_integer(L, "run", r->run);
+    lt_set_integer(L, "round", (lua_Integer)r->round + 1);
+    lt_set_integer(L, "slot", (lua_Integer)r->slot + 1);
   }
-  if (r->elapsed == r->elapsed) {
-    lua_pushnumber(L, r->elapsed);
-    lua_setfield(L, -2, "elapsed");
-  }
-  if (r->predicted == r->predicted) {
-    lua_pushnumber(L, r->predicted);
-    lua_setfield(L, -2, "predicted");
-  }
+  if (r->elapsed == r->elapsed) lt_set_number(L, "elapsed", r->elapsed);
+  if (r->predicted == r->predicted) lt_set_number(L, "predicted", r->predicted);
   set_hash(L, "sketch", r->sketch);
   lua_createtable(L, (int)r->ndecisions, 0);
   for (uint32_t i = 0; i < r->ndecisions; i++) {
@@ -74,23 +60,19 @@ static void push_record(lua_State *L, const tess_record *r) {
   lua_createtable(L, 0, 20);
   set_hash(L, "hash", r->workload);
   set_origin(L, r);
-  ldatabase_set_fields(L, "shapes", r->shapes);
-  lua_pushinteger(L, r->id);
-  lua_setfield(L, -2, "id");
-  ldatabase_set_fields(L, "workload", r->workload_name);
-  ldatabase_set_fields(L, "target", r->target);
-  ldatabase_set_fields(L, "policy", r->policy);
-  ldatabase_set_fields(L, "engine", r->engine);
-  ldatabase_set_fields(L, "status", r->status);
-  ldatabase_set_fields(L, "message", r->message);
-  ldatabase_set_fields(L, "stored_at", r->stored_at);
-  lua_pushnumber(L, r->seconds);
-  lua_setfield(L, -2, "seconds");
+  lt_set_string(L, "shapes", r->shapes ? r->shapes : "");
+  lt_set_integer(L, "id", r->id);
+  lt_set_string(L, "workload", r->workload_name);
+  lt_set_string(L, "target", r->target);
+  lt_set_string(L, "policy", r->policy);
+  lt_set_string(L, "engine", r->engine);
+  lt_set_string(L, "status", r->status);
+  lt_set_string(L, "message", r->message);
+  lt_set_string(L, "stored_at", r->stored_at);
+  lt_set_number(L, "seconds", r->seconds);
   set_samples(L, r);
-  lua_pushboolean(L, r->checked);
-  lua_setfield(L, -2, "checked");
-  lua_pushboolean(L, r->damaged);
-  lua_setfield(L, -2, "damaged");
+  lt_set_boolean(L, "checked", r->checked);
+  lt_set_boolean(L, "damaged", r->damaged);
 }
 
 /* ---- which records ------------------------------------------------------ */
@@ -169,8 +151,7 @@ static int records(lua_State *L) {
   lt_check(L, tess_database_filter(d, &f));
   lt_check(L, tess_database_count(d, &total));
   lua_newtable(L);
-  lua_pushinteger(L, (lua_Integer)total);
-  lua_setfield(L, -2, "total");
+  lt_set_integer(L, "total", (lua_Integer)total);
   for (lua_Integer k = 0; k < max; k++) {
     tess_record r = TESS_INIT(tess_record);
     tess_status s = tess_database_row(d, (uint64_t)k, &r);
@@ -246,25 +227,21 @@ static int add_record(lua_State *L) {
 
 static void push_run(lua_State *L, const tess_run *r) {
   lua_createtable(L, 0, 14);
-  lua_pushinteger(L, r->id);
-  lua_setfield(L, -2, "id");
+  lt_set_integer(L, "id", r->id);
   set_hash(L, "hash", r->workload);
-  lua_pushinteger(L, (lua_Integer)r->seed);
-  lua_setfield(L, -2, "seed");
-  lua_pushinteger(L, r->batch);
-  lua_setfield(L, -2, "batch");
-  lua_pushnumber(L, r->seconds);
-  lua_setfield(L, -2, "seconds");
-  ldatabase_set_fields(L, "target", r->target);
-  ldatabase_set_fields(L, "policy", r->policy);
-  ldatabase_set_fields(L, "strategy", r->strategy);
-  ldatabase_set_fields(L, "model", r->model);
-  ldatabase_set_fields(L, "engine", r->engine);
-  ldatabase_set_fields(L, "started_at", r->started_at);
-  ldatabase_set_fields(L, "ended", r->ended);
-  ldatabase_set_fields(L, "funnel", r->funnel);
-  ldatabase_set_fields(L, "ledger", r->ledger);
-  ldatabase_set_fields(L, "quality", r->quality);
+  lt_set_integer(L, "seed", (lua_Integer)r->seed);
+  lt_set_integer(L, "batch", r->batch);
+  lt_set_number(L, "seconds", r->seconds);
+  lt_set_string(L, "target", r->target);
+  lt_set_string(L, "policy", r->policy);
+  lt_set_string(L, "strategy", r->strategy);
+  lt_set_string(L, "model", r->model);
+  lt_set_string(L, "engine", r->engine);
+  lt_set_string(L, "started_at", r->started_at);
+  lt_set_string(L, "ended", r->ended);
+  lt_set_string(L, "funnel", r->funnel);
+  lt_set_string(L, "ledger", r->ledger);
+  lt_set_string(L, "quality", r->quality);
 }
 
 /* db:runs(): a list, oldest first */

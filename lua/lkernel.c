@@ -93,18 +93,12 @@ static int kernel_time(lua_State *L) {
   double min_time = lt_field_number(L, 3, "min_time", 0);
   lt_check(L, tess_kernel_time(k, n, args, min_time, &t));
   lua_createtable(L, 0, 6);
-  lua_pushnumber(L, t.median);
-  lua_setfield(L, -2, "median");
-  lua_pushnumber(L, t.min);
-  lua_setfield(L, -2, "min");
-  lua_pushnumber(L, t.mean);
-  lua_setfield(L, -2, "mean");
-  lua_pushnumber(L, t.stddev);
-  lua_setfield(L, -2, "stddev");
-  lua_pushinteger(L, t.repeats);
-  lua_setfield(L, -2, "repeats");
-  lua_pushinteger(L, (lua_Integer)t.runs);
-  lua_setfield(L, -2, "runs");
+  lt_set_number(L, "median", t.median);
+  lt_set_number(L, "min", t.min);
+  lt_set_number(L, "mean", t.mean);
+  lt_set_number(L, "stddev", t.stddev);
+  lt_set_integer(L, "repeats", t.repeats);
+  lt_set_integer(L, "runs", (lua_Integer)t.runs);
   return 1;
 }
 

@@ -62,10 +62,8 @@ static int model_importance(lua_State *L) {
     if (s == TESS_NOT_FOUND) break;
     lt_check(L, s);
     lua_createtable(L, 0, 2);
-    lua_pushstring(L, name);
-    lua_setfield(L, -2, "column");
-    lua_pushnumber(L, share);
-    lua_setfield(L, -2, "share");
+    lt_set_string(L, "column", name);
+    lt_set_number(L, "share", share);
     lua_seti(L, -2, k + 1);
   }
   return 1;

@@ -50,8 +50,7 @@ static int name(lua_State *L) {
 /* What was declared of a parameter, as options of ts.placeholder. */
 static void put_contents(lua_State *L, const tess_contents *c) {
   if (c->offsets) {
-    lua_pushinteger(L, c->below - 1);
-    lua_setfield(L, -2, "offsets_into");
+    lt_set_integer(L, "offsets_into", c->below - 1);
   } else if (c->has_range) {
     lua_createtable(L, 2, 0);
     lua_pushinteger(L, c->least);
@@ -60,13 +59,9 @@ static void put_contents(lua_State *L, const tess_contents *c) {
     lua_seti(L, -2, 2);
     lua_setfield(L, -2, "range");
   }
-  if (c->sorted && !c->offsets) {
-    lua_pushboolean(L, 1);
-    lua_setfield(L, -2, "sorted");
-  }
+  if (c->sorted && !c->offsets) lt_set_boolean(L, "sorted", 1);
   if (!c->unique) return;
-  lua_pushboolean(L, 1);
-  lua_setfield(L, -2, "unique");
+  lt_set_boolean(L, "unique", 1);
 }
 
 /* A list of { name =, dtype =, shape =, role = }, and what was declared of
@@ -83,12 +78,9 @@ static int params(lua_State *L) {
     lt_check(L, tess_program_param(p, i, &q));
     tess_dtype_text(q.dtype, dtype);
     lua_createtable(L, 0, 4);
-    lua_pushstring(L, q.name);
-    lua_setfield(L, -2, "name");
-    lua_pushstring(L, dtype);
-    lua_setfield(L, -2, "dtype");
-    lua_pushstring(L, roles[q.role]);
-    lua_setfield(L, -2, "role");
+    lt_set_string(L, "name", q.name);
+    lt_set_string(L, "dtype", dtype);
+    lt_set_string(L, "role", roles[q.role]);
     lua_createtable(L, (int)q.ndim, 0);
     for (uint32_t k = 0; k < q.ndim; k++) {
       lua_pushinteger(L, q.shape[k]);
@@ -167,12 +159,9 @@ static int lprogram_lower(lua_State *L) {
 
 static void push_pass(lua_State *L, uint32_t i) {
   lua_createtable(L, 0, 3);
-  lua_pushstring(L, tess_lower_pass_name(i));
-  lua_setfield(L, -2, "name");
-  lua_pushstring(L, tess_lower_pass_summary(i));
-  lua_setfield(L, -2, "summary");
-  lua_pushinteger(L, i + 1);
-  lua_setfield(L, -2, "number");
+  lt_set_string(L, "name", tess_lower_pass_name(i));
+  lt_set_string(L, "summary", tess_lower_pass_summary(i));
+  lt_set_integer(L, "number", i + 1);
 }
 
 /* ts.lower_passes(): a list of { name =, summary =, number = } */

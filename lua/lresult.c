@@ -61,12 +61,8 @@ static int result_kernel(lua_State *L) {
   return 1;
 }
 
-static void set_number(lua_State *L, const char *k, double x) {
-  lua_pushnumber(L, x);
-  if (x == x)
-    lua_setfield(L, -2, k);
-  else
-    lua_pop(L, 1);
+static void set_unless_nan(lua_State *L, const char *k, double x) {
+  if (x == x) lt_set_number(L, k, x);
 }
 
 /* A list of { trials =, n =, rmse =, rank_accuracy =, top_k_recall = }. */
@@ -75,13 +71,11 @@ static int push_quality(lua_State *L, const tess_result_info *r) {
   for (uint32_t i = 0; i < r->nquality; i++) {
     const tess_quality *q = &r->quality[i];
     lua_createtable(L, 0, 5);
-    lua_pushinteger(L, q->trials);
-    lua_setfield(L, -2, "trials");
-    lua_pushinteger(L, q->n);
-    lua_setfield(L, -2, "n");
-    set_number(L, "rmse", q->rmse);
-    set_number(L, "rank_accuracy", q->rank_accuracy);
-    set_number(L, "top_k_recall", q->top_k_recall);
+    lt_set_integer(L, "trials", q->trials);
+    lt_set_integer(L, "n", q->n);
+    set_unless_nan(L, "rmse", q->rmse);
+    set_unless_nan(L, "rank_accuracy", q->rank_accuracy);
+    set_unless_nan(L, "top_k_recall", q->top_k_recall);
     lua_seti(L, -2, i + 1);
   }
   return 1;

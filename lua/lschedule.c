@@ -178,22 +178,14 @@ static const char *iter_name(int32_t k) {
 static int lschedule_block(lua_State *L) {
   tess_block_info b = block_info(L);
   lua_createtable(L, 0, 9);
-  lua_pushstring(L, b.name);
-  lua_setfield(L, -2, "name");
-  lua_pushinteger(L, b.nreads);
-  lua_setfield(L, -2, "reads");
-  lua_pushinteger(L, b.nwrites);
-  lua_setfield(L, -2, "writes");
-  lua_pushboolean(L, b.is_reduction);
-  lua_setfield(L, -2, "is_reduction");
-  lua_pushboolean(L, b.is_spatial);
-  lua_setfield(L, -2, "is_spatial");
-  lua_pushboolean(L, b.is_output);
-  lua_setfield(L, -2, "is_output");
-  lua_pushboolean(L, b.has_select);
-  lua_setfield(L, -2, "has_select");
-  lua_pushboolean(L, b.has_call);
-  lua_setfield(L, -2, "has_call");
+  lt_set_string(L, "name", b.name);
+  lt_set_integer(L, "reads", b.nreads);
+  lt_set_integer(L, "writes", b.nwrites);
+  lt_set_boolean(L, "is_reduction", b.is_reduction);
+  lt_set_boolean(L, "is_spatial", b.is_spatial);
+  lt_set_boolean(L, "is_output", b.is_output);
+  lt_set_boolean(L, "has_select", b.has_select);
+  lt_set_boolean(L, "has_call", b.has_call);
   lua_createtable(L, (int)b.niters, 0);
   for (uint32_t i = 0; i < b.niters && i < 16; i++) {
     lua_pushstring(L, iter_name(b.iters[i]));
@@ -207,20 +199,11 @@ static int lschedule_block(lua_State *L) {
 static int lschedule_loop(lua_State *L) {
   tess_loop_info l = loop_info(L);
   lua_createtable(L, 0, 5);
-  lua_pushstring(L, l.name);
-  lua_setfield(L, -2, "name");
-  lua_pushstring(L, l.kind);
-  lua_setfield(L, -2, "kind");
-  if (l.thread && *l.thread) {
-    lua_pushstring(L, l.thread);
-    lua_setfield(L, -2, "thread");
-  }
-  if (l.extent >= 0) {
-    lua_pushinteger(L, l.extent);
-    lua_setfield(L, -2, "extent");
-  }
-  lua_pushstring(L, iter_name(l.iter_type));
-  lua_setfield(L, -2, "iter_type");
+  lt_set_string(L, "name", l.name);
+  lt_set_string(L, "kind", l.kind);
+  if (l.thread && *l.thread) lt_set_string(L, "thread", l.thread);
+  if (l.extent >= 0) lt_set_integer(L, "extent", l.extent);
+  lt_set_string(L, "iter_type", iter_name(l.iter_type));
   return 1;
 }
 
@@ -269,11 +252,9 @@ static int access_info(lua_State *L) {
                   lt_schedule(L, 1), lt_to_rv(L, 2, 1), write,
                   (uint32_t)lt_integer(L, 4, "the index of a buffer"), &x));
   lua_createtable(L, 0, 3);
-  lua_pushstring(L, x.buffer);
-  lua_setfield(L, -2, "buffer");
+  lt_set_string(L, "buffer", x.buffer);
   tess_dtype_text(x.dtype, dtype);
-  lua_pushstring(L, dtype);
-  lua_setfield(L, -2, "dtype");
+  lt_set_string(L, "dtype", dtype);
   lua_createtable(L, (int)x.ndim, 0);
   for (uint32_t d = 0; d < x.ndim && d < 16; d++) {
     if (x.dims[d] < 0)
@@ -421,14 +402,10 @@ static int primitives(lua_State *L) {
     lt_check(L, tess_prim_get(i, &info));
     if (info.hidden) continue;
     lua_createtable(L, 0, 4);
-    lua_pushstring(L, info.name);
-    lua_setfield(L, -2, "name");
-    lua_pushstring(L, info.summary);
-    lua_setfield(L, -2, "summary");
-    lua_pushstring(L, info.example);
-    lua_setfield(L, -2, "example");
-    lua_pushboolean(L, info.samples);
-    lua_setfield(L, -2, "samples");
+    lt_set_string(L, "name", info.name);
+    lt_set_string(L, "summary", info.summary);
+    lt_set_string(L, "example", info.example);
+    lt_set_boolean(L, "samples", info.samples);
     lua_seti(L, -2, ++k);
   }
   return 1;

@@ -9,18 +9,15 @@
 
 void lt_push_candidate(lua_State *L, const tess_candidate *c) {
   lua_createtable(L, 0, 4);
-  lua_pushinteger(L, (lua_Integer)c->sketch + 1);
-  lua_setfield(L, -2, "sketch");
+  lt_set_integer(L, "sketch", (lua_Integer)c->sketch + 1);
   lua_createtable(L, (int)c->ndecisions, 0);
   for (uint32_t i = 0; i < c->ndecisions; i++) {
     lua_pushinteger(L, c->decisions[i]);
     lua_seti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "decisions");
-  lua_pushnumber(L, c->seconds);
-  lua_setfield(L, -2, "seconds");
-  lua_pushstring(L, tess_status_name(c->status));
-  lua_setfield(L, -2, "status");
+  lt_set_number(L, "seconds", c->seconds);
+  lt_set_string(L, "status", tess_status_name(c->status));
 }
 
 /* The candidate table at index i; its decisions go to a buffer on the

@@ -104,8 +104,7 @@ static int alternatives(lua_State *L) {
     lua_createtable(L, 0, 2);
     push_ints(L, a.decision + (size_t)i * a.width, a.width);
     lua_setfield(L, -2, "decision");
-    lua_pushnumber(L, a.probability[i]);
-    lua_setfield(L, -2, "probability");
+    lt_set_number(L, "probability", a.probability[i]);
     lua_seti(L, -2, i + 1);
   }
   if (a.count <= INT64_MAX)

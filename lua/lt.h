@@ -161,6 +161,13 @@ int lt_field_bool(lua_State *L, int t, const char *k, int d);
 /* Lives as long as the table; d when absent. */
 const char *lt_field_str(lua_State *L, int t, const char *k, const char *d);
 
+/* ---- fields of the table at the top (lfield.c) -------------------------- */
+
+void lt_set_integer(lua_State *L, const char *k, lua_Integer v);
+void lt_set_number(lua_State *L, const char *k, lua_Number v);
+void lt_set_boolean(lua_State *L, const char *k, int v);
+void lt_set_string(lua_State *L, const char *k, const char *v); /* NULL: nil */
+
 /* ---- candidates (lsession.c) -------------------------------------------- */
 
 void lt_push_candidate(lua_State *L, const tess_candidate *c);

@@ -18,36 +18,24 @@ typedef struct tasks_call {
   int drawn; /* lines of the table on the terminal */
 } tasks_call;
 
-static void tasks_number(lua_State *L, const char *k, double x) {
-  if (!isfinite(x)) return;
-  lua_pushnumber(L, x);
-  lua_setfield(L, -2, k);
-}
-
-static void tasks_integer(lua_State *L, const char *k, lua_Integer x) {
-  lua_pushinteger(L, x);
-  lua_setfield(L, -2, k);
-}
-
-static void tasks_string(lua_State *L, const char *k, const char *x) {
-  lua_pushstring(L, x);
-  lua_setfield(L, -2, k);
+/* What is not known is left out. */
+static void set_known(lua_State *L, const char *k, double x) {
+  if (isfinite(x)) lt_set_number(L, k, x);
 }
 
 static void push_state(lua_State *L, const tess_task_state *x) {
   lua_createtable(L, 0, 12);
-  tasks_string(L, "name", x->name);
-  tasks_string(L, "shapes", x->shapes);
-  tasks_integer(L, "entries", x->entries);
-  tasks_integer(L, "trials", x->trials);
-  tasks_integer(L, "failed", x->failed);
-  tasks_number(L, "weight", x->weight);
-  tasks_number(L, "best", x->best_seconds);
-  if (x->gflops > 0) tasks_number(L, "gflops", x->gflops);
-  tasks_number(L, "gain", x->gain);
-  tasks_number(L, "seconds", x->seconds);
-  lua_pushboolean(L, x->live);
-  lua_setfield(L, -2, "live");
+  lt_set_string(L, "name", x->name);
+  lt_set_string(L, "shapes", x->shapes);
+  lt_set_integer(L, "entries", x->entries);
+  lt_set_integer(L, "trials", x->trials);
+  lt_set_integer(L, "failed", x->failed);
+  set_known(L, "weight", x->weight);
+  set_known(L, "best", x->best_seconds);
+  if (x->gflops > 0) set_known(L, "gflops", x->gflops);
+  set_known(L, "gain", x->gain);
+  set_known(L, "seconds", x->seconds);
+  lt_set_boolean(L, "live", x->live);
 }
 
 static void push_event(lua_State *L, const tess_tasks_progress *p) {
@@ -55,17 +43,17 @@ static void push_event(lua_State *L, const tess_tasks_progress *p) {
                       : p->trial->compiling ? "compile"
                                             : "trial";
   lua_createtable(L, 0, 14);
-  tasks_string(L, "event", event);
-  tasks_integer(L, "task", (lua_Integer)p->current + 1);
-  if (p->current < p->ntask) tasks_string(L, "name", p->task[p->current].name);
-  tasks_integer(L, "trials", p->trials);
-  if (p->max_trials) tasks_integer(L, "max_trials", p->max_trials);
-  tasks_integer(L, "failed", p->failed);
-  tasks_number(L, "latency", p->latency);
-  tasks_number(L, "elapsed", p->elapsed);
-  tasks_number(L, "eta", p->eta);
-  tasks_string(L, "text", p->text);
-  tasks_string(L, "table", p->table);
+  lt_set_string(L, "event", event);
+  lt_set_integer(L, "task", (lua_Integer)p->current + 1);
+  if (p->current < p->ntask) lt_set_string(L, "name", p->task[p->current].name);
+  lt_set_integer(L, "trials", p->trials);
+  if (p->max_trials) lt_set_integer(L, "max_trials", p->max_trials);
+  lt_set_integer(L, "failed", p->failed);
+  set_known(L, "latency", p->latency);
+  set_known(L, "elapsed", p->elapsed);
+  set_known(L, "eta", p->eta);
+  lt_set_string(L, "text", p->text);
+  lt_set_string(L, "table", p->table);
   if (p->trial) {
     lua_createtable(L, 0, 10);
     lt_set_progress(L, p->trial);

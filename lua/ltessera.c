@@ -53,10 +53,7 @@ tess_context *lt_context(lua_State *L) {
 /* ---- errors ------------------------------------------------------------- */
 
 static void set_str(lua_State *L, const char *k, const char *v) {
-  if (v && *v) {
-    lua_pushstring(L, v);
-    lua_setfield(L, -2, k);
-  }
+  if (v && *v) lt_set_string(L, k, v);
 }
 
 /* Pushes "file:line: " of the Lua that called, "" where there is none: the
@@ -109,8 +106,7 @@ void lt_check(lua_State *L, tess_status s) {
     set_str(L, "place", e->place);
     set_str(L, "primitive", e->primitive);
     set_str(L, "reason", e->reason);
-    lua_pushinteger(L, (lua_Integer)e->serial);
-    lua_setfield(L, -2, "serial");
+    lt_set_integer(L, "serial", (lua_Integer)e->serial);
   }
   if (collecting) lua_gc(L, LUA_GCRESTART);
   lt_tell_warnings(L);

@@ -54,8 +54,7 @@ static int push_inst(lua_State *L, tess_trace *t, uint32_t i) {
   tess_inst_info info = TESS_INIT(tess_inst_info);
   if (tess_trace_inst(t, i, &info) != TESS_OK) return 0;
   lua_createtable(L, 0, 7);
-  lua_pushstring(L, info.name);
-  lua_setfield(L, -2, "name");
+  lt_set_string(L, "name", info.name);
   if (info.file && *info.file) {
     lua_pushfstring(L, "%s:%d", info.file, (int)info.line);
     lua_setfield(L, -2, "place");

@@ -214,34 +214,19 @@ void lt_run_end(lt_run *r) {
 /* ---- progress ----------------------------------------------------------- */
 
 void lt_set_progress(lua_State *L, const tess_progress *p) {
-  lua_pushinteger(L, p->trials);
-  lua_setfield(L, -2, "trials");
-  lua_pushinteger(L, p->max_trials);
-  lua_setfield(L, -2, "max_trials");
-  lua_pushinteger(L, p->failed);
-  lua_setfield(L, -2, "failed");
-  lua_pushnumber(L, p->best_seconds);
-  lua_setfield(L, -2, "best");
-  if (p->gflops > 0) {
-    lua_pushnumber(L, p->gflops);
-    lua_setfield(L, -2, "gflops");
-  }
-  lua_pushnumber(L, p->elapsed);
-  lua_setfield(L, -2, "elapsed");
-  if (isfinite(p->eta)) {
-    lua_pushnumber(L, p->eta);
-    lua_setfield(L, -2, "eta");
-  }
+  lt_set_integer(L, "trials", p->trials);
+  lt_set_integer(L, "max_trials", p->max_trials);
+  lt_set_integer(L, "failed", p->failed);
+  lt_set_number(L, "best", p->best_seconds);
+  if (p->gflops > 0) lt_set_number(L, "gflops", p->gflops);
+  lt_set_number(L, "elapsed", p->elapsed);
+  if (isfinite(p->eta)) lt_set_number(L, "eta", p->eta);
   if (p->compiling) {
-    lua_pushinteger(L, p->compiled);
-    lua_setfield(L, -2, "compiled");
-    lua_pushinteger(L, p->compiling);
-    lua_setfield(L, -2, "compiling");
+    lt_set_integer(L, "compiled", p->compiled);
+    lt_set_integer(L, "compiling", p->compiling);
   } else {
-    lua_pushstring(L, tess_status_name(p->status));
-    lua_setfield(L, -2, "status");
-    lua_pushnumber(L, p->seconds);
-    lua_setfield(L, -2, "seconds");
+    lt_set_string(L, "status", tess_status_name(p->status));
+    lt_set_number(L, "seconds", p->seconds);
   }
 }
 
@@ -250,8 +235,7 @@ static int call_progress(lua_State *L) { /* 1: progress, 2: function or nil */
   if (lua_isnil(L, 2)) return 0;
   lua_createtable(L, 0, 10);
   lt_set_progress(L, p);
-  lua_pushstring(L, p->text);
-  lua_setfield(L, -2, "text");
+  lt_set_string(L, "text", p->text);
   lua_call(L, 1, 1);
   return 1;
 }

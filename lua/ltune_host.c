@@ -203,20 +203,13 @@ void lt_run_read_functions(lt_run *r, tess_tune_options *o) {
 
 static void push_option(lua_State *L, const tess_strategy_option *o) {
   lua_createtable(L, 0, 7);
-  lua_pushstring(L, o->name);
-  lua_setfield(L, -2, "name");
-  lua_pushstring(L, o->help);
-  lua_setfield(L, -2, "help");
-  lua_pushboolean(L, o->integer);
-  lua_setfield(L, -2, "integer");
-  lua_pushstring(L, o->words); /* nil where NULL */
-  lua_setfield(L, -2, "words");
-  lua_pushnumber(L, o->initial);
-  lua_setfield(L, -2, "default");
-  lua_pushnumber(L, o->least);
-  lua_setfield(L, -2, "least");
-  lua_pushnumber(L, o->most);
-  lua_setfield(L, -2, "most");
+  lt_set_string(L, "name", o->name);
+  lt_set_string(L, "help", o->help);
+  lt_set_boolean(L, "integer", o->integer);
+  lt_set_string(L, "words", o->words);
+  lt_set_number(L, "default", o->initial);
+  lt_set_number(L, "least", o->least);
+  lt_set_number(L, "most", o->most);
 }
 
 int lt_strategies(lua_State *L) {
@@ -224,10 +217,8 @@ int lt_strategies(lua_State *L) {
   for (uint32_t i = 0; tess_strategy_name(i); i++) {
     tess_strategy_option o = TESS_INIT(tess_strategy_option);
     lua_createtable(L, 0, 3);
-    lua_pushstring(L, tess_strategy_name(i));
-    lua_setfield(L, -2, "name");
-    lua_pushstring(L, tess_strategy_summary(i));
-    lua_setfield(L, -2, "summary");
+    lt_set_string(L, "name", tess_strategy_name(i));
+    lt_set_string(L, "summary", tess_strategy_summary(i));
     lua_newtable(L);
     for (uint32_t k = 0;
          tess_strategy_option_get(lt_context(L), i, k, &o) == TESS_OK; k++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Computes the reference: the outputs of the unscheduled program, compiled (for
- * a device's kernels on the host), on the tensors of a bench; compared with the
- * interpreter's for small programs. */
+ * a device's kernels on the host) with its outermost loops parallel, on the
+ * tensors of a bench; compared with the interpreter's for small programs. */
 #include "ir/query.h"
 #include "measure/clock.h"
 #include "measure/worker/job_state.h"
@@ -20,15 +20,29 @@ typedef struct referring {
   backend_code *code;
   strbuf object;
   interp interp;
+  vm_sched sched;
 } referring;
+
+static tess_status take_unscheduled(referring *w) {
+  job_state *j = w->j;
+  const ir_program *p = &j->bench_program;
+  if (j->no_threads || w->r->threads < 2) {
+    ir_program_copy(&j->machine.prog, p);
+    return TESS_OK;
+  }
+  tess_status s = job_parallelise(&j->heap, p, &w->sched);
+  if (s == TESS_OK) ir_program_copy(&j->machine.prog, &w->sched.m.prog);
+  return s;
+}
 
 static tess_status compile_base(referring *w) {
   job_state *j = w->j;
   double lower, compile;
-  ir_program_copy(&j->machine.prog, &j->bench_program);
   job_enter(j, JOB_BUILDING);
-  tess_status s = job_compile(j, &j->machine.prog, BACKEND_CODE, &w->object,
-                              &lower, &compile);
+  tess_status s = take_unscheduled(w);
+  if (!s)
+    s = job_compile(j, &j->machine.prog, BACKEND_CODE, &w->object, &lower,
+                    &compile);
   if (s) return s;
   job_enter(j, JOB_LOADING);
   return j->backend->load(&j->heap, w->object.v, w->object.n, &w->code,
@@ -162,6 +176,7 @@ void job_do_reference(job_state *j, const job_bench *r, job_reference *out) {
   j->no_threads = false;
   str_free(&w.object);
   interp_free(&w.interp);
+  if (w.sched.heap) vm_sched_free(&w.sched);
   if (s) {
     job_say(&out->message, job_why(j, s));
     str_clear(&out->outputs);

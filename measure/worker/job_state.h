@@ -62,6 +62,9 @@ const vm_trace *job_trace(job_state *j, uint64_t key);
 tess_status job_restore(job_state *j, ir_program *p, const void *v, size_t n);
 /* Makes j->target that of the text. */
 tess_status job_set_target(job_state *j, const char *text);
+/* Leaves in s->m.prog the program with its outermost loops parallel, where they
+ * may be; of a refused one nothing changes.  NOMEM, LIMIT. */
+tess_status job_parallelise(mem_heap *heap, const ir_program *p, vm_sched *s);
 /* Lowers and compiles `p`, appending to `out`; *lower and *compile get the
  * seconds.  Sets j->err. */
 tess_status job_compile(job_state *j, ir_program *p, backend_form form,
