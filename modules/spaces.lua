@@ -12,9 +12,9 @@ spaces.modules = {
   "block_factorization", "cache_tile", "cross_thread_reduction",
   "fuse_epilogue", "inline_constant_scalars",
   "multi_level_tiling", "multi_level_tiling_wide_vector",
-  "multi_level_tiling_with_intrin", "pack", "parallel_vectorize_unroll",
-  "random_compute_location", "register_tile", "use_amx", "use_tensor_core",
-  "winograd",
+  "multi_level_tiling_with_intrin", "online_softmax", "pack",
+  "parallel_vectorize_unroll", "random_compute_location", "register_tile",
+  "use_amx", "use_tensor_core", "winograd",
 }
 
 -- The module of this name, and its file: of those here, else one in a folder

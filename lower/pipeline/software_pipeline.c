@@ -10,6 +10,7 @@
 #define STAGE "software_pipeline_stage"
 #define ORDER "software_pipeline_order"
 #define ASYNC "software_pipeline_async_stages"
+#define VERSIONS "software_pipeline_versions"
 
 enum { MAX_STAGE = 64 };
 
@@ -197,12 +198,34 @@ static bool is_doubled(const pipe *x, const ir_anno *doubled, ir_buf b) {
   return false;
 }
 
+/* The least number of versions of buffers in shared memory that the loop asks
+ * for: an instruction may read them longer than its statement lasts. */
+static bool read_versions(const pipe *x, int64_t *out) {
+  const ir_anno *a = ir_anno_get(x->p, x->loop, VERSIONS);
+  *out = 1;
+  if (!a) return true;
+  const ir_value v = x->p->value.v[a->val];
+  if (v.tag == IR_VAL_INT && v.i >= 1 && v.i <= MAX_STAGE) {
+    *out = v.i;
+    return true;
+  }
+  err_set(x->e, TESS_UNSUPPORTED, "loop %s: %s is no number from 1 to %d",
+          loop_name(x), VERSIONS, MAX_STAGE);
+  return false;
+}
+
 static bool settle_buffers(pipe *x, const ir_anno *doubled) {
+  int64_t least;
+  if (!read_versions(x, &least)) return false;
   for (uint32_t i = 0; i < x->nbuf; i++) {
     pipe_buffer *b = &x->buf[i];
     if (!may_leave(x, b->buf)) return false;
     b->versions = lower_pipe_versions(x, b->buf);
     if (b->versions < 2 && is_doubled(x, doubled, b->buf)) b->versions = 2;
+    ir_scope s = (ir_scope)x->p->buf.v[b->buf].scope;
+    if (b->versions < least &&
+        (s == IR_SCOPE_SHARED || s == IR_SCOPE_SHARED_DYN))
+      b->versions = least;
   }
   return true;
 }
@@ -236,6 +259,7 @@ static bool pipeline_loop(ir_program *p, arena *scratch, ir_stmt loop,
   ir_anno_remove(p, loop, STAGE);
   ir_anno_remove(p, loop, ORDER);
   ir_anno_remove(p, loop, ASYNC);
+  ir_anno_remove(p, loop, VERSIONS);
   ir_anno_remove(p, loop, LOWER_DOUBLED);
   lower_pipe_emit(&x);
   return true;

@@ -95,6 +95,36 @@ static bool linear(const weighing *w, ir_expr e, double c, ir_expr *h) {
 
 static bool weigh(const weighing *w, ir_expr e, ir_expr *h);
 
+/* Maps iters of the maker that index dimensions by themselves; does the
+ * exponent need no others? */
+static bool plain_iters(ir_subst *m, ir_stmt maker, uint32_t n,
+                        const ir_expr *idx, const ir_expr *point, ir_expr h) {
+  const ir_program *p = m->p;
+  ir_span it = ir_blk(p, maker)->iters;
+  for (uint32_t i = it.at; i < it.at + it.n; i++) {
+    ir_var v = p->iter.v[i].var;
+    bool found = false;
+    for (uint32_t d = 0; d < n && !found; d++) {
+      const ir_node *x = ir_at(p, idx[d]);
+      found = x->op == IR_VAR && x->a == v;
+      if (found) ir_subst_var(m, v, point[d]);
+    }
+    if (!found && ir_uses_var(p, h, v)) return false;
+  }
+  return true;
+}
+
+static bool inverted_iters(sch_state *s, ir_subst *m, ir_stmt maker, uint32_t n,
+                           const ir_expr *idx, const ir_expr *point) {
+  const ir_program *p = s->p;
+  ir_span it = ir_blk(p, maker)->iters;
+  ir_expr *to = arena_array(s->scratch, ir_expr, it.n), cond = 0;
+  if (!sch_invert(s, maker, n, idx, point, to, &cond)) return false;
+  for (uint32_t i = 0; i < it.n; i++)
+    if (to[i]) ir_subst_var(m, p->iter.v[it.at + i].var, to[i]);
+  return true;
+}
+
 /* What another block has stored, at the iters that stored it. */
 static bool weigh_load(const weighing *w, ir_expr e, ir_expr *h) {
   sch_scaling *x = w->x;
@@ -102,18 +132,17 @@ static bool weigh_load(const weighing *w, ir_expr e, ir_expr *h) {
   const ir_node n = *ir_at(p, e);
   ir_stmt maker = x->maker[n.a];
   if (!maker || n.c || x->at[n.a].n != n.n) return scales_not(w, n.a);
-  ir_span it = ir_blk(p, maker)->iters;
-  ir_expr *to = arena_array(x->s->scratch, ir_expr, it.n), cond = 0;
   ir_expr *idx = arena_array(x->s->scratch, ir_expr, 2 * n.n);
+  ir_expr *point = idx + n.n, of = x->exponent[n.a];
   memcpy(idx, p->arg.v + x->at[n.a].at, n.n * sizeof *idx);
-  memcpy(idx + n.n, p->arg.v + n.b, n.n * sizeof *idx);
-  if (!sch_invert(x->s, maker, n.n, idx, idx + n.n, to, &cond))
-    return scales_not(w, n.a);
+  memcpy(point, p->arg.v + n.b, n.n * sizeof *point);
   ir_subst m;
   ir_subst_init(&m, p, x->s->scratch);
-  for (uint32_t i = 0; i < it.n; i++)
-    if (to[i]) ir_subst_var(&m, p->iter.v[it.at + i].var, to[i]);
-  *h = ir_subst_expr(&m, x->exponent[n.a]);
+  if (!plain_iters(&m, maker, n.n, idx, point, of) &&
+      !inverted_iters(x->s, &m, maker, n.n, idx, point))
+    return scales_not(w, n.a);
+  ir_subst_restart(&m);
+  *h = ir_subst_expr(&m, of);
   return true;
 }
 

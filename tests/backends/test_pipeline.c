@@ -218,6 +218,19 @@ static void async_stages(void **state) {
   pipeline_refused("names stage 2, which no statement has");
 }
 
+/* More versions than are live at once, where the loop asks for them. */
+static void more_versions(void **state) {
+  (void)state;
+  ir_stmt loop = copy_and_use(4, IR_SCOPE_SHARED);
+  stages(loop, 2, (int64_t[]){0, 1}, (int64_t[]){0, 1});
+  ir_anno_set(&n.p, loop, ir_name(&n.p, "software_pipeline_versions"),
+              ir_value_int(&n.p, 3));
+  pipeline_must_work();
+  ir_anno_set(&n.p, loop, ir_name(&n.p, "software_pipeline_versions"),
+              ir_value_int(&n.p, 0));
+  pipeline_refused("software_pipeline_versions is no number from 1 to 64");
+}
+
 /* A copy's source is not overwritten while the copy is in flight. */
 static void async_source(void **state) {
   (void)state;
@@ -437,11 +450,11 @@ static void random_pipelines(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(two_stages),       TEST(one_version),           TEST(short_loops),
-      TEST(doubled),          TEST(doubled_in_a_pipeline), TEST(wrong_lists),
-      TEST(missing_list),     TEST(async_stages),          TEST(async_source),
-      TEST(racing_loop),      TEST(no_such_write),         TEST(carried),
-      TEST(random_pipelines),
+      TEST(two_stages),   TEST(one_version),           TEST(short_loops),
+      TEST(doubled),      TEST(doubled_in_a_pipeline), TEST(wrong_lists),
+      TEST(missing_list), TEST(async_stages),          TEST(more_versions),
+      TEST(async_source), TEST(racing_loop),           TEST(no_such_write),
+      TEST(carried),      TEST(random_pipelines),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,6 +90,26 @@ assert(commits == 4, commits)      -- two before the loop, and two in it
 has(ptx, "cp.async.wait_group")
 lacks(ts.build(sch, "cuda -arch=sm_75"):source "ptx", "cp.async")
 
+-- Instructions of warp groups, by assembly: the interpreter checks what they
+-- are said to do, and that versions suffice.
+do
+  local folder = arg[0]:gsub("[^/]*$", "../../bench/gpu/")
+  local hgemm = dofile(folder .. "hgemm.lua")
+  local wgmma = dofile(folder .. "wgmma.lua")
+  for _, lead in ipairs { false, true } do
+    local o = { m = 128, n = 16, k = 128, bm = 64, bn = 16, bk = 32, stages = 3,
+                pad = 8, group = 2, trans = true, lead = lead }
+    local p = hgemm.program(o)
+    local s = wgmma.schedule(p, o)
+    assert(ts.equivalent(s, p))
+    assert(ts.equivalent(ts.lower(s), p))
+    local text = ts.build(s, "cuda -arch=sm_90a"):source "ptx"
+    has(text, "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16")
+    has(text, "cp.async.cg.shared.global")
+    lacks(text, ".local")
+  end
+end
+
 -- Two kernels, for a stage in between lives in global memory.
 do
   local A = ts.placeholder("A", { 128 })

@@ -23,6 +23,7 @@ local zoo = {
   ops.conv2d_nhwc { n = 1, h = 5, w = 6, ci = 3, co = 5, k = 3, pad = 1 },
   ops.depthwise_conv2d_nhwc { n = 1, h = 6, w = 6, c = 4, k = 3 },
   ops.softmax { shape = { 3, 8 } },
+  ops.softmax { shape = { 2, 256 } },
   ops.reduce { shape = { 4, 33 }, axes = { 1 } },
   ops.reduce { shape = { 8 } },
   ops.cumsum { shape = { 2, 5 } },

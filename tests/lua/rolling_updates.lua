@@ -236,6 +236,41 @@ do
   refuses("HOIST_START", sch, "hoist_invariant_factor", b)
 end
 
+-- ---- the module -----------------------------------------------------------
+
+do
+  local online = require "tessera.modules.online_softmax"
+  local function sketches(p, o)
+    local list = ts.space.sketches({ online(o) }, p, "llvm")
+    local rolled = 0
+    for _, sketch in ipairs(list) do
+      for seed = 1, 2 do
+        same(sketch:replay(p, { resample = true, seed = seed }), p)
+      end
+      rolled = rolled + (sketch:lua():find "rolling_update" and 1 or 0)
+    end
+    return #list, rolled
+  end
+  local o = { lanes = 4, min_row = 16 }
+  for _, p in ipairs {
+    ops.softmax { shape = { 3, 48 } }, ops.log_softmax { shape = { 2, 32 } },
+    ops.softmax { shape = { 2, 3, 16 }, dtype = "float16", acc = "float32" },
+    ops.attention { b = 1, h = 1, m = 4, n = 16, d = 4 },
+  } do
+    local all, rolled = sketches(p, o)
+    assert(all == 2 and rolled == 1, p)
+  end
+  -- Rows that are short, that lanes do not divide, and no softmax.
+  for _, p in ipairs {
+    ops.softmax { shape = { 3, 12 } }, ops.softmax { shape = { 3, 47 } },
+    ops.matmul { m = 4, n = 4, k = 32 }, ops.softmax { shape = { 32, 1 } },
+  } do
+    local all, rolled = sketches(p, o)
+    assert(all == 1 and rolled == 0, p)
+  end
+  assert(not pcall(online, { lanes = -1 }))
+end
+
 -- ---- attention -------------------------------------------------------------
 
 -- Flash attention: tiles of `queries` x `keys`, the scores never kept.
