@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Chooses at which loop of its consumers a block is computed, for blocks that
 -- no tiling placed (MetaSchedule's RandomComputeLocation).  Where a block's
--- reduction was split by rfactor, its producer, which makes the partial
--- results, follows it.
+-- reduction was split by rfactor, the partial results have a place of their
+-- own.
 --
 -- `open`: the location is sampled, so that how many loops are around the block
 -- is not known afterwards: it must be the last module that looks at loops.
@@ -74,14 +74,13 @@ local function refusal(sch, block)
   if #{ sch:get_consumers(block) } == 0 then return "nothing reads it" end
 end
 
+-- The partial results of a split reduction are a block of their own, for which
+-- the module is called, too.
 local function move_open(sch, block)
-  local producer
   if sch:annotation(block, "random_compute_producer") then
-    producer = sch:get_producers(block)
     sch:unannotate(block, "random_compute_producer")
   end
   compute_somewhere(sch, block)
-  if producer then compute_somewhere(sch, producer) end
   return sch
 end
 
