@@ -84,13 +84,8 @@ return ts.module {
            parameters.check(p, given)
   end,
   apply = function(sch, block, p)
-    if not sch:needs_multi_level_tiling(block) then
-      return nil, "it has no reduction that could reuse what it reads"
-    end
-    local open = tiling.uncuttable(sch:copy(), block, p.structure)
-    if open then
-      return nil, ("the extent of loop %s is not a constant"):format(open)
-    end
+    local unfit = tiling.unfit(sch, block, p.structure)
+    if unfit then return nil, unfit end
     local letters = tiling.letters(sch, block, { sch:get_loops(block) })
     local first = #p.structure:match "^S*"
     local reduce, spatial = limits(sch, block, p)

@@ -48,15 +48,10 @@ return ts.module {
   },
   check = parameters.check,
   apply = function(sch, block, p)
-    if not sch:needs_multi_level_tiling(block) then
-      return nil, "it has no reduction that could reuse what it reads"
-    end
+    local unfit = tiling.unfit(sch, block, p.structure)
+    if unfit then return nil, unfit end
     if #p.tile_binds > 0 and tiling.is_nested(sch, block) then
       return nil, "it is in another block"
-    end
-    local open = tiling.uncuttable(sch:copy(), block, p.structure)
-    if open then
-      return nil, ("the extent of loop %s is not a constant"):format(open)
     end
     local cut = gpu_tiling.cut(sch, block, p)
     local tiled, why = tiling.attempt(sch, tiling.tile, block, p, cut)

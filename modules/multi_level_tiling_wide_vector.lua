@@ -53,13 +53,8 @@ return ts.module {
     return parameters.check(p, given)
   end,
   apply = function(sch, block, p)
-    if not sch:needs_multi_level_tiling(block) then
-      return nil, "it has no reduction that could reuse what it reads"
-    end
-    local open = tiling.uncuttable(sch:copy(), block, p.structure)
-    if open then
-      return nil, ("the extent of loop %s is not a constant"):format(open)
-    end
+    local unfit = tiling.unfit(sch, block, p.structure)
+    if unfit then return nil, unfit end
     local wide = last_loop(sch, block)
     if not wide then
       return nil, "no iter is the last index of what it computes"

@@ -54,13 +54,8 @@ return ts.module {
     return parameters.check(p, given)
   end,
   apply = function(sch, block, p)
-    if not sch:needs_multi_level_tiling(block) then
-      return nil, "it has no reduction that could reuse what it reads"
-    end
-    local open = tiling.uncuttable(sch:copy(), block, p.structure)
-    if open then
-      return nil, ("the extent of loop %s is not a constant"):format(open)
-    end
+    local unfit = tiling.unfit(sch, block, p.structure)
+    if unfit then return nil, unfit end
     local name = p.intrin
     if type(name) == "function" then name = name(sch:target()) end
     local why = refusal(sch, block, name, p)

@@ -82,13 +82,8 @@ return ts.module {
            options.not_positive("registers", n) or parameters.check(p, given)
   end,
   apply = function(sch, block, p)
-    if not sch:needs_multi_level_tiling(block) then
-      return nil, "it has no reduction that could reuse what it reads"
-    end
-    local open = tiling.uncuttable(sch:copy(), block, p.structure)
-    if open then
-      return nil, ("the extent of loop %s is not a constant"):format(open)
-    end
+    local unfit = tiling.unfit(sch, block, p.structure)
+    if unfit then return nil, unfit end
     local all, whys = {}, {}
     local few = p.few_from > 0 and tiled_blocks(sch:copy()) >= p.few_from
     for _, vectors in ipairs(p.vectors) do

@@ -26,13 +26,22 @@ end
 
 -- The name of a loop that would be cut and whose extent is no constant, so
 -- that there are no tile sizes to draw; nil: there is none.
-function tiling.uncuttable(sch, block, structure)
+local function uncuttable(sch, block, structure)
   local loops, count = { sch:get_loops(block) }, tiling.tiles_of(structure)
   local letters = tiling.letters(sch, block, loops)
   for i, loop in ipairs(loops) do
     local info = sch:loop_info(loop)
     if count[letters[i]] > 1 and not info.extent then return info.name end
   end
+end
+
+-- Why a block has no tiles to draw by this structure; nil: it has.
+function tiling.unfit(sch, block, structure)
+  if not sch:needs_multi_level_tiling(block) then
+    return "it has no reduction that could reuse what it reads"
+  end
+  local open = uncuttable(sch:copy(), block, structure)
+  return open and ("the extent of loop %s is not a constant"):format(open)
 end
 
 -- Cuts a loop into n tiles of sampled sizes; the sizes and the loops.

@@ -138,6 +138,9 @@ end
 
 -- program: hgemm.program with trans; bm, bn, bk: of a block; stages: tiles on
 -- their way or in use; pad: elements; group: rows of blocks side by side.
+-- Where 16 bm does not divide bn bk only some threads copy the last elements:
+-- right in the interpreter, NaN on an H100 (192 x 256 x 32, 256 x 192 x 32; the
+-- cause is not known).
 function wgmma.schedule(program, o)
   local sch = ts.schedule(program)
   local c, d = sch:get_block "C", sch:get_block "D"
