@@ -137,6 +137,28 @@ has(ptx, ".extern .shared .align 128 .b8 tess_dynamic_shared[]")
 fails("BUILD_ERROR", "131072 bytes of shared memory, of which 'sm_75' allows "
       .. "65536", ts.build, tiled(large, 4, 16, 256), "cuda -arch=sm_75")
 
+-- Blocks of threads update sums, minima and maxima together.
+do
+  local atomics = dofile((arg[0]:gsub("[^/]*$", "../support/atomics.lua")))
+  for _, case in ipairs {
+    { "float32", ts.sum, "add.f32" }, { "float64", ts.sum, "add.f64" },
+    { "float16", ts.sum, "add.noftz.f16" }, { "int32", ts.sum, "add.u32" },
+    { "int64", ts.sum, "add.u64" }, { "int32", ts.reduce_min, "min.s32" },
+    { "uint64", ts.reduce_max, "max.u64" },
+  } do
+    local dtype, reduce, says = table.unpack(case)
+    local p = atomics.rows(dtype, reduce)
+    for _, schedule in ipairs { atomics.terms, atomics.parts } do
+      local sch = schedule(p)
+      checks.same(sch, p)
+      has(ts.build(sch, "cuda -arch=sm_70"):source "ptx",
+          "atom.global." .. says)
+    end
+  end
+  has(tostring(ts.lower(atomics.terms(atomics.rows("int32", ts.sum)))),
+      "atomic S[tx] = S[tx] + A[")
+end
+
 -- What is bound to no threads is run by one.
 has(ts.build(program, "cuda -arch=sm_80"):source "ptx", ".reqntid 1, 1, 1")
 
