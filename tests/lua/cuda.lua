@@ -108,6 +108,18 @@ do
     has(text, "cp.async.cg.shared.global")
     lacks(text, ".local")
   end
+  -- Where threads do not divide a copy, its tile has room for more rows (64 of
+  -- 48), and 16 bytes of padding: the descriptor's stride follows the tile.
+  local o = { m = 64, n = 96, k = 64, bm = 64, bn = 48, bk = 32, stages = 2,
+              pad = 8, group = 1, trans = true }
+  local p = hgemm.program(o)
+  local s = wgmma.schedule(p, o)
+  assert(ts.equivalent(s, p))
+  has(tostring(ts.lower(s)), "B_shared.dyn: float16[2, 4, 8, 4, 2, 8]")
+  local text = ts.build(s, "cuda -arch=sm_90a"):source "ptx"
+  local to = text:match "cvt.u32.u64 s, %%rd%d+;.-cvt.u32.u64 s, (%%rd%d+);"
+  assert(to, text)
+  has(text, "mov.u64 \t" .. to .. ", 1040;")
 end
 
 -- Two kernels, for a stage in between lives in global memory.
