@@ -25,7 +25,7 @@ int cuda_capability(const target *t);
 
 /* The number of devices that there are. */
 int cuda_count_devices(void);
-/* Is the target's architecture that of the first device? */
+/* Is the target's architecture that of its device? */
 bool cuda_is_card_here(const target *t);
 
 #endif
