@@ -33,9 +33,10 @@ local wait = "wgmma.wait_group.sync.aligned 0;"
 -- 32 w + 4 r + q of the group has rows 16 w + 8 h + r and columns
 -- 8 g + 2 q + c.  The operands' addresses are those of the first element that
 -- the thread itself reads.  The descriptors' strides, in units of 16 bytes, are
--- 8 for 8 rows, and that of dimension 0 for 8 elements of k.  `lead`: it waits for the group before, not for its
--- own, so that copies are issued while it runs; versions of tiles that are
--- overwritten meanwhile must be two steps old, and `wgmma.done` ends it.
+-- 8 for 8 rows, and that of dimension 0 for 8 elements of k.  `lead`: it waits
+-- for the group before, not for its own, so that copies are issued while it
+-- runs; versions of tiles that are overwritten meanwhile must be two steps old,
+-- and `wgmma.done` ends it.
 function wgmma.intrinsic(o)
   local n, kb = o.bn // 8, o.bk // 8
   local desc = wgmma.describe("wgmma",
@@ -93,8 +94,8 @@ wgmma.fence.sync.aligned;]]):format(ab, ab + 1, ab + 2, ab + 3, ab + 2, ab + 3,
     name = ("wgmma_64x%dx%d_of_%d"):format(o.bn, o.bk, o.bm), desc = desc,
     override = true,
     impl = ('C = asm("%s", "%s,r,r,l,l,~{memory}", C, int32(address(A)), ' ..
-            'int32(address(B)), bytes(A, 0), bytes(B, 0))'):format(table.concat(t, "\n"),
-                                         table.concat(list, ",")) }
+            'int32(address(B)), bytes(A, 0), bytes(B, 0))')
+           :format(table.concat(t, "\n"), table.concat(list, ",")) }
 end
 
 -- What a thread has of the sum, once it is complete: the same registers.

@@ -4,7 +4,7 @@
 local ts = require "tessera"
 local atomics = {}
 
--- The rows of a matrix by `reduce`, which is ts.sum, ts.reduce_min or ts.reduce_max.
+-- The rows of a matrix by `reduce`: ts.sum, ts.reduce_min or ts.reduce_max.
 function atomics.rows(dtype, reduce)
   local A = ts.placeholder("A", { 12, 50 }, dtype)
   local k = ts.reduce_axis("k", 50)
