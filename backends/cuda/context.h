@@ -14,8 +14,9 @@ typedef struct cuda_process {
   cuda_device device;
   cuda_context context;
   cuda_event from, to;
-  cuda_module module;        /* of the kernel that evicts the L2 cache */
+  cuda_module module;        /* of the kernels run before those timed */
   cuda_function evict;       /* NULL: the driver does not take it */
+  cuda_function delay;       /* the same */
   cuda_address evicted;      /* what it reads */
   unsigned evict_blocks;
 } cuda_process;
@@ -29,5 +30,11 @@ tess_status cuda_process_get(uint32_t device, cuda_process **out, err_state *e);
  * holds nothing of what ran before, and nothing that must be written back. 0,
  * or the driver's code. */
 int cuda_evict_l2(const cuda_process *c);
+/* The same with a kernel that leaves the caches alone. */
+int cuda_delay(const cuda_process *c);
+
+/* The clocks of the device now, by NVML: "SM clock 1980 MHz, memory 2619 MHz",
+ * and what holds them back; "" where there is no NVML (clocks.c). */
+void cuda_read_clocks(const cuda_process *c, char *out, size_t n);
 
 #endif

@@ -100,11 +100,19 @@ static int32_t cuda_start(void *ud, const device_launch *l) {
       (unsigned)l->block[2], (unsigned)c->shared[l->kernel], NULL, args, NULL));
 }
 
-/* Reading memory takes longer than launching, so the device does not wait for
+static bool keeps_caches; /* a worker runs one kernel at a time */
+
+void cuda_keep_caches(bool keep) { keeps_caches = keep; }
+
+void cuda_clocks(const backend_code *c, char *out, size_t n) {
+  cuda_read_clocks(c->process, out, n);
+}
+
+/* What runs first takes longer than launching, so the device does not wait for
  * the host between the events. */
 static int32_t cuda_begin(void *ud) {
   backend_code *c = ud;
-  int code = cuda_evict_l2(c->process);
+  int code = keeps_caches ? cuda_delay(c->process) : cuda_evict_l2(c->process);
   return cuda_status(code ? code
                           : c->cuda->event_record(c->process->from, NULL));
 }

@@ -107,8 +107,8 @@ static void atomic_updates(void **state) {
     assert_int_equal(st, what & 3 ? TESS_RACE : TESS_OK);
     if (what == 1)
       assert_string_equal(nest_error(n, text, sizeof text),
-                          "race: C[0] is written in iteration 0 and read in "
-                          "iteration 1 of loop k (in block root)");
+                          "race: C[0] is read in iteration 0 and written in "
+                          "iteration 1 of loop i (in block root)");
     nest_end(n);
     nest_start(n);
   }
