@@ -91,10 +91,12 @@ return ts.module {
     if why then return nil, why end
     local list, whys = {}, {}
     for _, levels in ipairs(p.levels) do
-      local made, e = tiling.attempt(sch, schedule, block, levels, p)
-      made = made or tiling.attempt(sch, schedule, block, levels, p, true)
-      list[#list + 1] = made
-      whys[#whys + 1] = not made and e or nil
+      local ok, made = tiling.attempt(sch, schedule, block, levels, p)
+      local why = made
+      if not ok then
+        ok, made = tiling.attempt(sch, schedule, block, levels, p, true)
+      end
+      if ok then list[#list + 1] = made else whys[#whys + 1] = why end
     end
     if #list == 0 then return nil, table.concat(whys, "; ") end
     if not p.must then list[#list + 1] = sch:copy() end

@@ -69,7 +69,10 @@ end
 for _, dtype in ipairs { "float32", "float64" } do
   for _, n in ipairs { 31, 48 } do
     for _, name in ipairs(factor.names) do
-      check_sketches(factor[name](n, dtype), 4)
+      -- What rows of tiles read, a copy of a column, is packed.
+      for _, s in ipairs(check_sketches(factor[name](n, dtype), 4)) do
+        assert(tostring(s):find("transform_layout", 1, true))
+      end
     end
   end
 end
