@@ -31,7 +31,7 @@ bool kernel_check_warps(kernel *k) {
           k, "fragment %s is not allocated in the kernel that uses it", name);
     if (!warp_around(k, a->at))
       return refuse(k,
-                    "fragment %s belongs to a warp, but is touched outside "
+                    "fragment %s belongs to a warp, but is accessed outside "
                     "of a block annotated " LOWER_WARP_KEY,
                     name);
   }
