@@ -5,6 +5,7 @@
 
 #ifdef NAIVE_ONEDNN
 #include "naive/onednn.h"
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -416,10 +417,19 @@ static const onednn_op *onednn_find(const char *name) {
   return NULL;
 }
 
+/* Its work is small, and LeakSanitizer fails on the threads of libgomp. */
+static void use_one_thread(void) {
+  void (*set_threads)(int);
+  void *s = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
+  memcpy(&set_threads, &s, sizeof s);
+  if (s) set_threads(1);
+}
+
 bool naive_onednn(const char *name, naive *x, bool *ok) {
   const onednn_op *op = onednn_find(name);
   onednn o = {.x = x};
   if (!op) return false;
+  use_one_thread();
   if (dnnl_engine_create(&o.engine, dnnl_cpu, 0) ||
       dnnl_stream_create(&o.stream, o.engine, dnnl_stream_default_flags))
     abort();
