@@ -207,17 +207,46 @@ static ir_expr add_loop(chain *c, int64_t n, ir_loop_kind kind, int axis) {
   return ir_ref(p, v);
 }
 
+/* Padding puts rows of `vectors` times 16 bytes at an odd multiple of those.  A
+ * quarter of a warp, which writes 128 bytes at once, then writes to distinct
+ * banks where its rows are 8 / (rows at once) apart. */
+static ir_expr spread_rows(ir_program *p, ir_expr row, int64_t vectors) {
+  enum { BANK_GROUPS = 8 };
+  ir_expr all = ir_index(p, BANK_GROUPS), apart = ir_index(p, vectors);
+  ir_expr at_once = ir_index(p, BANK_GROUPS / vectors);
+  ir_expr in_group = ir_binary(p, IR_MOD, row, all);
+  ir_expr first = ir_mul(p, ir_binary(p, IR_DIV, row, all), all);
+  ir_expr spread = ir_mul(p, ir_binary(p, IR_MOD, row, at_once), apart);
+  return ir_add(p, first,
+                ir_add(p, spread, ir_binary(p, IR_DIV, in_group, at_once)));
+}
+
+/* Are the rows padded, and several of them written at once? */
+static bool has_short_rows(const ir_program *p, ir_stmt block,
+                           const copy_nest *k, int64_t width) {
+  size_t each = ir_dtype_bytes(p->buf.v[ir_st(p, k->store)->buf].dtype);
+  int64_t vectors = extent_of(p, k->loop[k->n - 1]) / width;
+  return ir_anno_get(p, block, LOWER_ALIGN_KEY) && k->n > 1 &&
+         width * (int64_t)each == 16 && vectors < 8 && 8 % vectors == 0 &&
+         extent_of(p, k->loop[k->n - 2]) % 8 == 0;
+}
+
 /* The nest's variables as digits of the linear index, which counts vectors. */
-static void substitute(ir_program *p, arena *scratch, const copy_nest *k,
-                       ir_expr linear, int64_t width, ir_expr in_vector) {
+static void substitute(ir_program *p, arena *scratch, ir_stmt block,
+                       const copy_nest *k, ir_expr linear, int64_t width,
+                       ir_expr in_vector) {
   ir_subst sub;
+  bool short_rows = has_short_rows(p, block, k, width);
   ir_subst_init(&sub, p, scratch);
   for (uint32_t i = k->n; i-- > 0;) {
     int64_t n = extent_of(p, k->loop[i]);
     bool innermost = i == k->n - 1;
     ir_expr digits = ir_index(p, innermost ? n / width : n);
     ir_expr at = i ? ir_binary(p, IR_MOD, linear, digits) : linear;
-    if (innermost) at = ir_add(p, ir_mul(p, at, ir_index(p, width)), in_vector);
+    if (innermost)
+      at = ir_add(p, ir_mul(p, at, ir_index(p, width)), in_vector);
+    else if (short_rows && i == k->n - 2)
+      at = spread_rows(p, at, extent_of(p, k->loop[i + 1]) / width);
     ir_subst_var(&sub, ir_st(p, k->loop[i])->var, at);
     linear = ir_binary(p, IR_DIV, linear, digits);
   }
@@ -226,8 +255,8 @@ static void substitute(ir_program *p, arena *scratch, const copy_nest *k,
 }
 
 /* false: nothing is distributed. */
-static bool distribute(ir_program *p, arena *scratch, const copy_nest *k,
-                       copy_team all, int64_t bytes) {
+static bool distribute(ir_program *p, arena *scratch, ir_stmt block,
+                       const copy_nest *k, copy_team all, int64_t bytes) {
   int64_t total = 1, inner = extent_of(p, k->loop[k->n - 1]);
   for (uint32_t i = 0; i < k->n; i++) total *= extent_of(p, k->loop[i]);
   int64_t width = choose_width(all, total, inner, most_elements(p, k, bytes));
@@ -243,7 +272,7 @@ static bool distribute(ir_program *p, arena *scratch, const copy_nest *k,
   at = ir_add(p, ir_mul(p, at, ir_index(p, t.n[2])), z);
   at = ir_add(p, ir_mul(p, at, ir_index(p, t.n[1])), y);
   at = ir_add(p, ir_mul(p, at, ir_index(p, t.n[0])), x);
-  substitute(p, scratch, k, at, width, in_vector);
+  substitute(p, scratch, block, k, at, width, in_vector);
   ir_move_body(p, k->loop[k->n - 1], c.last);
   ir_replace(p, k->loop[0], c.top);
   ir_kill(p, k->loop[0]);
@@ -265,7 +294,7 @@ void copy_schedule(ir_program *p, arena *scratch, ir_stmt block,
   copy_team all = team_around(p, block, how);
   bool together = (how->threads || how->lanes) &&
                   is_injective_store(p, scratch, block, &k) &&
-                  distribute(p, scratch, &k, all, how->bytes);
+                  distribute(p, scratch, block, &k, all, how->bytes);
   if (!together) vectorize(p, scratch, &k, how->bytes);
   ir_stmt now = ir_st(p, block)->body;
   if (!local || ir_lifetime_scope(p, scratch, b) == scope) {

@@ -5,9 +5,9 @@
  * block that loads and one that stores.
  *
  * In kernels, copies into and out of fragments are executed by whole warps.
- * An epilogue on the way out goes through shared memory, unless the target, or
- * the program (ir_asks_for_mma), tells which lane has which element: then it is
- * the warp's, too, on whole tiles. */
+ * What is computed or guarded on the way out goes through shared memory, unless
+ * the target, or the program (ir_asks_for_mma), tells which lane has which
+ * element: then it is the warp's, too, on whole tiles. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -116,8 +116,12 @@ static void note_warp(ir_program *p, ir_stmt block) {
   ir_anno_set(p, block, ir_name(p, LOWER_WARP_KEY), one);
 }
 
+static bool is_guarded(const ir_program *p, const copy_nest *k) {
+  return ir_st(p, ir_st(p, k->store)->parent)->kind == IR_IF;
+}
+
 /* The block computes from shared memory instead of a fragment; a block before
- * it stores the fragment there. */
+ * it stores the fragment there, all of it. */
 static void through_shared(ir_program *p, arena *scratch, ir_stmt block,
                            const copy_nest *k) {
   ir_expr idx[COPY_MAX_LOOPS];
@@ -136,6 +140,7 @@ static void through_shared(ir_program *p, arena *scratch, ir_stmt block,
   ir_st(p, other.store)->buf = b;
   ir_st(p, other.store)->idx = at;
   ir_st(p, other.store)->value = t.load;
+  if (is_guarded(p, &other)) lower_splice(p, ir_st(p, other.store)->parent);
   at_loops(p, k, idx);
   ir_expr load = ir_load(p, b, k->n, idx);
   ir_subst_init(&sub, p, scratch);
@@ -187,7 +192,7 @@ static void split_fragments(ir_program *p, arena *scratch, ir_stmt block,
   taken t = find_load(p, scratch, value);
   bool in = is_fragment(p, ir_st(p, k->store)->buf);
   if (!in && !t.load) return;
-  if (in || t.several || value == t.load || !k->n ||
+  if (in || t.several || (value == t.load && !is_guarded(p, k)) || !k->n ||
       (open && is_on_tiles(p, block, k, t.load)))
     note_warp(p, block);
   else

@@ -10,8 +10,8 @@
 --
 -- `warps`, `fragments`: the least and the most of a block, and of a warp, along
 -- no side more than `side` fragments.  `depths`: how many fragments a stage
--- adds up.  `stages`: how many there are, in use and on their way.  `group`: the
--- most rows of blocks side by side.  `vector_bytes`: how much a thread copies
+-- adds up.  `stages`: how many are in shared memory, in use or on their way.
+-- `group`: the most rows of blocks side by side.  `vector_bytes`: how much a thread copies
 -- at a time.  Of each of these lists one is sampled.  `must`: whether there is
 -- no sketch with the block as it is.
 local ts = require "tessera"
@@ -33,9 +33,10 @@ local function stage(sch, piece, warp, outer, inner, p)
   end
 end
 
--- Copies `stages` - 1 ahead of the products, fragments one step.
+-- Copies as many stages ahead of the products as there are buffers, fragments a
+-- step.
 local function pipeline(sch, outer, inner, p)
-  local last = warps.one_of(sch, p.stages) - 1
+  local last = warps.one_of(sch, p.stages)
   sch:annotate(inner, "software_pipeline_stage", { 0, 0, 1 })
   sch:annotate(inner, "software_pipeline_order", { 0, 1, 2 })
   sch:annotate(outer, "software_pipeline_async_stages", { 0 })
@@ -55,8 +56,8 @@ local function schedule(sch, block, group, p)
     sch, piece, p, bytes, group:find "trans" ~= nil))
   tiling.bind(sch, levels, { "blockIdx.x", "blockIdx.x", "threadIdx.y" })
   stage(sch, piece, levels[3][1], levels[4][1], levels[5][1], p)
-  pipeline(sch, levels[4][1], levels[5][1], p)
   warps.tensorize(sch, piece, group, levels[4][1])
+  pipeline(sch, levels[4][1], levels[5][1], p)
 end
 
 return ts.module {

@@ -40,7 +40,9 @@ local function stage(sch, piece, warp, outer, inner, p)
   for _, copy in ipairs(copies) do
     if sch:can("compute_inline", copy) then sch:compute_inline(copy) end
   end
-  if not p.pipeline then return end
+end
+
+local function pipeline(sch, outer, inner)
   sch:annotate(inner, "software_pipeline_stage", { 0, 0, 1 })
   sch:annotate(inner, "software_pipeline_order", { 0, 1, 2 })
   sch:annotate(outer, "software_pipeline_stage", { 0, 0, 0, 0, 0, 1, 1 })
@@ -56,9 +58,8 @@ local function schedule(sch, block, group, p)
   sch:annotate(piece, "thread_extent_low_inclusive", 32)
   sch:annotate(piece, "thread_extent_high_inclusive", p.max_threads)
   stage(sch, piece, levels[3][1], levels[4][1], levels[5][1], p)
-  if p.tensorize then
-    warps.tensorize(sch, piece, group, levels[4][1])
-  end
+  if p.tensorize then warps.tensorize(sch, piece, group, levels[4][1]) end
+  if p.pipeline then pipeline(sch, levels[4][1], levels[5][1]) end
 end
 
 return ts.module {

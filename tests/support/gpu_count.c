@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Accesses of a device's threads: bounds, bytes moved, sectors of global memory
- * touched, and conflicts of the banks of shared memory, of which there are 32
+ * read, and conflicts of the banks of shared memory, of which there are 32
  * with a word of 4 bytes each in turn.  A warp's access of 8 or 16 bytes a lane
  * is done in halves or quarters (CUDA C Programming Guide, "Shared Memory"). */
 #include "support/gpu_parts.h"
@@ -32,7 +32,7 @@ void gpu_note(const void *at, uint32_t bytes, uint32_t flags, uint32_t site) {
   *(shared   ? writes ? &c->shared_written : &c->shared_read
     : writes ? &c->global_written
              : &c->global_read) += bytes;
-  gpu_keep_access(m, at, bytes, shared, site);
+  if (shared || !writes) gpu_keep_access(m, at, bytes, shared, site);
 }
 
 void gpu_keep_access(gpu_module *m, const void *at, uint32_t bytes, bool shared,
@@ -87,7 +87,7 @@ static uint32_t sectors_of(const gpu_access *v, uint32_t n) {
 
 static void count_group(gpu_module *m, const gpu_access *v, uint32_t n) {
   if (!v->shared) {
-    m->counts->global_sectors += sectors_of(v, n);
+    m->counts->read_sectors += sectors_of(v, n);
     return;
   }
   uint32_t part = v->bytes > 8 ? 8 : v->bytes > 4 ? 16 : 32;
