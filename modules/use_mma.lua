@@ -23,7 +23,9 @@ local warps = require "tessera.warp_tiling"
 local function stage(sch, piece, warp, outer, inner, p)
   local copies, back = { sch:get_producers(piece) }, sch:get_consumers(piece)
   local stored = sch:write_at(warp, piece, 0, "wmma.accumulator")
-  sch:reverse_compute_inline(back)
+  if sch:can("reverse_compute_inline", back) then
+    sch:reverse_compute_inline(back)
+  end
   warps.sample_bytes(sch, stored, p)
   for operand = 0, 1 do warps.fetch(sch, piece, operand, outer, p) end
   sch:read_at(inner, piece, 0, "wmma.matrix_a")
@@ -83,7 +85,6 @@ return ts.module {
            options.not_positive("group", p.group)
   end,
   apply = function(sch, block, p)
-    return warps.each_group(sch, block, p, schedule,
-                            warps.nearest(sch, block, p.groups))
+    return warps.each_group(sch, block, p, schedule)
   end,
 }

@@ -25,7 +25,9 @@ local warps = require "tessera.warp_tiling"
 local function stage(sch, piece, warp, outer, inner, p)
   local copies, back = { sch:get_producers(piece) }, sch:get_consumers(piece)
   local stored = sch:write_at(warp, piece, 0, "wmma.accumulator")
-  sch:reverse_compute_inline(back)
+  if sch:can("reverse_compute_inline", back) then
+    sch:reverse_compute_inline(back)
+  end
   warps.sample_bytes(sch, stored, p)
   for operand = 0, 1 do
     local copy = sch:read_at(outer, piece, operand, "shared.dyn")

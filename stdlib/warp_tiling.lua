@@ -43,31 +43,35 @@ function warps.sample_bytes(sch, copy, p)
   sch:annotate(copy, "vector_bytes", one_of(sch, p.vector_bytes))
 end
 
--- Those of the groups that take operands with the fewest copies of another
--- layout; all where none is taken.
-function warps.nearest(sch, block, groups)
-  local list, least = {}, nil
-  for _, group in ipairs(groups) do
+-- The groups, those first that take the block's operands with the fewest copies
+-- of another layout; and how many copies each needs, many where it does not.
+local function by_copies(sch, block, groups)
+  local order, copies = {}, {}
+  for i, group in ipairs(groups) do
     local m = tensor.mapping(sch, block, tensor.wmma("wmma_sync_16x16x16_" ..
                                                      group))
-    if m and (not least or m.copies < least) then list, least = {}, m.copies end
-    if m and m.copies == least then list[#list + 1] = group end
+    order[i], copies[group] = group, (m and m.copies or 1000) * #groups + i
   end
-  return least and list or groups
+  table.sort(order, function(a, b) return copies[a] < copies[b] end)
+  for group, n in pairs(copies) do copies[group] = (n - 1) // #groups end
+  return order, copies
 end
 
 -- The sketches of a module that schedules by schedule(sch, block, group, p)
--- what one of `groups` (nil: p.groups) can do, and, where p.must is false, the block as it is;
--- and why other groups cannot.
-function warps.each_group(sch, block, p, schedule, groups)
+-- what one of p.groups can do, of those that can the ones with the fewest
+-- copies, and, where p.must is false, the block as it is; and why others cannot.
+function warps.each_group(sch, block, p, schedule)
   if not sch:needs_multi_level_tiling(block) then
     return nil, "it has no reduction that could reuse what it reads"
   end
-  local list, whys = {}, {}
-  for _, group in ipairs(groups or p.groups) do
+  local list, whys, least = {}, {}, math.huge
+  local groups, copies = by_copies(sch, block, p.groups)
+  for _, group in ipairs(groups) do
+    if copies[group] > least then break end
     local made, why = tiling.attempt(sch, schedule, block, group, p)
     list[#list + 1] = made
-    if not made then whys[#whys + 1] = group .. ": " .. why end
+    if made then least = copies[group]
+    else whys[#whys + 1] = group .. ": " .. why end
   end
   if p.must == false and #list > 0 then list[#list + 1] = sch end
   return list, table.concat(whys, "; ")
