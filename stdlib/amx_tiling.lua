@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Scheduling products for instructions that add up several of them, the tiles of
--- AMX and dot products of bytes: which instruction does a block, operands in the
--- order in which it takes them, tiles, results out of them.
+-- Scheduling products for instructions that add up several of them, the tiles
+-- of AMX and dot products of bytes: which instruction does a block, operands in
+-- the order in which it takes them, tiles, results out of them.
 local intrin = require "tessera.intrin"
 local kit = require "tessera.intrin.kit"
 local tensor = require "tessera.tensor"

@@ -59,7 +59,8 @@ end
 
 -- The sketches of a module that schedules by schedule(sch, block, group, p)
 -- what one of p.groups can do, of those that can the ones with the fewest
--- copies, and, where p.must is false, the block as it is; and why others cannot.
+-- copies, and, where p.must is false, the block as it is; and why the others
+-- cannot.
 function warps.each_group(sch, block, p, schedule)
   if not sch:needs_multi_level_tiling(block) then
     return nil, "it has no reduction that could reuse what it reads"
@@ -100,8 +101,8 @@ local function cuts(extent, most_warps, most_fragments)
 end
 
 -- All shapes: { warps along rows, along columns, fragments along rows, along
--- columns } with p.warps and p.fragments in all, where `fits` allows them; where
--- none is so large, the largest.
+-- columns } with p.warps and p.fragments in all, where `fits` allows them;
+-- where none is so large, the largest.
 local function shapes(extents, p, fits)
   local all, large, best = {}, {}, 0
   for _, i in ipairs(cuts(extents[1], p.warps[2], p.side)) do
@@ -159,7 +160,9 @@ function warps.cut(sch, piece, p, bytes, trans)
   if limit <= 0 then limit = math.huge end
   local depths = {}
   for i, letter in ipairs(letters) do
-    if letter == "R" then depths[i] = depths_of(sch:extent(loops[i]), p.depths) end
+    if letter == "R" then
+      depths[i] = depths_of(sch:extent(loops[i]), p.depths)
+    end
   end
   local list = shapes({ sch:extent(loops[row]), sch:extent(loops[column]) }, p,
                       function(rows, columns)
@@ -172,7 +175,9 @@ function warps.cut(sch, piece, p, bytes, trans)
       local two = { ts.auto, one_of(on, depths[i]) }
       return two, { on:split(loop, two) }
     end
-    if i ~= row and i ~= column then return tiling.leave_outermost(on, loop, 4) end
+    if i ~= row and i ~= column then
+      return tiling.leave_outermost(on, loop, 4)
+    end
     local at = i == row and 1 or 2
     local w, f = shape[at], shape[at + 2]
     if i == column then
