@@ -279,7 +279,7 @@ static bool distribute(ir_program *p, arena *scratch, ir_stmt block,
   return true;
 }
 
-/* ---- both ---------------------------------------------------------------- */
+/* ---- both --------------------------------------------------------------- */
 
 void copy_schedule(ir_program *p, arena *scratch, ir_stmt block,
                    const copy_plan *how) {

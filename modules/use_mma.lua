@@ -11,9 +11,9 @@
 -- `warps`, `fragments`: the least and the most of a block, and of a warp, along
 -- no side more than `side` fragments.  `depths`: how many fragments a stage
 -- adds up.  `stages`: how many are in shared memory, in use or on their way.
--- `group`: the most rows of blocks side by side.  `vector_bytes`: how much a thread copies
--- at a time.  Of each of these lists one is sampled.  `must`: whether there is
--- no sketch with the block as it is.
+-- `group`: the most rows of blocks side by side.  `vector_bytes`: how much a
+-- thread copies at a time.  Of each of these lists one is sampled.  `must`:
+-- whether there is no sketch with the block as it is.
 local ts = require "tessera"
 local options = require "tessera.options"
 local tensor = require "tessera.tensor"
