@@ -4,7 +4,7 @@
 #include "ir/analysis/analysis.h"
 #include "ir/query.h"
 
-static bool only(const ir_program *p, ir_stmt s) {
+static bool copy_is_single(const ir_program *p, ir_stmt s) {
   return s && !ir_st(p, s)->next;
 }
 
@@ -21,23 +21,24 @@ bool copy_parse(const ir_program *p, ir_stmt block, bool any, copy_nest *out) {
   ir_stmt s = ir_st(p, block)->body;
   ir_expr cond = 0;
   out->n = 0;
-  for (; only(p, s) && ir_is_loop(p, s); s = ir_st(p, s)->body) {
+  for (; copy_is_single(p, s) && ir_is_loop(p, s); s = ir_st(p, s)->body) {
     const ir_stmt_rec *r = ir_st(p, s);
     if (out->n == COPY_MAX_LOOPS || (!any && r->loop_kind != IR_SERIAL) ||
         !ir_is_const(p, r->lo, 0) || ir_at(p, r->extent)->op != IR_INT)
       return false;
     out->loop[out->n++] = s;
   }
-  if (only(p, s) && ir_st(p, s)->kind == IR_IF && !ir_st(p, s)->alt) {
+  if (copy_is_single(p, s) && ir_st(p, s)->kind == IR_IF && !ir_st(p, s)->alt) {
     cond = ir_st(p, s)->cond;
     s = ir_st(p, s)->body;
   }
   out->store = s;
-  return only(p, s) && ir_st(p, s)->kind == IR_STORE && !ir_st(p, s)->mask &&
-         reads_others(p, s, cond) && !ir_st(p, block)->alt;
+  return copy_is_single(p, s) && ir_st(p, s)->kind == IR_STORE &&
+         !ir_st(p, s)->mask && reads_others(p, s, cond) &&
+         !ir_st(p, block)->alt;
 }
 
-static int64_t extent_of(const ir_program *p, ir_stmt loop) {
+static int64_t copy_extent(const ir_program *p, ir_stmt loop) {
   int64_t n = 0;
   ir_const_int(p, ir_st(p, loop)->extent, &n);
   return n;
@@ -46,7 +47,8 @@ static int64_t extent_of(const ir_program *p, ir_stmt loop) {
 /* ---- several elements at once ------------------------------------------- */
 
 /* Is the store of stride one in the loop? */
-static bool is_contiguous(const ir_program *p, const copy_nest *k, ir_var v) {
+static bool stores_contiguously(const ir_program *p, const copy_nest *k,
+                                ir_var v) {
   ir_span at = ir_st(p, k->store)->idx;
   ir_expr atom[16];
   int64_t coef[16], c, step = 0;
@@ -69,14 +71,14 @@ static int64_t most_elements(const ir_program *p, const copy_nest *k,
                              int64_t bytes) {
   ir_stmt loop = k->loop[k->n - 1];
   size_t each = ir_dtype_bytes(p->buf.v[ir_st(p, k->store)->buf].dtype);
-  int64_t n = bytes / (int64_t)each, extent = extent_of(p, loop);
-  if (n < 2 || !is_contiguous(p, k, ir_st(p, loop)->var)) return 1;
+  int64_t n = bytes / (int64_t)each, extent = copy_extent(p, loop);
+  if (n < 2 || !stores_contiguously(p, k, ir_st(p, loop)->var)) return 1;
   return n < extent ? n : extent;
 }
 
 /* Strip-mines the loop: a vectorized one of `lanes` steps goes into it. */
-static void strip_mine(ir_program *p, arena *scratch, ir_stmt loop,
-                       int64_t lanes) {
+static void strip_mine_copy(ir_program *p, arena *scratch, ir_stmt loop,
+                            int64_t lanes) {
   ir_var v = ir_st(p, loop)->var;
   int64_t extent = p->var.v[v].hi + 1;
   ir_var outer = ir_var_split(p, v, 0, extent / lanes - 1);
@@ -97,16 +99,16 @@ static void strip_mine(ir_program *p, arena *scratch, ir_stmt loop,
   ir_st(p, loop)->extent = ir_index(p, extent / lanes);
 }
 
-static void vectorize(ir_program *p, arena *scratch, const copy_nest *k,
-                      int64_t bytes) {
+static void vectorize_copy(ir_program *p, arena *scratch, const copy_nest *k,
+                           int64_t bytes) {
   ir_stmt loop = k->loop[k->n - 1];
-  int64_t extent = extent_of(p, loop), lanes = most_elements(p, k, bytes);
+  int64_t extent = copy_extent(p, loop), lanes = most_elements(p, k, bytes);
   while (lanes > 1 && extent % lanes) lanes--;
   if (lanes < 2) return;
   if (lanes == extent)
     ir_st(p, loop)->loop_kind = IR_VECTORIZED;
   else
-    strip_mine(p, scratch, loop, lanes);
+    strip_mine_copy(p, scratch, loop, lanes);
 }
 
 /* ---- all threads together ----------------------------------------------- */
@@ -157,7 +159,7 @@ static copy_team team_around(const ir_program *p, ir_stmt block,
 
 /* Those that take part where there are `rest` equal parts, and the parts of
  * each. */
-static copy_team part_of(copy_team all, int64_t *rest) {
+static copy_team team_part(copy_team all, int64_t *rest) {
   for (int i = 0; i < 3; i++) {
     int64_t n = all.n[i] < *rest ? all.n[i] : *rest;
     while (n > 1 && *rest % n) n--;
@@ -176,7 +178,7 @@ static int64_t choose_width(copy_team all, int64_t total, int64_t inner,
   for (; width >= 1; width /= 2) {
     int64_t rest = total / width;
     if (inner % width) continue;
-    copy_team t = part_of(all, &rest);
+    copy_team t = team_part(all, &rest);
     int64_t now = width * t.n[0] * t.n[1] * t.n[2];
     if (now <= score) continue;
     score = now;
@@ -193,7 +195,7 @@ typedef struct chain {
   ir_stmt top, last;
 } chain;
 
-static ir_expr add_loop(chain *c, int64_t n, ir_loop_kind kind, int axis) {
+static ir_expr add_copy_loop(chain *c, int64_t n, ir_loop_kind kind, int axis) {
   ir_program *p = c->p;
   if (n < 2) return ir_index(p, 0);
   ir_var v = ir_var_split(p, c->from, c->parts++, n - 1);
@@ -225,28 +227,28 @@ static ir_expr spread_rows(ir_program *p, ir_expr row, int64_t vectors) {
 static bool has_short_rows(const ir_program *p, ir_stmt block,
                            const copy_nest *k, int64_t width) {
   size_t each = ir_dtype_bytes(p->buf.v[ir_st(p, k->store)->buf].dtype);
-  int64_t vectors = extent_of(p, k->loop[k->n - 1]) / width;
+  int64_t vectors = copy_extent(p, k->loop[k->n - 1]) / width;
   return ir_anno_get(p, block, LOWER_ALIGN_KEY) && k->n > 1 &&
          width * (int64_t)each == 16 && vectors < 8 && 8 % vectors == 0 &&
-         extent_of(p, k->loop[k->n - 2]) % 8 == 0;
+         copy_extent(p, k->loop[k->n - 2]) % 8 == 0;
 }
 
 /* The nest's variables as digits of the linear index, which counts vectors. */
-static void substitute(ir_program *p, arena *scratch, ir_stmt block,
-                       const copy_nest *k, ir_expr linear, int64_t width,
-                       ir_expr in_vector) {
+static void substitute_digits(ir_program *p, arena *scratch, ir_stmt block,
+                              const copy_nest *k, ir_expr linear, int64_t width,
+                              ir_expr in_vector) {
   ir_subst sub;
   bool short_rows = has_short_rows(p, block, k, width);
   ir_subst_init(&sub, p, scratch);
   for (uint32_t i = k->n; i-- > 0;) {
-    int64_t n = extent_of(p, k->loop[i]);
+    int64_t n = copy_extent(p, k->loop[i]);
     bool innermost = i == k->n - 1;
     ir_expr digits = ir_index(p, innermost ? n / width : n);
     ir_expr at = i ? ir_binary(p, IR_MOD, linear, digits) : linear;
     if (innermost)
       at = ir_add(p, ir_mul(p, at, ir_index(p, width)), in_vector);
     else if (short_rows && i == k->n - 2)
-      at = spread_rows(p, at, extent_of(p, k->loop[i + 1]) / width);
+      at = spread_rows(p, at, copy_extent(p, k->loop[i + 1]) / width);
     ir_subst_var(&sub, ir_st(p, k->loop[i])->var, at);
     linear = ir_binary(p, IR_DIV, linear, digits);
   }
@@ -255,24 +257,24 @@ static void substitute(ir_program *p, arena *scratch, ir_stmt block,
 }
 
 /* false: nothing is distributed. */
-static bool distribute(ir_program *p, arena *scratch, ir_stmt block,
-                       const copy_nest *k, copy_team all, int64_t bytes) {
-  int64_t total = 1, inner = extent_of(p, k->loop[k->n - 1]);
-  for (uint32_t i = 0; i < k->n; i++) total *= extent_of(p, k->loop[i]);
+static bool distribute_copy(ir_program *p, arena *scratch, ir_stmt block,
+                            const copy_nest *k, copy_team all, int64_t bytes) {
+  int64_t total = 1, inner = copy_extent(p, k->loop[k->n - 1]);
+  for (uint32_t i = 0; i < k->n; i++) total *= copy_extent(p, k->loop[i]);
   int64_t width = choose_width(all, total, inner, most_elements(p, k, bytes));
   int64_t rest = total / width;
-  copy_team t = part_of(all, &rest);
+  copy_team t = team_part(all, &rest);
   if (t.n[0] * t.n[1] * t.n[2] < 2) return false;
   chain c = {.p = p, .from = ir_st(p, k->loop[0])->var};
-  ir_expr z = add_loop(&c, t.n[2], IR_THREAD, 2);
-  ir_expr y = add_loop(&c, t.n[1], IR_THREAD, 1);
-  ir_expr x = add_loop(&c, t.n[0], IR_THREAD, 0);
-  ir_expr at = add_loop(&c, rest, IR_SERIAL, 0);
-  ir_expr in_vector = add_loop(&c, width, IR_VECTORIZED, 0);
+  ir_expr z = add_copy_loop(&c, t.n[2], IR_THREAD, 2);
+  ir_expr y = add_copy_loop(&c, t.n[1], IR_THREAD, 1);
+  ir_expr x = add_copy_loop(&c, t.n[0], IR_THREAD, 0);
+  ir_expr at = add_copy_loop(&c, rest, IR_SERIAL, 0);
+  ir_expr in_vector = add_copy_loop(&c, width, IR_VECTORIZED, 0);
   at = ir_add(p, ir_mul(p, at, ir_index(p, t.n[2])), z);
   at = ir_add(p, ir_mul(p, at, ir_index(p, t.n[1])), y);
   at = ir_add(p, ir_mul(p, at, ir_index(p, t.n[0])), x);
-  substitute(p, scratch, block, k, at, width, in_vector);
+  substitute_digits(p, scratch, block, k, at, width, in_vector);
   ir_move_body(p, k->loop[k->n - 1], c.last);
   ir_replace(p, k->loop[0], c.top);
   ir_kill(p, k->loop[0]);
@@ -294,8 +296,8 @@ void copy_schedule(ir_program *p, arena *scratch, ir_stmt block,
   copy_team all = team_around(p, block, how);
   bool together = (how->threads || how->lanes) &&
                   is_injective_store(p, scratch, block, &k) &&
-                  distribute(p, scratch, block, &k, all, how->bytes);
-  if (!together) vectorize(p, scratch, &k, how->bytes);
+                  distribute_copy(p, scratch, block, &k, all, how->bytes);
+  if (!together) vectorize_copy(p, scratch, &k, how->bytes);
   ir_stmt now = ir_st(p, block)->body;
   if (!local || ir_lifetime_scope(p, scratch, b) == scope) {
     ir_kill(p, plain);

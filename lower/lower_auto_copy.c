@@ -6,7 +6,7 @@
  *
  * In kernels, copies into and out of fragments are executed by whole warps.
  * What is computed or guarded on the way out goes through shared memory, unless
- * the target, or the program (ir_asks_for_mma), tells which lane has which
+ * the target, or the program (ir_asks_for_mma), defines which lane has which
  * element: then it is the warp's, too, on whole tiles. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
