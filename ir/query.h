@@ -95,6 +95,10 @@ ir_stmt ir_find_block(const ir_program *p, ir_str name);
 /* Annotations of a loop or block. */
 const ir_anno *ir_anno_get(const ir_program *p, ir_stmt s, const char *key);
 bool ir_value_eq(const ir_program *p, ir_val a, const ir_program *q, ir_val b);
+/* Is the entry function's root annotated tensor_cores = "mma"?  Then products
+ * of fragments are done by mma.sync, whose layouts are documented, whatever the
+ * target's default. */
+bool ir_asks_for_mma(const ir_program *p);
 /* The end of the functions that belong to the program: from this index on, func
  * holds those of the tensor intrinsics that it uses ("name.desc",
  * "name.impl"). */

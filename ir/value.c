@@ -58,6 +58,12 @@ const ir_anno *ir_anno_get(const ir_program *p, ir_stmt s, const char *key) {
   return NULL;
 }
 
+bool ir_asks_for_mma(const ir_program *p) {
+  const ir_anno *a = ir_anno_get(p, ir_entry(p)->root, "tensor_cores");
+  const ir_value *v = a ? &p->value.v[a->val] : NULL;
+  return v && v->tag == IR_VAL_STR && !strcmp(ir_text(p, v->s), "mma");
+}
+
 void ir_anno_set(ir_program *p, ir_stmt s, ir_str key, ir_val val) {
   vec_reserve(p->heap, &p->anno, 1);
   uint32_t *at = find_anno(p, s, ir_text(p, key));

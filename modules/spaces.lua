@@ -14,7 +14,8 @@ spaces.modules = {
   "multi_level_tiling", "multi_level_tiling_wide_vector",
   "multi_level_tiling_with_intrin", "online_softmax", "pack",
   "parallel_vectorize_unroll", "random_compute_location", "register_tile",
-  "stage_transposed", "use_amx", "use_dots", "use_tensor_core", "winograd",
+  "stage_transposed", "use_amx", "use_dots", "use_mma", "use_tensor_core",
+  "winograd",
 }
 
 -- The module of this name, and its file: of those here, else one in a folder
@@ -122,11 +123,13 @@ local function gpu(most, unstaged)
   }
 end
 
--- GPUs with tensor cores, which do what they can; the rest is as on others.
-local function tensor_cores()
+-- GPUs with tensor cores, which do what they can, from sm_80 on also by
+-- mma.sync; the rest is as on others.
+local function tensor_cores(has_mma)
   local list = gpu(1024)
   table.insert(list, 1, use("use_tensor_core", {
     tensorize = true, threads_per_block = { 2, 8 } }))
+  if has_mma then table.insert(list, 1, use("use_mma", { must = false })) end
   return list
 end
 
@@ -161,8 +164,8 @@ function spaces.modules_for(target)
   if kind == "cuda" then
     -- The card of this machine, where there is one.
     local ok, here = pcall(ts.target, text)
-    local has_cores = capability(ok and tostring(here) or text) >= 75
-    return has_cores and tensor_cores() or gpu(1024)
+    local n = capability(ok and tostring(here) or text)
+    return n >= 75 and tensor_cores(n >= 80) or gpu(1024)
   end
 end
 

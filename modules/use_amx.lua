@@ -17,7 +17,6 @@ local amx = require "tessera.amx_tiling"
 local intrin = require "tessera.intrin"
 local options = require "tessera.options"
 local parameters = require "tessera.tiling_parameters"
-local tensor = require "tessera.tensor"
 local tiling = require "tessera.tiling"
 
 -- Tiles of pieces: the loops of each level.
@@ -32,27 +31,14 @@ local function tile(sch, piece, p)
   end)
 end
 
-local function schedule(sch, block, x, p)
-  local first, why = tensor.fit(sch, block, x.name, x.desc)
-  if not first then error({ code = "REFUSED", message = why }, 0) end
-  local copy, map = amx.pack(sch, block, x)
-  if copy then
-    sch = tiling.attempt(sch, amx.order, copy, map, x) or sch
-  end
-  local out, next = amx.stage(sch, block)
-  local piece = sch:blockize(first)
-  local levels = tile(sch, piece, p)
-  amx.store(sch, out, next, tiling.last(levels, p.write_levels[1]), x.acc)
-  local inner = levels[#levels]
-  amx.unroll(sch, piece, #inner)
-  local start = sch:decompose_reduction(
-    piece, levels[p.structure:find("R", 1, true)][1])
-  amx.unroll(sch, start, #inner)
-  tiling.tensorize(sch, start, intrin.use("amx_fill_16x16_" .. x.acc))
-  tiling.tensorize(sch, piece, intrin.use(x.name))
-  sch:annotate(piece, "tiling_structure", p.structure)
-  return sch
-end
+local steps = {
+  choose = amx.choose, stage = amx.stage, tile = tile,
+  store = function(sch, _, loop, x, out, next)
+    amx.store(sch, out, next, loop, x.acc)
+  end,
+  fill = function(x) return intrin.use("amx_fill_16x16_" .. x.acc) end,
+  instruction = function(x) return intrin.use(x.name) end,
+}
 
 return ts.module {
   name = "use_amx",
@@ -69,13 +55,5 @@ return ts.module {
     end
     return parameters.check(p, given)
   end,
-  apply = function(sch, block, p)
-    local unfit = tiling.unfit(sch, block, p.structure)
-    if unfit then return nil, unfit end
-    local x, why = amx.choose(sch, block, p)
-    if not x then return nil, why end
-    local made, result = tiling.attempt(sch, schedule, block, x, p)
-    if not made then return nil, result end
-    return result
-  end,
+  apply = function(sch, block, p) return amx.apply(sch, block, p, steps) end,
 }

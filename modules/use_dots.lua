@@ -21,7 +21,8 @@ local tiling = require "tessera.tiling"
 local full = { u8 = "uint8", s8 = "int8" }
 
 -- The form of B in which the block has the fewest copies: [k, j] or [j, k].
-local function choose(sch, block, types)
+local function choose(sch, block, p)
+  local types = p.types
   local name, why = intrin.dot(sch:target(), types)
   if not name then return nil, why end
   local best, least
@@ -64,24 +65,13 @@ local function tile(sch, piece, p)
   end)
 end
 
-local function schedule(sch, block, x, p)
-  local first, why = tensor.fit(sch, block, x.name, x.desc)
-  if not first then error({ code = "REFUSED", message = why }, 0) end
-  local copy, map = amx.pack(sch, block, x)
-  if copy then
-    sch = tiling.attempt(sch, amx.order, copy, map, x) or sch
-  end
-  local piece = sch:blockize(first)
-  local levels = tile(sch, piece, p)
-  local under = tiling.last(levels, p.write_levels[1])
-  sch = tiling.write_back(sch, piece, under, x.width, "global") or sch
-  local inner = levels[#levels]
-  amx.unroll(sch, piece, #inner)
-  sch:decompose_reduction(piece, levels[p.structure:find("R", 1, true)][1])
-  tiling.tensorize(sch, piece, x.name)
-  sch:annotate(piece, "tiling_structure", p.structure)
-  return sch
-end
+local steps = {
+  choose = choose, tile = tile,
+  store = function(sch, piece, loop, x)
+    return (tiling.write_back(sch, piece, loop, x.width, "global"))
+  end,
+  instruction = function(x) return x.name end,
+}
 
 return ts.module {
   name = "use_dots",
@@ -99,13 +89,5 @@ return ts.module {
            options.not_positive("registers", p.registers) or
            parameters.check(p, given)
   end,
-  apply = function(sch, block, p)
-    local unfit = tiling.unfit(sch, block, p.structure)
-    if unfit then return nil, unfit end
-    local x, why = choose(sch, block, p.types)
-    if not x then return nil, why end
-    local made, result = tiling.attempt(sch, schedule, block, x, p)
-    if not made then return nil, result end
-    return result
-  end,
+  apply = function(sch, block, p) return amx.apply(sch, block, p, steps) end,
 }

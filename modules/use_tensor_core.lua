@@ -19,35 +19,19 @@ local gpu = require "tessera.gpu_tiling"
 local tensor = require "tessera.tensor"
 local tiling = require "tessera.tiling"
 local parameters = require "tessera.tiling_parameters"
-
-local function sample_bytes(sch, copy, p)
-  local even = {}
-  for i = 1, #p.vector_bytes do even[i] = 1 / #p.vector_bytes end
-  sch:annotate(copy, "vector_bytes",
-               sch:sample_categorical(p.vector_bytes, even))
-end
-
--- The pieces that one intrinsic computes, as a block of their own.
-local function cut(sch, block, name)
-  local first, why = tensor.fit(sch, block, name, nil, true)
-  if not first then error({ code = "REFUSED", message = why }, 0) end
-  local piece = sch:blockize(first)
-  sch:annotate(piece, "auto_tensorize", "wmma_sync")
-  sch:annotate(piece, "auto_tensorize_init", "wmma_fill")
-  sch:annotate(sch:get_block "root", "tensor_core_enabled", "1")
-  sch:annotate(piece, "warp_execution", 1)
-  return piece
-end
+local warps = require "tessera.warp_tiling"
 
 -- Copies of the result out of fragments and of operands into them.
 local function stage(sch, piece, warp, outer, inner, p)
   local copies, back = { sch:get_producers(piece) }, sch:get_consumers(piece)
   local stored = sch:write_at(warp, piece, 0, "wmma.accumulator")
-  sch:reverse_compute_inline(back)
-  sample_bytes(sch, stored, p)
+  if sch:can("reverse_compute_inline", back) then
+    sch:reverse_compute_inline(back)
+  end
+  warps.sample_bytes(sch, stored, p)
   for operand = 0, 1 do
     local copy = sch:read_at(outer, piece, operand, "shared.dyn")
-    sample_bytes(sch, copy, p)
+    warps.sample_bytes(sch, copy, p)
     if p.pipeline then
       sch:annotate(copy, "local_stage", 1)
       sch:annotate(copy, "double_buffer_scope", 0)
@@ -58,7 +42,9 @@ local function stage(sch, piece, warp, outer, inner, p)
   for _, copy in ipairs(copies) do
     if sch:can("compute_inline", copy) then sch:compute_inline(copy) end
   end
-  if not p.pipeline then return end
+end
+
+local function pipeline(sch, outer, inner)
   sch:annotate(inner, "software_pipeline_stage", { 0, 0, 1 })
   sch:annotate(inner, "software_pipeline_order", { 0, 1, 2 })
   sch:annotate(outer, "software_pipeline_stage", { 0, 0, 0, 0, 0, 1, 1 })
@@ -68,16 +54,14 @@ end
 local function schedule(sch, block, group, p)
   sch:annotate(block, "tiling_structure", p.structure)
   local name = "wmma_sync_16x16x16_" .. group
-  local piece = cut(sch, block, tensor.wmma(name))
+  local piece = warps.blockize(sch, block, tensor.wmma(name))
   local levels = tiling.tile(sch, piece, p, gpu.cut(sch, piece, p, gpu.warps))
   tiling.bind(sch, levels, p.tile_binds)
   sch:annotate(piece, "thread_extent_low_inclusive", 32)
   sch:annotate(piece, "thread_extent_high_inclusive", p.max_threads)
   stage(sch, piece, levels[3][1], levels[4][1], levels[5][1], p)
-  if not p.tensorize then return end
-  sch:tensorize(sch:decompose_reduction(piece, levels[4][1]), tensor.wmma(
-    "wmma_fill_16x16x16_" .. group:match "(%a%d+)[_trans]*$"))
-  sch:tensorize(piece, name)
+  if p.tensorize then warps.tensorize(sch, piece, group, levels[4][1]) end
+  if p.pipeline then pipeline(sch, levels[4][1], levels[5][1]) end
 end
 
 return ts.module {
@@ -92,15 +76,6 @@ return ts.module {
   },
   check = parameters.check,
   apply = function(sch, block, p)
-    if not sch:needs_multi_level_tiling(block) then
-      return nil, "it has no reduction that could reuse what it reads"
-    end
-    local list, whys = {}, {}
-    for _, group in ipairs(p.groups) do
-      local made, why = tiling.attempt(sch, schedule, block, group, p)
-      list[#list + 1] = made
-      if not made then whys[#whys + 1] = group .. ": " .. why end
-    end
-    return list, table.concat(whys, "; ")
+    return warps.each_group(sch, block, p, schedule)
   end,
 }

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Steps of scheduling products for the tiles of AMX: which instruction does a
--- block, operands in the order in which it takes them, results out of tiles.
+-- Scheduling products for instructions that add up several of them, the tiles
+-- of AMX and dot products of bytes: which instruction does a block, operands in
+-- the order in which it takes them, tiles, results out of them.
 local intrin = require "tessera.intrin"
 local kit = require "tessera.intrin.kit"
 local tensor = require "tessera.tensor"
@@ -159,6 +160,53 @@ function amx.store(sch, copy, next, loop, acc)
   local whole = sch:blockize(first)
   amx.unroll(sch, whole, 2)
   tiling.tensorize(sch, whole, intrin.use("amx_store_16x16_" .. acc))
+end
+
+-- ---- the whole -------------------------------------------------------------
+
+-- The block, by the instruction x.name.  `steps`: `tile` (sch, piece, p) gives
+-- the loops of each level; `stage` (sch, block), where there is one, gives what
+-- `store` (sch, piece, loop, x, ...) gets, which puts the result under the loop
+-- and may give another schedule; `fill` and `instruction` (x) name the
+-- intrinsics of zeros (nil: none) and of products.
+local function schedule(sch, block, x, p, steps)
+  local first, why = tensor.fit(sch, block, x.name, x.desc)
+  if not first then error({ code = "REFUSED", message = why }, 0) end
+  local copy, map = amx.pack(sch, block, x)
+  if copy then
+    sch = tiling.attempt(sch, amx.order, copy, map, x) or sch
+  end
+  local staged = table.pack()
+  if steps.stage then staged = table.pack(steps.stage(sch, block)) end
+  local piece = sch:blockize(first)
+  local levels = steps.tile(sch, piece, p)
+  local under = tiling.last(levels, p.write_levels[1])
+  sch = steps.store(sch, piece, under, x, table.unpack(staged, 1, staged.n)) or
+        sch
+  local inner = #levels[#levels]
+  amx.unroll(sch, piece, inner)
+  local start = sch:decompose_reduction(
+    piece, levels[p.structure:find("R", 1, true)][1])
+  local fill = steps.fill and steps.fill(x)
+  if fill then
+    amx.unroll(sch, start, inner)
+    tiling.tensorize(sch, start, fill)
+  end
+  tiling.tensorize(sch, piece, steps.instruction(x))
+  sch:annotate(piece, "tiling_structure", p.structure)
+  return sch
+end
+
+-- A module's `apply`: steps.choose(sch, block, p) gives the instruction, or nil
+-- and why there is none.
+function amx.apply(sch, block, p, steps)
+  local unfit = tiling.unfit(sch, block, p.structure)
+  if unfit then return nil, unfit end
+  local x, why = steps.choose(sch, block, p)
+  if not x then return nil, why end
+  local made, result = tiling.attempt(sch, schedule, block, x, p, steps)
+  if not made then return nil, result end
+  return result
 end
 
 return amx

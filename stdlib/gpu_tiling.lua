@@ -64,9 +64,9 @@ local function thinned(list)
   return few
 end
 
--- One of the combinations, sampled: for each loop its number of threads, as
--- a digit of the sampled number.
-local function sample_threads(sch, list)
+-- One of the lists of numbers, sampled: each number as a digit of the sampled
+-- one.
+function gpu.sample_digits(sch, list)
   if #list == 1 then return list[1] end
   local base, codes, even = 1, {}, {}
   for _, c in ipairs(list) do
@@ -76,12 +76,12 @@ local function sample_threads(sch, list)
     codes[i], even[i] = 0, 1 / #list
     for _, d in ipairs(c) do codes[i] = codes[i] * base + d end
   end
-  local code, count, threads = sch:sample_categorical(codes, even), #list[1], {}
+  local code, count, digits = sch:sample_categorical(codes, even), #list[1], {}
   for i = 1, count do
     local place = math.tointeger(base ^ (count - i))
-    threads[i] = i == 1 and code // place or code // place % base
+    digits[i] = i == 1 and code // place or code // place % base
   end
-  return threads
+  return digits
 end
 
 -- The loops that are longer than 1 among the spatial ones, and their extents.
@@ -159,7 +159,7 @@ function gpu.cut(sch, block, p, caps)
   if #range == 0 or not at.thread then return nil end
   local letters, place, extents = long_loops(sch, block)
   local list = thinned(combinations(extents, range[1], range[2]))
-  local threads = sample_threads(sch, list)
+  local threads = gpu.sample_digits(sch, list)
   caps = caps or caps_of(#extents)
   return function(on, loop, n, _, i)
     if letters[i] == "R" then return cut_reduction(on, loop, n, caps.reduce) end

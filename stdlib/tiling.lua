@@ -120,12 +120,17 @@ function tiling.product(sizes)
   return n or 1
 end
 
--- Fuses the loops of the first levels and binds them to these axes.  Levels
+-- Fuses the loops of the first levels and binds them to these axes; successive
+-- levels with the same axis together, the first of which has none then.  Levels
 -- without loops are left out.
 function tiling.bind(sch, levels, axes)
   for level, axis in ipairs(axes) do
     local loops = levels[level]
-    if #loops > 0 then
+    if axes[level + 1] == axis then
+      levels[level] = {}
+      levels[level + 1] = table.move(levels[level + 1], 1, #levels[level + 1],
+                                     #loops + 1, loops)
+    elseif #loops > 0 then
       local fused = #loops > 1 and sch:fuse(table.unpack(loops)) or loops[1]
       sch:bind(fused, axis)
       levels[level] = { fused }

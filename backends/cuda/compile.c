@@ -80,7 +80,8 @@ static tess_status plan(void *ud) {
 static tess_status compile_kernels(compiling *c) {
   cuda_emit x = {.all = &c->all,
                  .capability = cuda_capability(c->t),
-                 .has_mma = !strcmp(c->t->tensor_cores, "mma")};
+                 .has_mma = !strcmp(c->t->tensor_cores, "mma") ||
+                            ir_asks_for_mma(c->p)};
   llvm_recipe r = {.emit = cuda_emit_module,
                    .passes = cuda_passes,
                    .machine = machine_new,

@@ -390,8 +390,8 @@ static void note_fragment(const ir_program *p, ir_expr e, void *found) {
     *(ir_buf *)found = n->a;
 }
 
-/* What is computed of a fragment on the way out goes through shared memory, a
- * buffer of the copied box for each warp. */
+/* What is computed of a fragment, or guarded, on the way out goes through
+ * shared memory, a buffer of the copied box for each warp. */
 static void use_way_out(usage *u, ir_stmt block) {
   ir_program *p = u->p;
   int64_t count = 1, n, unused;
@@ -401,7 +401,9 @@ static void use_way_out(usage *u, ir_stmt block) {
     ir_buf fragment = 0;
     if (r.kind == IR_LOOP && ir_const_int(p, r.extent, &n))
       count = gpu_times(count, n);
-    if (r.kind != IR_STORE || ir_at(p, r.value)->op == IR_LOAD) continue;
+    bool plain = r.kind == IR_STORE && ir_at(p, r.value)->op == IR_LOAD &&
+                 ir_st(p, r.parent)->kind != IR_IF;
+    if (r.kind != IR_STORE || plain) continue;
     ir_visit(p, u->s->scratch, r.value, note_fragment, &fragment);
     if (!fragment) continue;
     for (ir_stmt up = block; up != u->kernel; up = ir_st(p, up)->parent)

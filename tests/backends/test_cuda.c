@@ -70,6 +70,20 @@ static void pipelined(void **state) {
   assert_int_equal(mma_ones.counts.bank_conflicts, 0);
 }
 
+/* The space's own: operands as they lie are read by whole sectors, and neither
+ * copies nor loads of fragments conflict. */
+static void staged(void **state) {
+  (void)state;
+  gpu_compared c = {0};
+  gpu_compare_cases("mma", 2, "cuda -arch=sm_80", &c);
+  expect_most(&c);
+  gpu_compared one = {0};
+  gpu_compare_cases("mma_half", 4, "cuda -arch=sm_80", &one);
+  assert_true(one.right > 0 && one.all.async_bytes > 0);
+  assert_int_equal(one.all.bank_conflicts, 0);
+  assert_int_equal(one.all.read_sectors * 32, one.all.global_read);
+}
+
 /* Each element of an operand is read once by a block that fetches it together,
  * and by each thread that needs it otherwise. */
 static void fetching(void **state) {
@@ -101,7 +115,7 @@ int main(void) {
       cmocka_unit_test(tensor_cores), cmocka_unit_test(mma),
       cmocka_unit_test(bert),         cmocka_unit_test(fetching),
       cmocka_unit_test(layouts),      cmocka_unit_test(pipelined),
-      cmocka_unit_test(atomics),
+      cmocka_unit_test(staged),       cmocka_unit_test(atomics),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

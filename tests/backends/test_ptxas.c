@@ -43,6 +43,7 @@ static void assembles(void **state) {
     assemble("wmma", archs[i]);
     assemble("gemm", archs[i]);
     if (i > 0) assemble("mma", archs[i]);
+    if (i > 0) assemble("ahead", archs[i]);
     if (!strcmp(archs[i], "sm_90a")) assemble("wgmma", archs[i]);
   }
   console_end(&c);

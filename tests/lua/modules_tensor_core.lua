@@ -69,15 +69,69 @@ local function same(p, params, how_many, kernels)
   end
   return list
 end
-same(dense(32, 32, 32), {}, 2)
-local list = same(dense(32, 32, 32), { tensorize = true }, 2, true)
+same(dense(32, 32, 32), {}, 1)
+local list = same(dense(32, 32, 32), { tensorize = true }, 1, true)
 assert(steps(list[1], "tensorize") == 2)
-same(dense(32, 16, 32), { pipeline = false }, 2)
+same(dense(32, 16, 32), { pipeline = false }, 1)
+same(ops.matmul { m = 16, n = 16, k = 16, dtype = "float16" },  -- one step
+     { tensorize = true }, 1, true)
 same(ops.matmul { m = 20, n = 16, k = 24, dtype = "float16",
-                  acc = "float16" }, {}, 2)
+                  acc = "float16" }, {}, 1)
 same(ops.conv2d_nhwc { n = 1, h = 4, w = 4, ci = 16, co = 16, k = 1,
                        dtype = "float16", acc = "float16" },
      { groups = { "f16f16f16" } }, 1)
+
+-- The sketches of use_mma: the schedule by hand of bench/gpu/hgemm.lua that was
+-- the fastest is a point of the default space, to the last instruction.
+do
+  local hgemm = dofile((arg[0]:gsub("[^/]*$", "../../bench/gpu/hgemm.lua")))
+  local target, found = "cuda -arch=sm_90", 0
+  local o = { m = 1024, n = 512, k = 512, bm = 256, bn = 128, bk = 64, wm = 64,
+              wn = 64, stages = 4, ahead = true, group = 2, pad = 8,
+              out = "float32" }
+  local p = hgemm.program(o)
+  local want = ts.build(hgemm.schedule(p, o), target .. " -tensor-cores=mma")
+  for _, t in ipairs(ts.space.sketches(ts.space.default(target), p, target)) do
+    if tostring(t):find '"tensor_cores"' then
+      local at, n = nil, 0
+      for code in t:lua():match "sample_categorical{candidates = (%b{})":gmatch
+        "%d+" do
+        -- 4 x 2 warps of 4 x 4 fragments, as digits to the base 9.
+        if tonumber(code) == ((4 * 9 + 2) * 9 + 4) * 9 + 4 then at = n end
+        n = n + 1
+      end
+      local s = decided(t, { at, { 2, 2 }, 1, 0, 0, 0, 1 }):replay(p)
+      found = found + 1
+      assert(ts.build(s, target):source "ptx" == want:source "ptx")
+    end
+  end
+  assert(found == 1, found)
+end
+
+-- Small ones compute the same, with sums in float16, operands that must be
+-- padded or laid out, a single step.
+do
+  local function use_mma(params)
+    return { use("use_mma", params), use "auto_inline",
+             use("auto_inline", { into_producer = true }) }
+  end
+  for _, p in ipairs {
+    dense(32, 64, 32), ops.matmul { m = 20, n = 16, k = 24, dtype = "float16" },
+    ops.matmul { m = 32, n = 32, k = 16, dtype = "bfloat16" },
+  } do
+    local list = ts.space.sketches(use_mma {}, p)
+    assert(#list == 1, #list)
+    for seed = 1, 2 do
+      local s = list[1]:replay(p, { resample = true, seed = seed })
+      assert(ts.equivalent(s, p) and ts.equivalent(ts.lower(s), p))
+    end
+  end
+  local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+  for name, bad in pairs { stages = 3, warps = {}, side = 0, must = 1 } do
+    checks.fails("INVALID", "'" .. name .. "'", use, "use_mma",
+                 { [name] = bad })
+  end
+end
 
 local text = ts.space.explain({ use "use_tensor_core" },
                               ops.matmul { m = 16, n = 16, k = 16 })

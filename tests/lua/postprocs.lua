@@ -377,10 +377,12 @@ local function found(s)
 end
 
 local function allocated(s)
-  local bytes = 0
-  for buffer in tostring(ts.lower(s)):gmatch "allocate ([^\n]*) in shared" do
+  local bytes, text = 0, tostring(ts.lower(s))
+  for buffer in text:gmatch "allocate ([^\n]* in shared[^\n]*)" do
     local dtype, shape = buffer:match ": (%a+%d*)(%b[])"
-    local size = tonumber(dtype:match "%d+") // 8
+    local size, step = tonumber(dtype:match "%d+") // 8, buffer:match
+      "strides %[(%d+)"
+    if step then shape = shape:match "%d+" .. " " .. step end   -- padded rows
     for extent in shape:gmatch "%d+" do size = size * extent end
     bytes = bytes + size
   end

@@ -19,11 +19,13 @@
 
 enum { GPU_LANES = 32, GPU_WHY = 256 };
 
-/* Bytes that threads moved, and shared accesses that had to be repeated since
- * lanes of a warp addressed other words of one bank. */
+/* Bytes that threads moved; sectors of global memory (32 bytes) that a warp
+ * read, each access for itself; and shared accesses that had to be
+ * repeated since lanes of a warp addressed other words of one bank. */
 typedef struct gpu_counts {
   uint64_t global_read, global_written, shared_read, shared_written;
   uint64_t async_bytes, bank_conflicts, barriers, collectives;
+  uint64_t read_sectors;
 } gpu_counts;
 
 typedef struct gpu_span { char *at; size_t bytes; } gpu_span;

@@ -134,19 +134,54 @@ function kinds.bert()
   end, { bert = dense(64, 128, 64) }
 end
 
+-- Products by mma.sync in the default space, several stages ahead.
+function kinds.mma()
+  local function product(dtype, acc, trans, out)
+    local A = ts.placeholder("A", { 64, 64 }, dtype)
+    local B = ts.placeholder("B", { 64, 64 }, dtype)
+    local k = ts.reduce_axis("k", 64)
+    local C = ts.compute("C", { 64, 64 }, function(i, j)
+      local b = trans and B(j, k) or B(k, j)
+      return ts.sum(ts.cast(A(i, k), acc) * ts.cast(b, acc), k)
+    end)
+    local D = ts.compute("D", { 64, 64 }, function(i, j)
+      return ts.cast(ts.max(C(i, j), 0), out)
+    end)
+    return ts.program("product", { A, B }, { D })
+  end
+  return { module "use_mma", module "auto_inline",
+           module("auto_inline", { into_producer = true }) }, {
+    half = product("float16", "float32", false, "float16"),
+    half_trans = product("float16", "float32", true, "float16"),
+    float = product("bfloat16", "float32", false, "float32"),
+    bytes = product("int8", "int32", true, "int32"),
+    ragged = ops.matmul { m = 24, n = 40, k = 20, dtype = "float16",
+                          acc = "float32" },
+    conv = ops.conv2d_nhwc { n = 1, h = 8, w = 8, ci = 16, co = 32, k = 3,
+                             pad = 1, dtype = "float16", acc = "float32" },
+    batch = ops.batch_matmul { b = 2, m = 32, n = 32, k = 48,
+                               dtype = "float16", acc = "float32" },
+  }
+end
+
+function kinds.mma_half()
+  local modules, all = kinds.mma()
+  return modules, { half = all.half, half_trans = all.half_trans }
+end
+
 -- Products by the hand schedule of bench/gpu/hgemm.lua: padded tiles, several
 -- of them on their way, fragments loaded one step ahead, epilogues.
 function kinds.hgemm()
   local hgemm = dofile((arg[0]:gsub("[^/]*$", "../../bench/gpu/hgemm.lua")))
   local function size(o)
-    o.m, o.n, o.k = 64, 64, 128
+    o.m, o.n, o.k = 64, 64, 256
     return hgemm.program(o)
   end
   return function(p)
     local text, list = tostring(p), {}
     for _, ahead in ipairs { false, true } do
       list[#list + 1] = hgemm.schedule(p, {
-        bm = 32, bn = 64, bk = 32, wm = 16, wn = 32, stages = 4, pad = 8,
+        bm = 32, bn = 64, bk = 64, wm = 16, wn = 32, stages = 4, pad = 8,
         group = 2, ahead = ahead, trans = text:find "hgemm_trans" ~= nil,
         out = text:find "float16%[64, 64%]" and "float16" or "float32",
       }):trace()

@@ -111,6 +111,18 @@ static void check_results(const comparing *x) {
     }
 }
 
+static void add_counts(gpu_counts *to, const gpu_counts *from) {
+  to->global_read += from->global_read;
+  to->global_written += from->global_written;
+  to->shared_read += from->shared_read;
+  to->shared_written += from->shared_written;
+  to->async_bytes += from->async_bytes;
+  to->bank_conflicts += from->bank_conflicts;
+  to->barriers += from->barriers;
+  to->collectives += from->collectives;
+  to->read_sectors += from->read_sectors;
+}
+
 /* false: the target does not take it. */
 static bool run_once(comparing *x, const char *target, bool reversed,
                      gpu_compared *out) {
@@ -128,6 +140,7 @@ static bool run_once(comparing *x, const char *target, bool reversed,
   out->counts = (gpu_counts){0};
   tess_status s =
       gpu_run_program(&p, &scratch, &o, args, NULL, &out->counts, &e);
+  add_counts(&out->all, &out->counts);
   ir_program_free(&p);
   arena_free(&scratch);
   if (s && s != TESS_UNSUPPORTED) {

@@ -8,7 +8,7 @@
 
 typedef struct gpu_compared {
   uint32_t right, refused;
-  gpu_counts counts;            /* of the last one that ran */
+  gpu_counts counts, all; /* of the last one that ran; of all */
 } gpu_compared;
 
 /* `scheduled` on the device, threads first to last and last to first, computes

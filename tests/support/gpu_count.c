@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Accesses of a device's threads: bounds, bytes moved, and conflicts of the
- * banks of shared memory, of which there are 32 with a word of 4 bytes each in
- * turn.  A warp's access of 8 or 16 bytes a lane is done in halves or quarters
- * (CUDA C Programming Guide, "Shared Memory"). */
+ * Accesses of a device's threads: bounds, bytes moved, sectors of global memory
+ * read, and conflicts of the banks of shared memory, of which there are 32
+ * with a word of 4 bytes each in turn.  A warp's access of 8 or 16 bytes a lane
+ * is done in halves or quarters (CUDA C Programming Guide, "Shared Memory"). */
 #include "support/gpu_parts.h"
 #include <stdlib.h>
 #include <string.h>
@@ -32,14 +32,19 @@ void gpu_note(const void *at, uint32_t bytes, uint32_t flags, uint32_t site) {
   *(shared   ? writes ? &c->shared_written : &c->shared_read
     : writes ? &c->global_written
              : &c->global_read) += bytes;
-  if (!shared) return;
+  if (shared || !writes) gpu_keep_access(m, at, bytes, shared, site);
+}
+
+void gpu_keep_access(gpu_module *m, const void *at, uint32_t bytes, bool shared,
+                     uint32_t site) {
   uint32_t lane = (uint32_t)(m->current - m->thread) % GPU_LANES;
   if (m->naccesses == m->room) {
     m->room = m->room ? 2 * m->room : 1024;
     m->access = realloc(m->access, m->room * sizeof *m->access);
   }
   m->access[m->naccesses++] = (gpu_access){
-      site, m->times[site * GPU_LANES + lane]++, lane, bytes, (uintptr_t)at};
+      site,         m->times[site * GPU_LANES + lane]++, lane, bytes, shared,
+      (uintptr_t)at};
 }
 
 static int compare_accesses(const void *a, const void *b) {
@@ -65,7 +70,26 @@ uint32_t gpu_conflicts(const gpu_access *v, uint32_t n) {
   return most > 1 ? most - 1 : 0;
 }
 
+/* How many sectors the lanes address. */
+static uint32_t sectors_of(const gpu_access *v, uint32_t n) {
+  enum { BYTES = 32 };
+  uintptr_t sector[GPU_LANES * 2];
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < n; i++)
+    for (uintptr_t s = v[i].at / BYTES; s <= (v[i].at + v[i].bytes - 1) / BYTES;
+         s++) {
+      bool seen = false;
+      for (uint32_t k = 0; k < count && !seen; k++) seen = sector[k] == s;
+      if (!seen && count < GPU_LANES * 2) sector[count++] = s;
+    }
+  return count;
+}
+
 static void count_group(gpu_module *m, const gpu_access *v, uint32_t n) {
+  if (!v->shared) {
+    m->counts->read_sectors += sectors_of(v, n);
+    return;
+  }
   uint32_t part = v->bytes > 8 ? 8 : v->bytes > 4 ? 16 : 32;
   for (uint32_t i = 0; i < n;) {
     uint32_t k = i;

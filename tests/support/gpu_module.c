@@ -31,6 +31,8 @@ static LLVMValueRef constant_address(rewrite *r, const void *at) {
 static gpu_op *new_op(gpu_module *m, const char *name) {
   gpu_op *op = calloc(1, sizeof *op);
   snprintf(op->name, sizeof op->name, "%s", name + strlen("llvm.nvvm."));
+  op->site = m->nsites;
+  m->nsites += 2;
   op->next = m->ops;
   return m->ops = op;
 }

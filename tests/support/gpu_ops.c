@@ -23,7 +23,8 @@ static void *pointer(void **args, uint32_t i) {
 }
 
 /* What arrives overwrites a pattern, so that who reads too early sees it. */
-static void begin_copy(gpu_module *m, const char *name, void **args) {
+static void begin_copy(gpu_module *m, const gpu_op *op, void **args) {
+  const char *name = op->name;
   gpu_thread *t = m->current;
   const char *digits = strrchr(name, '.') + 1;
   uint32_t bytes = digits[0] == '1' ? 16 : (uint32_t)(digits[0] - '0');
@@ -42,6 +43,8 @@ static void begin_copy(gpu_module *m, const char *name, void **args) {
   m->counts->async_bytes += bytes;
   m->counts->global_read += bytes;
   m->counts->shared_written += bytes;
+  gpu_keep_access(m, from, bytes, false, op->site);
+  gpu_keep_access(m, to, bytes, true, op->site + 1);
 }
 
 /* All but the last `left` groups arrive; what is not committed does not. */
@@ -84,7 +87,7 @@ void gpu_call(const gpu_op *op, void *result, void **args) {
   else if (!strcmp(name, "cp.async.wait.group"))
     finish_copies(t, device_operand(args, 0));
   else if (begins(name, "cp.async."))
-    begin_copy(m, name, args);
+    begin_copy(m, op, args);
   else
     gpu_wait(m, GPU_AT_WARP);
 }

@@ -14,6 +14,7 @@ typedef enum gpu_state {
 /* An intrinsic, by its name without "llvm.nvvm.". */
 typedef struct gpu_op {
   char name[96];
+  uint32_t site;                /* of what it reads; the next: writes */
   struct gpu_op *next;
 } gpu_op;
 
@@ -38,6 +39,7 @@ typedef struct gpu_thread {
 /* An access, until the warp's next point of waiting. */
 typedef struct gpu_access {
   uint32_t site, times, lane, bytes;
+  bool shared;
   uintptr_t at;
 } gpu_access;
 
@@ -77,6 +79,10 @@ uint32_t gpu_mask(const gpu_thread *t);
 void gpu_call(const gpu_op *op, void *result, void **args);
 /* Checks and counts an access of the current thread (gpu_count.c). */
 void gpu_note(const void *at, uint32_t bytes, uint32_t flags, uint32_t site);
+/* Keeps it until the warp's next point of waiting; one of a site is an access
+ * of the warp together with the other lanes' as many-th of that site. */
+void gpu_keep_access(gpu_module *m, const void *at, uint32_t bytes, bool shared,
+                     uint32_t site);
 bool gpu_check(gpu_module *m, const void *at, size_t bytes, bool shared);
 void gpu_flush_accesses(gpu_module *m);
 /* How often a shared access of these lanes is repeated. */

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- PTX for an assembler, as files NAME.ARCH.ptx in the folder arg[1]: the layer
--- of examples/bert_dense.lua at its real size, and a product in registers and
--- shared memory, for the architectures arg[2] and on.
+-- of examples/bert_dense.lua at its real size, a product in registers and
+-- shared memory, and a draw of use_mma, for the architectures arg[2] and on.
 local ts = require "tessera"
 local ops = require "tessera.ops"
 local spaces = require "tessera.modules.spaces"
@@ -25,6 +25,18 @@ for seed = 1, 50 do
     break
   end
 end
+local half = ops.matmul{ m = 512, n = 512, k = 512, dtype = "float16",
+                         acc = "float32", bias = true, relu = true }
+local function draw_ahead(arch)
+  local target = "cuda -arch=" .. arch
+  local list = ts.space.sketches(spaces.modules_for(target), half, target,
+                                 { postprocs = true })
+  for seed = 1, 20 do
+    local ok, s = pcall(list[1].replay, list[1], half,
+                        { resample = true, seed = seed })
+    if ok then return s end
+  end
+end
 local hopper = dofile((arg[0]:gsub("[^/]*$", "hopper.lua")))
 local group = hopper.schedule(hopper.product(16, 2, 8), 16, true)
 local function write(name, sch, arch, how)
@@ -38,5 +50,6 @@ for i = 2, #arg do
   if arg[i] == "sm_90a" then write("wgmma", group, arg[i], "") end
   if arg[i] >= "sm_80" then
     write("mma", bert, arg[i], " -tensor-cores=mma")
+    write("ahead", draw_ahead(arg[i]), arg[i], "")
   end
 end

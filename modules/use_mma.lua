@@ -1,0 +1,90 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Tiling of products for tensor cores by mma.sync, with operands that are on
+-- their way several stages ahead (sm_80 and up).  A block that one of the
+-- `groups` of intrinsics can do (see use_tensor_core) is cut into pieces of an
+-- intrinsic's size, which are tiled over blocks of threads, warps and the
+-- fragments that a warp keeps.  Operands come by asynchronous copies to shared
+-- memory, whose rows are padded to distinct banks, and from there a step ahead
+-- to fragments, also across stages; rows of blocks run side by side, as those
+-- read the same columns, which then are in the L2 cache.
+--
+-- `warps`, `fragments`: the least and the most of a block, and of a warp, along
+-- no side more than `side` fragments.  `depths`: how many fragments a stage
+-- adds up.  `stages`: how many are in shared memory, in use or on their way.
+-- `group`: the most rows of blocks side by side.  `vector_bytes`: how much a
+-- thread copies at a time.  Of each of these lists one is sampled.  `must`:
+-- whether there is no sketch with the block as it is.
+local ts = require "tessera"
+local options = require "tessera.options"
+local tensor = require "tessera.tensor"
+local tiling = require "tessera.tiling"
+local warps = require "tessera.warp_tiling"
+
+local function stage(sch, piece, warp, outer, inner, p)
+  local copies, back = { sch:get_producers(piece) }, sch:get_consumers(piece)
+  local stored = sch:write_at(warp, piece, 0, "wmma.accumulator")
+  if sch:can("reverse_compute_inline", back) then
+    sch:reverse_compute_inline(back)
+  end
+  warps.sample_bytes(sch, stored, p)
+  for operand = 0, 1 do warps.fetch(sch, piece, operand, outer, p) end
+  sch:read_at(inner, piece, 0, "wmma.matrix_a")
+  sch:read_at(inner, piece, 1, "wmma.matrix_b")
+  for _, copy in ipairs(copies) do
+    if sch:can("compute_inline", copy) then sch:compute_inline(copy) end
+  end
+end
+
+-- Copies as many stages ahead of the products as there are buffers, fragments a
+-- step.
+local function pipeline(sch, outer, inner, p)
+  local last = warps.one_of(sch, p.stages)
+  sch:annotate(inner, "software_pipeline_stage", { 0, 0, 1 })
+  sch:annotate(inner, "software_pipeline_order", { 0, 1, 2 })
+  sch:annotate(outer, "software_pipeline_async_stages", { 0 })
+  sch:annotate(outer, "software_pipeline_stage",
+               { 0, 0, last - 1, last, last })
+  sch:annotate(outer, "software_pipeline_order", { 1, 2, 3, 0, 4 })
+end
+
+local function schedule(sch, block, group, p)
+  local structure = "SSSRRS"
+  sch:annotate(block, "tiling_structure", structure)
+  local piece = warps.blockize(sch, block,
+                               tensor.wmma("wmma_sync_16x16x16_" .. group))
+  sch:annotate(sch:get_block "root", "tensor_cores", "mma")
+  local bytes = group:find "^s8" and 1 or 2
+  local levels = tiling.tile(sch, piece, { structure = structure }, warps.cut(
+    sch, piece, p, bytes, group:find "trans" ~= nil))
+  tiling.bind(sch, levels, { "blockIdx.x", "blockIdx.x", "threadIdx.y" })
+  stage(sch, piece, levels[3][1], levels[4][1], levels[5][1], p)
+  warps.tensorize(sch, piece, group, levels[4][1])
+  pipeline(sch, levels[4][1], levels[5][1], p)
+end
+
+return ts.module {
+  name = "use_mma",
+  defaults = {
+    groups = { "f16f16f16", "f16f16f16_trans", "f16f16f32",
+               "f16f16f32_trans", "bf16bf16f32", "bf16bf16f32_trans",
+               "s8s8s32", "s8s8s32_trans" },
+    warps = { 4, 8 }, fragments = { 4, 16 }, side = 4, depths = { 2, 4 },
+    stages = { 2, 3, 4 }, group = 16, vector_bytes = { 16 },
+    must = true,
+  },
+  check = function(p)
+    for _, name in ipairs { "warps", "fragments", "depths", "stages",
+                            "vector_bytes" } do
+      local why = options.not_extents(name, p[name])
+      if why then return why end
+    end
+    if type(p.must) ~= "boolean" then
+      return options.unusable("must", p.must, "it is true or false")
+    end
+    return options.not_positive("side", p.side) or
+           options.not_positive("group", p.group)
+  end,
+  apply = function(sch, block, p)
+    return warps.each_group(sch, block, p, schedule)
+  end,
+}

@@ -1,0 +1,205 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What schedules of products for tensor cores share: pieces of an intrinsic's
+-- size, and tiles of blocks and warps, drawn together.
+local ts = require "tessera"
+local gpu = require "tessera.gpu_tiling"
+local tensor = require "tessera.tensor"
+local tiling = require "tessera.tiling"
+local warps = {}
+
+local SIZE = 16             -- of a fragment, in rows and columns
+local PAD = 16              -- bytes between the rows of a tile
+
+-- The pieces that one intrinsic computes, as a block of their own.
+function warps.blockize(sch, block, name)
+  local first, why = tensor.fit(sch, block, name, nil, true)
+  if not first then error({ code = "REFUSED", message = why }, 0) end
+  local piece = sch:blockize(first)
+  sch:annotate(piece, "auto_tensorize", "wmma_sync")
+  sch:annotate(piece, "auto_tensorize_init", "wmma_fill")
+  sch:annotate(sch:get_block "root", "tensor_core_enabled", "1")
+  sch:annotate(piece, "warp_execution", 1)
+  return piece
+end
+
+-- Replaces the pieces by the intrinsics of the group, after zeros outside of
+-- loop `k`.
+function warps.tensorize(sch, piece, group, k)
+  sch:tensorize(sch:decompose_reduction(piece, k), tensor.wmma(
+    "wmma_fill_16x16x16_" .. group:match "(%a%d+)[_trans]*$"))
+  sch:tensorize(piece, tensor.wmma("wmma_sync_16x16x16_" .. group))
+end
+
+-- One of the numbers, all as likely.
+local function one_of(sch, list)
+  local even = {}
+  for i = 1, #list do even[i] = 1 / #list end
+  return sch:sample_categorical(list, even)
+end
+warps.one_of = one_of
+
+-- How many bytes a thread copies at a time: one of p.vector_bytes.
+function warps.sample_bytes(sch, copy, p)
+  sch:annotate(copy, "vector_bytes", one_of(sch, p.vector_bytes))
+end
+
+-- The groups, those first that take the block's operands with the fewest copies
+-- of another layout; and how many copies each needs, many where it does not.
+local function by_copies(sch, block, groups)
+  local order, copies = {}, {}
+  for i, group in ipairs(groups) do
+    local m = tensor.mapping(sch, block, tensor.wmma("wmma_sync_16x16x16_" ..
+                                                     group))
+    order[i], copies[group] = group, (m and m.copies or 1000) * #groups + i
+  end
+  table.sort(order, function(a, b) return copies[a] < copies[b] end)
+  for group, n in pairs(copies) do copies[group] = (n - 1) // #groups end
+  return order, copies
+end
+
+-- The sketches of a module that schedules by schedule(sch, block, group, p)
+-- what one of p.groups can do, of those that can the ones with the fewest
+-- copies, and, where p.must is false, the block as it is; and why the others
+-- cannot.
+function warps.each_group(sch, block, p, schedule)
+  if not sch:needs_multi_level_tiling(block) then
+    return nil, "it has no reduction that could reuse what it reads"
+  end
+  local list, whys, least = {}, {}, math.huge
+  local groups, copies = by_copies(sch, block, p.groups)
+  for _, group in ipairs(groups) do
+    if copies[group] > least then break end
+    local made, why = tiling.attempt(sch, schedule, block, group, p)
+    list[#list + 1] = made
+    if made then least = copies[group]
+    else whys[#whys + 1] = group .. ": " .. why end
+  end
+  if p.must == false and #list > 0 then list[#list + 1] = sch end
+  return list, table.concat(whys, "; ")
+end
+
+-- ---- tiles of a block and of a warp ----------------------------------------
+
+-- Bytes of shared memory for one stage of operands: `rows` by `columns`
+-- fragments, `depth` of which are added up.
+local function stage_bytes(rows, columns, depth, bytes, trans)
+  local b_rows = trans and columns or depth
+  local b_columns = trans and depth or columns
+  return rows * SIZE * (depth * SIZE * bytes + PAD) +
+         b_rows * SIZE * (b_columns * SIZE * bytes + PAD)
+end
+
+-- How often a loop of `extent` fragments may be cut: { warps, fragments }.
+local function cuts(extent, most_warps, most_fragments)
+  local list = {}
+  for w = 1, most_warps do
+    for f = 1, most_fragments do
+      if extent % (w * f) == 0 then list[#list + 1] = { w, f } end
+    end
+  end
+  return list
+end
+
+-- All shapes: { warps along rows, along columns, fragments along rows, along
+-- columns } with p.warps and p.fragments in all, where `fits` allows them;
+-- where none is so large, the largest.
+local function shapes(extents, p, fits)
+  local all, large, best = {}, {}, 0
+  for _, i in ipairs(cuts(extents[1], p.warps[2], p.side)) do
+    for _, j in ipairs(cuts(extents[2], p.warps[2], p.side)) do
+      local w, f = i[1] * j[1], i[2] * j[2]
+      if w <= p.warps[2] and f <= p.fragments[2] and
+         fits(i[1] * i[2], j[1] * j[2]) then
+        local shape = { i[1], j[1], i[2], j[2], size = w * f }
+        best = math.max(best, w * f)
+        all[#all + 1] = shape
+        if w >= p.warps[1] and f >= p.fragments[1] then
+          large[#large + 1] = shape
+        end
+      end
+    end
+  end
+  if #large > 0 then return large end
+  for _, shape in ipairs(all) do
+    if shape.size == best then large[#large + 1] = shape end
+  end
+  return large
+end
+
+-- The two last spatial loops, rows and columns, and the kind of each loop.
+local function rows_and_columns(sch, piece, loops)
+  local letters, at = tiling.letters(sch, piece, loops), {}
+  for i, letter in ipairs(letters) do
+    if letter == "S" then at[#at + 1] = i end
+  end
+  return letters, at[#at - 1], at[#at]
+end
+
+-- How many fragments a stage adds up: those of p.depths that divide the loop,
+-- else the largest divisor below them.
+local function depths_of(extent, depths)
+  local list, below = {}, 1
+  for _, d in ipairs(depths) do
+    if extent % d == 0 then list[#list + 1] = d end
+  end
+  for d = 1, math.min(extent, math.max(table.unpack(depths))) do
+    if extent % d == 0 then below = d end
+  end
+  return #list > 0 and list or { below }
+end
+
+-- The function that cuts a loop of the pieces, for tiling.tile with the
+-- structure SSSRRS: blocks, those of a group that runs side by side (rows of
+-- them), warps, fragments; stages, fragments.  The shape of a block is drawn
+-- at once, from those of which shared memory holds p.stages[1] stages.
+function warps.cut(sch, piece, p, bytes, trans)
+  local loops = { sch:get_loops(piece) }
+  local letters, row, column = rows_and_columns(sch, piece, loops)
+  local target = sch:target()
+  local limit = target and target:get "max-shared-memory-per-block" or 0
+  if limit <= 0 then limit = math.huge end
+  local depths = {}
+  for i, letter in ipairs(letters) do
+    if letter == "R" then
+      depths[i] = depths_of(sch:extent(loops[i]), p.depths)
+    end
+  end
+  local list = shapes({ sch:extent(loops[row]), sch:extent(loops[column]) }, p,
+                      function(rows, columns)
+    local deep = p.depths[1]
+    return p.stages[1] * stage_bytes(rows, columns, deep, bytes, trans) <= limit
+  end)
+  local shape = gpu.sample_digits(sch, list)
+  return function(on, loop, _, _, i)
+    if letters[i] == "R" then
+      local two = { ts.auto, one_of(on, depths[i]) }
+      return two, { on:split(loop, two) }
+    end
+    if i ~= row and i ~= column then
+      return tiling.leave_outermost(on, loop, 4)
+    end
+    local at = i == row and 1 or 2
+    local w, f = shape[at], shape[at + 2]
+    if i == column then
+      return { ts.auto, 1, w, f }, { on:split(loop, { ts.auto, 1, w, f }) }
+    end
+    local rest, of_warp, inner = on:split(loop, { ts.auto, w, f })
+    local group = { on:sample_perfect_tile(rest, {
+      n = 2, max_innermost_factor = p.group }) }
+    local outer, side = on:split(rest, group)
+    return { group[1], group[2], w, f }, { outer, side, of_warp, inner }
+  end
+end
+
+-- Copies an operand to shared memory, whose rows begin PAD bytes behind a
+-- multiple of four times as many, so that eight of them that are read at once
+-- are in distinct banks.
+function warps.fetch(sch, piece, operand, loop, p)
+  local copy = sch:read_at(loop, piece, operand, "shared.dyn")
+  local dtype = sch:access_info(copy, "write", 0).dtype
+  local bytes = tonumber(dtype:match "%d+") // 8
+  warps.sample_bytes(sch, copy, p)
+  sch:storage_align(copy, 0, -2, 4 * PAD // bytes, PAD // bytes)
+end
+
+return warps
