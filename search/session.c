@@ -35,6 +35,8 @@ static tess_status make_machine(void *ud) {
   arena_init(&w->rows, &w->heap);
   arena_init(&w->kept_rows, &w->heap);
   map_init(&w->kept_at, &w->heap);
+  memo_init(&w->own, &w->heap);
+  w->memo = &w->own;
   vm_machine_init(&w->m, &w->heap);
   return TESS_OK;
 }
@@ -83,6 +85,7 @@ void session_free(tess_session *s) {
     arena_free(&w->rows);
     arena_free(&w->kept_rows);
     map_free(&w->kept_at);
+    memo_free(&w->own);
     vec_free(&w->heap, &w->kept);
     vm_machine_free(&w->m);
   }
@@ -92,6 +95,7 @@ void session_free(tess_session *s) {
   vec_free(h, &s->row);
   vec_free(h, &s->part);
   vec_free(h, &s->history);
+  vec_free(h, &s->hint);
   map_free(&s->known);
   arena_free(&s->keep);
 }
@@ -138,7 +142,14 @@ typedef struct attempt {
   uint64_t seed; /* of this try */
   uint32_t sketch;
   tess_status status;
+  bool whole; /* the program is needed: no replay may end early */
 } attempt;
+
+static bool is_in_memo(void *ud, const vm_decisions *made) {
+  const attempt *t = ud;
+  uint64_t hash = search_hash(t->sketch, made->n, made->v);
+  return t->w->skipped = memo_find(t->w->memo, hash) != NULL;
+}
 
 /* Uniform crossover: each decision comes from one parent or the other. */
 static void cross_vectors(search_worker *w, const search_cand *a,
@@ -156,7 +167,10 @@ static void cross_vectors(search_worker *w, const search_cand *a,
 }
 
 static tess_status draw_candidate(attempt *t) {
-  vm_replay_opts o = {.source = VM_FRESH, .seed = t->seed};
+  vm_replay_opts o = {.source = VM_FRESH,
+                      .seed = t->seed,
+                      .enough = is_in_memo,
+                      .enough_ud = t};
   return vm_replay(&t->w->m, t->s->base, t->s->sketch[t->sketch], &o,
                    &t->w->made);
 }
@@ -170,8 +184,11 @@ static tess_status mutate_steps(attempt *t, rng *r) {
     vm_mutate_opts o = {.given = w->spare.v,
                         .ngiven = w->spare.n,
                         .weight = t->o->weight,
-                        .tries = 8};
+                        .tries = 8,
+                        .enough = t->o->trait ? NULL : is_in_memo,
+                        .enough_ud = t};
     vec_clear(&w->made);
+    w->skipped = false;
     tess_status s =
         vm_mutate(&w->m, t->s->base, t->s->sketch[a->sketch], r, &o, &w->made);
     if (s != TESS_OK) return s;
@@ -182,8 +199,13 @@ static tess_status mutate_steps(attempt *t, rng *r) {
 
 static tess_status replay_vector(attempt *t, vm_source source, uint32_t n,
                                  const int64_t *d) {
-  vm_replay_opts o = {
-      .source = source, .seed = t->seed, .given = d, .ngiven = n};
+  bool whole = t->whole || t->o->trait;
+  vm_replay_opts o = {.source = source,
+                      .seed = t->seed,
+                      .given = d,
+                      .ngiven = n,
+                      .enough = whole ? NULL : is_in_memo,
+                      .enough_ud = t};
   return vm_replay(&t->w->m, t->s->base, t->s->sketch[t->sketch], &o,
                    &t->w->made);
 }
@@ -211,6 +233,7 @@ static tess_status try_once(void *ud) {
   rng r;
   rng_init(&r, t->seed, UINT64_C(1) << 62);
   vec_clear(&w->made);
+  w->skipped = false;
   switch (t->o->how) {
   case SEARCH_DRAW:
     t->sketch = t->o->sketch >= 0 ? (uint32_t)t->o->sketch
@@ -242,7 +265,8 @@ static bool make_one(tess_session *s, search_worker *w, const search_order *o,
         .s = s, .w = w, .o = o, .seed = hash_mix(hash_mix(s->seed, number), k)};
     w->tally.sampled++;
     tess_status st = mem_protect(&w->heap, try_once, t);
-    if (st == TESS_OK && run_postprocs(w, s->base, FUNNEL_REJECTED))
+    if (st == TESS_OK &&
+        (w->skipped || run_postprocs(w, s->base, FUNNEL_REJECTED)))
       return true;
     if (st == TESS_NOT_FOUND) {
       funnel_add(&w->tally, &w->heap, FUNNEL_NO_NEIGHBOUR, "", "", 0);
@@ -363,13 +387,41 @@ void session_begin_batch(tess_session *s) {
     map_clear(&w->kept_at);
     w->kept.n = 0;
     arena_reset(&w->kept_rows);
+    if (w->memo->rows.n && !memo_has_room(w->memo)) memo_clear(w->memo);
   }
+}
+
+/* In the frame of worker 0's heap: its machine has the program of w->made. */
+static tess_status note_replayed(void *ud) {
+  const attempt *t = ud;
+  search_worker *w = t->w;
+  const char *why;
+  int64_t number;
+  for (uint32_t i = 0; i < search_npostprocs; i++)
+    if (!search_postprocs[i]->run(&w->m.state, t->s->base, &why, &number))
+      return TESS_OK;
+  session_keep_rows(t->s, w, search_hash(t->sketch, w->made.n, w->made.v));
+  return TESS_OK;
+}
+
+tess_status session_replay_numbered(tess_session *s, uint32_t sketch,
+                                    const uint64_t *index, uint64_t *count,
+                                    uint32_t *reached) {
+  search_worker *w = &s->worker[0];
+  attempt t = {.s = s, .w = w, .sketch = sketch};
+  const vm_replay_opts o = {.enough = is_in_memo, .enough_ud = &t};
+  vec_clear(&w->made);
+  w->skipped = false;
+  tess_status st = vm_replay_numbered(&w->m, s->base, s->sketch[sketch], &o,
+                                      index, count, reached, &w->made);
+  if (st == TESS_OK && !w->skipped) mem_protect(&w->heap, note_replayed, &t);
+  return st;
 }
 
 tess_status session_replay(tess_session *s, const search_cand *c) {
   search_worker *w = &s->worker[0];
   search_order o = {.how = SEARCH_GIVEN, .a = c};
-  attempt t = {.s = s, .w = w, .o = &o};
+  attempt t = {.s = s, .w = w, .o = &o, .whole = true};
   tess_status st = mem_protect(&w->heap, try_once, &t);
   if (st != TESS_OK) return st;
   return run_postprocs(w, s->base, FUNNEL_REJECTED) ? TESS_OK : TESS_REFUSED;
@@ -401,7 +453,7 @@ static tess_status check_proposal(void *ud) {
   }
   tess_status st = mem_protect(&w->heap, try_once, &t);
   if (st == TESS_OK)
-    x->fits = run_postprocs(w, x->s->base, FUNNEL_UNFIT);
+    x->fits = w->skipped || run_postprocs(w, x->s->base, FUNNEL_UNFIT);
   else
     note_refusal(w, FUNNEL_UNFIT, st);
   return TESS_OK;

@@ -252,7 +252,14 @@ typedef struct vm_replay_opts {
    * yet applied: m->args, m->dec, m->state are as its sampler wants them. */
   void (*visit)(void *ud, vm_machine *m, const vm_inst *in);
   void *ud;
+  /* Called with the decisions when the last of them is applied; true: the rest
+   * is not run, as if it had succeeded.  NULL: all is run. */
+  bool (*enough)(void *ud, const vm_decisions *made);
+  void *enough_ud;
 } vm_replay_opts;
+
+/* How many instructions there are up to the last that samples. */
+uint32_t vm_decided_at(const vm_trace *t);
 
 /* Replays `t` over a copy of `base`.  The decisions that took effect are
  * appended to *made (of the machine's heap; may be NULL).  Else than TESS_OK:
