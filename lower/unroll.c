@@ -111,6 +111,7 @@ static unrolled unroll_loop(unroll *u, ir_stmt s, unrolled body, int64_t max) {
   enum { LOOP = 3 }; /* increment, compare, branch */
   int64_t extent = 0;
   const ir_stmt_rec r = *ir_st(p, s);
+  if (ir_anno_get(p, s, LOWER_TRANSPOSE)) return (unrolled){1, body.code, true};
   if (ir_const_int(p, r.extent, &extent) && is_wanted(&r, &body, extent, max)) {
     replicate_body(u, s, extent);
     return (unrolled){extent * body.steps, extent * body.code, body.looped};

@@ -24,6 +24,18 @@ local parameters = require "tessera.tiling_parameters"
 
 local function refuse(why) error({ code = "REFUSED", message = why }, 0) end
 
+-- What only a padded copy reads, as an image with a border, is computed there.
+local function inline_into_copies(sch, block)
+  for _, copy in ipairs { sch:get_producers(block) } do
+    for _, producer in ipairs { sch:get_producers(copy) } do
+      if #{ sch:get_consumers(producer) } == 1 and
+         sch:can("compute_inline", producer) then
+        sch:compute_inline(producer)
+      end
+    end
+  end
+end
+
 -- Pads the block where tiles do not divide its extents.
 local function pad(sch, block, sizes, p)
   local by, needed = {}, false
@@ -34,7 +46,9 @@ local function pad(sch, block, sizes, p)
   if needed and not p.pad_extents then
     refuse "tiles do not divide its extents"
   end
-  if needed then sch:pad_einsum(block, by) end
+  if not needed then return end
+  sch:pad_einsum(block, by)
+  inline_into_copies(sch, block)
 end
 
 local function schedule(sch, block, vectors, p)

@@ -163,6 +163,16 @@ LLVMValueRef emit_address(emit *m, ir_expr load);
 /* noalias metadata: buffers in use do not overlap. */
 void emit_alias_facts(emit *m, const uint8_t *used);
 
+/* A loop that transpose_copies marked, as a transposition in registers; false:
+ * it is not of that form (emit_transpose.c). */
+bool emit_transpose(emit *m, ir_stmt loop);
+/* Memory accesses of a transposition: `lanes` elements in a row, the first
+ * `skip` (a value) behind that at the index. */
+LLVMValueRef emit_load_row(emit *m, ir_buf b, ir_expr first, LLVMValueRef skip,
+                           uint32_t lanes);
+void emit_store_row(emit *m, ir_buf b, ir_expr first, uint32_t skip,
+                    LLVMValueRef v);
+
 /* The call of a tensor intrinsic, an `instead` (emit_tensor.c). */
 void emit_tensor_call(emit *m, ir_expr e);
 

@@ -143,6 +143,30 @@ LLVMValueRef emit_address(emit *m, ir_expr load) {
   return address(m, n.a, m->p->arg.v[n.b], true);
 }
 
+static LLVMValueRef skipped(emit *m, ir_buf b, ir_expr first,
+                            LLVMValueRef skip) {
+  LLVMValueRef at = address(m, b, first, true);
+  return LLVMBuildInBoundsGEP2(m->b, element(m, b), at, &skip, 1, "");
+}
+
+LLVMValueRef emit_load_row(emit *m, ir_buf b, ir_expr first, LLVMValueRef skip,
+                           uint32_t lanes) {
+  LLVMTypeRef type = emit_vector_type(element(m, b), lanes);
+  LLVMValueRef v = LLVMBuildLoad2(m->b, type, skipped(m, b, first, skip), "");
+  LLVMSetAlignment(v, element_bytes(m, b));
+  return with_alias(m, b, v);
+}
+
+void emit_store_row(emit *m, ir_buf b, ir_expr first, uint32_t skip,
+                    LLVMValueRef v) {
+  LLVMValueRef at = skipped(m, b, first, emit_i64(m, skip));
+  LLVMValueRef s = LLVMBuildStore(m->b, v, at);
+  uint32_t align = access_align(m, b, first), bytes = element_bytes(m, b);
+  while (align > bytes && skip * bytes % align) align /= 2;
+  LLVMSetAlignment(s, align);
+  with_alias(m, b, s);
+}
+
 /* ---- shapes of an access ------------------------------------------------ */
 
 typedef enum shape {

@@ -106,6 +106,8 @@ static void emit_loop(emit *m, ir_stmt at) {
     emit_parallel(m, at);
   } else if (extent == 1) {
     emit_body_with(m, &s, emit_expr(m, s.lo));
+  } else if (!m->device && emit_transpose(m, at)) {
+    return;
   } else if (is_const && (copies = copies_of(m, at, extent)) > 1) {
     emit_unrolled(m, &s, extent, copies);
   } else {

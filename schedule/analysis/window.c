@@ -3,6 +3,7 @@
 #include "schedule/analysis/window.h"
 
 #include "ir/arith/linear.h"
+#include "ir/arith/range.h"
 
 enum { MAX_TERMS = 8 };
 
@@ -52,6 +53,14 @@ static bool reach(const window_term *t, uint32_t n, bool padded, int64_t *out) {
   return sum < SCH_MAX_EXTENT;
 }
 
+/* Divides the factors by the greatest number that divides them all. */
+static int64_t take_step(window_term *t, uint32_t n) {
+  int64_t step = 0;
+  for (uint32_t i = 0; i < n; i++) step = arith_gcd(step, t[i].k);
+  for (uint32_t i = 0; i < n; i++) t[i].k /= step;
+  return step;
+}
+
 bool sch_window_of(const ir_program *p, ir_expr index, const ir_iter *it,
                    const ir_expr *to, uint32_t n, sch_window *out) {
   lin sum;
@@ -60,5 +69,6 @@ bool sch_window_of(const ir_program *p, ir_expr index, const ir_iter *it,
   if (sum.c || !sum.n || sum.n > MAX_TERMS) return false;
   for (uint32_t i = 0; i < sum.n; i++)
     if (!find_term(p, &sum.t[i], it, to, n, &t[i])) return false;
+  out->step = take_step(t, sum.n);
   return reach(t, sum.n, false, &out->old) && reach(t, sum.n, true, &out->now);
 }

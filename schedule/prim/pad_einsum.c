@@ -38,10 +38,11 @@ PRIM_DEFINE(
         "   of the nest changes, or constants. What is read may also be "
         "indexed\n"
         "   by windows: sums of positive multiples of iters with constant\n"
-        "   extents, as h * 2 + kh, which leave no element out and of which\n"
-        "   those that are padded are spatial. All that are padded and\n"
-        "   spatial determine where the result goes, and none that is "
-        "reduced.\n"
+        "   extents, as h * 2 + kh, of which those that are padded are\n"
+        "   spatial. Windows leave out no element but by a common step, as\n"
+        "   h * 2 + kh * 2 does: the copy has those that they reach. All\n"
+        "   that are padded and spatial determine where the result goes, and\n"
+        "   none that is reduced.\n"
         "6. What is padded along a reduce iter adds nothing: a sum of\n"
         "   products is padded with 0, a product with 1, and minima, maxima,\n"
         "   any and all of single values with what is greatest, least, false\n"
@@ -478,7 +479,7 @@ static void make_copy(work *w, const operand *o, ir_expr fill, bool back,
   ir_program *p = s->p;
   ir_iter it[MAX_DIMS];
   sch_span span[MAX_DIMS];
-  ir_expr at[MAX_DIMS], cond = 0;
+  ir_expr at[MAX_DIMS], read_at[MAX_DIMS], cond = 0;
   ir_stmt copy =
       ir_block_new(p, ir_fresh_block_name(p, p->buf.v[o->made].name));
   for (uint32_t d = 0; d < o->n; d++) {
@@ -490,14 +491,16 @@ static void make_copy(work *w, const operand *o, ir_expr fill, bool back,
     ir_domain_bounds(p, lo, n, &min, &max);
     ir_str name = ir_name(p, arena_printf(s->scratch, "v%u", d));
     ir_var v = ir_var_new(p, IR_VAR_ITER, name, IR_INDEX, min, max);
-    at[d] = ir_ref(p, v);
+    at[d] = read_at[d] = ir_ref(p, v);
+    if (o->window[d].step > 1)
+      read_at[d] = ir_binary(p, IR_MUL, at[d], ir_index(p, o->window[d].step));
     it[d] = (ir_iter){v, IR_SPATIAL, lo, n, lo};
     span[d].extent = SCH_SPAN_WHOLE;
     if (more)
       cond = ir_and(p, cond, ir_binary(p, IR_LT, at[d], ir_add(p, lo, old)));
   }
   ir_buf from = back ? o->made : o->buf, to = back ? o->buf : o->made;
-  ir_expr value = ir_load(p, from, o->n, at);
+  ir_expr value = ir_load(p, from, o->n, read_at);
   if (cond) value = ir_select(p, cond, value, fill);
   ir_block_set_iters(p, copy, o->n, it);
   ir_append(p, copy, ir_store_new(p, to, o->n, at, value));
@@ -509,13 +512,24 @@ static void make_copy(work *w, const operand *o, ir_expr fill, bool back,
 
 /* ---- the block ---------------------------------------------------------- */
 
+/* The element of the padded copy, which has only those that steps reach. */
+static ir_expr load_padded(ir_program *p, const operand *o) {
+  ir_expr at[MAX_DIMS];
+  for (uint32_t d = 0; d < o->n; d++) {
+    at[d] = o->idx[d];
+    if (o->window[d].step > 1)
+      at[d] = ir_binary(p, IR_DIV, at[d], ir_index(p, o->window[d].step));
+  }
+  return ir_load(p, o->made, o->n, at);
+}
+
 static ir_expr padded_load(ir_subst *sub, ir_buf buf, uint32_t n,
                            const ir_expr *idx) {
   const work *w = sub->ud;
   for (uint32_t i = 0; i < w->nop; i++)
     if (w->op[i].made && w->op[i].buf == buf &&
         !memcmp(w->op[i].idx, idx, n * sizeof *idx))
-      return ir_load(sub->p, w->op[i].made, n, idx);
+      return load_padded(sub->p, &w->op[i]);
   return 0;
 }
 

@@ -210,3 +210,42 @@ do
     end
   end
 end
+
+-- ---- transpositions --------------------------------------------------------
+
+-- Rows that become columns are transposed in registers, whole strips of them,
+-- in any type, order of loops and number of vectors; `found`: how many loops.
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+local function transposed(dtype, rows, columns, shape, found)
+  local A = ts.placeholder("A", { columns, rows }, dtype)
+  local B = ts.compute("B", { rows, columns }, function(i, j)
+    return A(j, i)
+  end)
+  local q = ts.program("transposed", { A }, { B })
+  local sch = ts.schedule(q)
+  shape(sch, sch:get_loops(sch:get_block "B"))
+  local text = tostring(ts.lower(sch, { after = "transpose_copies",
+                                        target = "llvm -mcpu=x86-64-v3" }))
+  assert(select(2, text:gsub("pragma_transpose", "")) == found, text)
+  checks.exact(sch, q, checks.arguments(q, "integers"))
+end
+
+local function vectors(n)
+  return function(sch, i, j)
+    sch:vectorize((select(2, sch:split(j, { ts.auto, n }))))
+  end
+end
+local function fused(sch, i, j)
+  local outer, inner = sch:split(j, { ts.auto, 16 })
+  sch:vectorize(inner)
+  sch:parallel(sch:fuse(i, outer))
+end
+for _, dtype in ipairs { "float32", "float64", "int32", "float16", "uint16" } do
+  transposed(dtype, 48, 64, vectors(32), 1)
+end
+transposed("float32", 48, 16, vectors(16), 1)
+transposed("float32", 45, 32, vectors(16), 1) -- with a rest
+transposed("float32", 256, 16, fused, 1)
+transposed("float32", 48, 16, fused, 0) -- too few iterations
+transposed("float32", 5, 16, vectors(16), 0) -- too few rows
+transposed("uint8", 48, 64, vectors(32), 0)

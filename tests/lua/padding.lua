@@ -173,12 +173,18 @@ do
     { n = 1, h = 5, w = 7, ci = 3, co = 5, k = 3, pad = 1 },
     { n = 1, h = 9, w = 7, ci = 3, co = 5, k = 3, stride = 2 },
     { n = 1, h = 4, w = 3, ci = 2, co = 3, k = 2 },
+    -- Windows with a step: what lies between is not copied.
+    { n = 1, h = 13, w = 11, ci = 3, co = 5, k = 3, stride = 2, dilation = 2 },
+    { n = 1, h = 9, w = 7, ci = 3, co = 5, k = 1, stride = 3 },
   } do
     local p = ops.conv2d_nhwc(o)
     local sch = ts.schedule(p)
     sch:pad_einsum(sch:get_block("conv"), { 1, 2, 4, 4, 1, 1, 2 })
     check(sch, p)
     local loops = { sch:get_loops(sch:get_block("conv")) }
+    local copied = sch:footprint(sch:get_block "conv", "read", 0)
+    local image = sch:get_block(o.pad and "padded_pad" or "X_pad")
+    assert(sch:footprint(image, "write", 0) == copied)
     sch:reorder(loops[5], loops[6], loops[7], loops[3], loops[4])
     sch:vectorize(loops[4])
     check(sch, p)
