@@ -47,7 +47,14 @@ typedef struct search_order {
   uint64_t (*trait)(const ir_program *p);
 } search_order;
 
-/* ---- a memo of valid candidates (memo.c) -------------------------------- */
+/* ---- a memo of candidates (memo.c) -------------------------------------- */
+
+/* Why a candidate was refused after its last decision. */
+typedef struct memo_refusal {
+  vm_failure fail;
+  sch_refusal refusal;
+  uint32_t at;
+} memo_refusal;
 
 /* A thread's; of what a session wants (session_want) it has the features. */
 typedef struct search_memo {
@@ -56,6 +63,8 @@ typedef struct search_memo {
   VEC(feature_rows) rows;    /* n is 0 where none are wanted */
   arena keep;                /* of them */
   size_t bytes;
+  map bad_at;                /* hash -> index in bad */
+  VEC(memo_refusal) bad;
   bool wants;
   feature_kind want;
 } search_memo;
@@ -69,6 +78,10 @@ void memo_want(search_memo *x, bool wants, feature_kind k);
 bool memo_has_room(search_memo *x);
 /* NULL: it is not known to be valid. */
 const feature_rows *memo_find(const search_memo *x, uint64_t hash);
+/* Whether it was refused; then the machine is as it was after that. */
+bool memo_refuses(const search_memo *x, uint64_t hash, vm_machine *m);
+/* Unwinds. */
+void memo_enter_refusal(search_memo *x, uint64_t hash, const vm_machine *m);
 /* The rows lie in `keep`. */
 void memo_enter(search_memo *x, uint64_t hash, const feature_rows *r);
 

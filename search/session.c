@@ -145,10 +145,21 @@ typedef struct attempt {
   bool whole; /* the program is needed: no replay may end early */
 } attempt;
 
-static bool is_in_memo(void *ud, const vm_decisions *made) {
+static vm_known recall_replay(void *ud, vm_machine *m,
+                              const vm_decisions *made) {
   const attempt *t = ud;
   uint64_t hash = search_hash(t->sketch, made->n, made->v);
-  return t->w->skipped = memo_find(t->w->memo, hash) != NULL;
+  if (memo_refuses(t->w->memo, hash, m)) return VM_REFUSED;
+  t->w->skipped = memo_find(t->w->memo, hash) != NULL;
+  return t->w->skipped ? VM_VALID : VM_UNKNOWN;
+}
+
+/* In the frame of the worker's heap, whose limits are no refusal: what runs
+ * into one unwinds. */
+static void note_refused(void *ud, const vm_machine *m,
+                         const vm_decisions *made) {
+  const attempt *t = ud;
+  memo_enter_refusal(t->w->memo, search_hash(t->sketch, made->n, made->v), m);
 }
 
 /* Uniform crossover: each decision comes from one parent or the other. */
@@ -167,15 +178,14 @@ static void cross_vectors(search_worker *w, const search_cand *a,
 }
 
 static tess_status draw_candidate(attempt *t) {
-  vm_replay_opts o = {.source = VM_FRESH,
-                      .seed = t->seed,
-                      .enough = is_in_memo,
-                      .enough_ud = t};
+  const vm_memory memory = {recall_replay, note_refused, t};
+  vm_replay_opts o = {.source = VM_FRESH, .seed = t->seed, .memory = &memory};
   return vm_replay(&t->w->m, t->s->base, t->s->sketch[t->sketch], &o,
                    &t->w->made);
 }
 
 static tess_status mutate_steps(attempt *t, rng *r) {
+  const vm_memory memory = {recall_replay, note_refused, t};
   search_worker *w = t->w;
   const search_cand *a = t->o->a;
   vec_clear(&w->spare);
@@ -185,8 +195,7 @@ static tess_status mutate_steps(attempt *t, rng *r) {
                         .ngiven = w->spare.n,
                         .weight = t->o->weight,
                         .tries = 8,
-                        .enough = t->o->trait ? NULL : is_in_memo,
-                        .enough_ud = t};
+                        .memory = t->o->trait ? NULL : &memory};
     vec_clear(&w->made);
     w->skipped = false;
     tess_status s =
@@ -199,13 +208,13 @@ static tess_status mutate_steps(attempt *t, rng *r) {
 
 static tess_status replay_vector(attempt *t, vm_source source, uint32_t n,
                                  const int64_t *d) {
+  const vm_memory memory = {recall_replay, note_refused, t};
   bool whole = t->whole || t->o->trait;
   vm_replay_opts o = {.source = source,
                       .seed = t->seed,
                       .given = d,
                       .ngiven = n,
-                      .enough = whole ? NULL : is_in_memo,
-                      .enough_ud = t};
+                      .memory = whole ? NULL : &memory};
   return vm_replay(&t->w->m, t->s->base, t->s->sketch[t->sketch], &o,
                    &t->w->made);
 }
@@ -387,7 +396,7 @@ void session_begin_batch(tess_session *s) {
     map_clear(&w->kept_at);
     w->kept.n = 0;
     arena_reset(&w->kept_rows);
-    if (w->memo->rows.n && !memo_has_room(w->memo)) memo_clear(w->memo);
+    if (w->memo->rows.cap && !memo_has_room(w->memo)) memo_clear(w->memo);
   }
 }
 
@@ -409,7 +418,8 @@ tess_status session_replay_numbered(tess_session *s, uint32_t sketch,
                                     uint32_t *reached) {
   search_worker *w = &s->worker[0];
   attempt t = {.s = s, .w = w, .sketch = sketch};
-  const vm_replay_opts o = {.enough = is_in_memo, .enough_ud = &t};
+  const vm_memory memory = {recall_replay, note_refused, &t};
+  const vm_replay_opts o = {.memory = &memory};
   vec_clear(&w->made);
   w->skipped = false;
   tess_status st = vm_replay_numbered(&w->m, s->base, s->sketch[sketch], &o,

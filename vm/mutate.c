@@ -52,8 +52,7 @@ static bool step_aside(mutation *x, uint32_t k) {
                       .seed = seed,
                       .given = x->o->given,
                       .ngiven = x->o->ngiven,
-                      .enough = x->o->enough,
-                      .enough_ud = x->o->enough_ud};
+                      .memory = x->o->memory};
   vm_cursor given = {o.given, o.ngiven, 0};
   vm_pick pick = {.how = VM_NEIGHBOUR, .seed = seed, .random = x->random};
   vm_start(x->m, x->base, x->t);
@@ -61,9 +60,10 @@ static bool step_aside(mutation *x, uint32_t k) {
   if (!parent_decision(x, k, &given, &pick))
     return fail_mutation(x, VM_W_FEW_DECISIONS);
   if (!vm_step(x->m, x->t, k, &pick, &o, x->made)) return false;
-  if (o.enough && k + 1 == vm_decided_at(x->t) &&
-      o.enough(o.enough_ud, x->made))
-    return true;
+  if (o.memory && k + 1 == vm_decided_at(x->t)) {
+    vm_known known = o.memory->known(o.memory->ud, x->m, x->made);
+    if (known != VM_UNKNOWN) return known == VM_VALID;
+  }
   if (!x->o->exact) o.source = VM_REPAIR;
   return vm_run(x->m, x->t, k + 1, x->end, &o, &given, x->made);
 }

@@ -172,7 +172,8 @@ static tess_status replay_numbers(void *ud) {
   numbered *x = ud;
   vm_machine *m = x->m;
   const vm_replay_opts o = {.source = VM_SAME};
-  uint32_t decided = x->o->enough ? vm_decided_at(x->t) : 0;
+  const vm_memory *memory = x->o->memory;
+  uint32_t decided = memory ? vm_decided_at(x->t) : 0;
   vm_start(m, x->base, x->t);
   for (uint32_t k = 0; k < x->t->inst.n; k++) {
     bool samples = vm_samples(&x->t->inst.v[k]);
@@ -181,10 +182,15 @@ static tess_status replay_numbers(void *ud) {
       pick.number = x->index[*x->reached];
       pick.count = &x->count[*x->reached];
     }
-    if (!vm_step(m, x->t, k, &pick, &o, x->made))
+    if (!vm_step(m, x->t, k, &pick, &o, x->made)) {
+      if (decided && k >= decided) memory->refused(memory->ud, m, x->made);
       return vm_failure_status(&m->fail);
+    }
     *x->reached += samples;
-    if (k + 1 == decided && x->o->enough(x->o->enough_ud, x->made)) break;
+    if (k + 1 != decided) continue;
+    vm_known known = memory->known(memory->ud, m, x->made);
+    if (known == VM_REFUSED) return vm_failure_status(&m->fail);
+    if (known == VM_VALID) break;
   }
   return TESS_OK;
 }

@@ -29,7 +29,7 @@ tess_status vm_alternatives_here(vm_machine *m, const vm_trace *t, uint32_t k,
 /* Replays with decision number index[i], in the space's own order, at the i-th
  * sampling instruction; count[i] becomes how many it has there.  *reached is
  * how many sampling instructions were performed, on a failure, too, which may
- * be that there is no decision of that number (TESS_NOT_FOUND).  Of o, `enough`
+ * be that there is no decision of that number (TESS_NOT_FOUND).  Of o, `memory`
  * is heeded. */
 tess_status vm_replay_numbered(vm_machine *m, const ir_program *base,
                                const vm_trace *t, const vm_replay_opts *o,
@@ -65,8 +65,7 @@ typedef struct vm_mutate_opts {
   uint32_t tries;          /* 0: 32 */
   bool exact;              /* do not repair the decisions that follow */
   bool no_postproc;
-  bool (*enough)(void *ud, const vm_decisions *made); /* as vm_replay_opts */
-  void *enough_ud;
+  const vm_memory *memory; /* NULL: none */
 } vm_mutate_opts;
 
 /* A random legal neighbour: one decision is mutated, those before it are kept,

@@ -240,6 +240,19 @@ typedef enum vm_source {
                             * it is open */
 } vm_source;
 
+/* What the host remembers of vectors that were replayed before, so that the
+ * instructions after the last decision need not be run again. */
+typedef enum vm_known { VM_UNKNOWN, VM_VALID, VM_REFUSED } vm_known;
+typedef struct vm_memory {
+  /* Called when the last decision is applied.  VM_VALID: the replay ends there
+   * as if it had succeeded, without its program.  VM_REFUSED: it fails, as
+   * m->fail and m->state.refusal say, which were restored. */
+  vm_known (*known)(void *ud, vm_machine *m, const vm_decisions *made);
+  /* Called when an instruction after it was refused. */
+  void (*refused)(void *ud, const vm_machine *m, const vm_decisions *made);
+  void *ud;
+} vm_memory;
+
 typedef struct vm_replay_opts {
   vm_source source;
   uint64_t seed;           /* instruction k draws from the stream (seed, k) */
@@ -252,10 +265,7 @@ typedef struct vm_replay_opts {
    * yet applied: m->args, m->dec, m->state are as its sampler wants them. */
   void (*visit)(void *ud, vm_machine *m, const vm_inst *in);
   void *ud;
-  /* Called with the decisions when the last of them is applied; true: the rest
-   * is not run, as if it had succeeded.  NULL: all is run. */
-  bool (*enough)(void *ud, const vm_decisions *made);
-  void *enough_ud;
+  const vm_memory *memory; /* NULL: none */
 } vm_replay_opts;
 
 /* How many instructions there are up to the last that samples. */
