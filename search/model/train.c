@@ -118,7 +118,7 @@ static void train_finish(tess_model *m) {
   m->next = NULL;
 }
 
-/* ---- other workloads ----------------------------------------------------- */
+/* ---- other workloads ---------------------------------------------------- */
 
 double model_trust(const tess_model *m) {
   const double half = 64, least = 0.05;
