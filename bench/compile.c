@@ -4,10 +4,12 @@
  *
  * Candidates are drawn as a search draws them: random tiles by
  * sample_perfect_tile, with and without a write cache and a packed panel; and
- * one good one repeatedly. */
+ * one good one repeatedly.  Then those of a tuning run, as its workers build
+ * them (compile/tuning.c). */
 #include "backends/llvm/llvm.h"
 #include "base/rng.h"
 #include "compile/matmul.h"
+#include "compile/tuning.h"
 #include "lower/lower.h"
 #include "support/bench.h"
 #include <stdio.h>
@@ -147,6 +149,7 @@ int main(int argc, char **argv) {
   uint32_t n = o.quick ? 32 : MAX_CANDIDATES;
   ok = ok && measure_stages(&m, "matmul_1024", n, true);
   ok = ok && measure_stages(&m, "matmul_1024_good", n / 4, false);
+  ok = ok && tuning_measure(o.quick ? 32 : 128, o.threads ? o.threads : 2);
   str_free(&m.code);
   ir_program_free(&m.p);
   arena_free(&m.scratch);

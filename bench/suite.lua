@@ -87,7 +87,9 @@ for k, v in pairs(options) do
   fields[#fields + 1] = ('"%s": %s'):format(k, json(v))
 end
 table.sort(fields)
-write("row.json", ('{"operator": "%s", "options": {%s}, "flops": %.0f, ' ..
+local flops = program:flops()
+write("row.json", ('{"operator": "%s", "options": {%s}, "flops": %s, ' ..
                    '"trials": %d, "failed": %d, "found": %s}\n')
-      :format(operator, table.concat(fields, ", "), program:flops() or 0,
-              result.trials, result.failed, tostring(result.trace ~= nil)))
+      :format(operator, table.concat(fields, ", "),
+              flops and ("%.0f"):format(flops) or "null", result.trials,
+              result.failed, tostring(result.trace ~= nil)))

@@ -6,7 +6,13 @@
 
 #define MAX_OPERANDS 32
 
-LT_GC(schedule_gc, tess_schedule, tess_schedule_free)
+static int schedule_gc(lua_State *L) {
+  lt_sched *s = lua_touserdata(L, 1);
+  tess_schedule *object = s->s;
+  s->s = NULL;
+  if (!s->lent) tess_schedule_free(object);
+  return 0;
+}
 
 static lua_Integer next_id(lua_State *L) {
   static const char key = 0;
@@ -22,7 +28,7 @@ static lua_Integer next_id(lua_State *L) {
 static lt_sched *box(lua_State *L) {
   lua_Integer id = next_id(L);
   lt_sched *s = lua_newuserdatauv(L, sizeof *s, 2);
-  *s = (lt_sched){NULL, id};
+  *s = (lt_sched){NULL, id, 0};
   luaL_setmetatable(L, LT_SCHEDULE);
   return s;
 }

@@ -24,6 +24,7 @@ enum {
   LT_SLOT_PROGRESS,
   LT_SLOT_FUNCTIONS,         /* measure, measured, mutators, postprocs */
   LT_SLOT_CHILD,             /* decisions that a mutator gave last */
+  LT_SLOT_REASON,            /* what a postprocessor said last */
   LT_SLOT_ERROR              /* the last one */
 };
 

@@ -2,6 +2,7 @@
  * Functions in Lua that a run calls beside its strategy and cost model:
  * postprocessors, mutators, what measures, and who is told of measured
  * batches. */
+#include "lua/lrv.h"
 #include "lua/ltune.h"
 #include <string.h>
 
@@ -15,6 +16,8 @@ typedef struct host_task {
   const tess_candidate *in;
   tess_candidate *out;
   double *seconds;
+  tess_schedule *sch; /* that a postprocessor changes */
+  const char *why;    /* what it says */
   tess_status status;
 } host_task;
 
@@ -76,23 +79,71 @@ typedef struct lua_numbered {
   lua_Integer number;
 } lua_numbered;
 
+/* Keeps the text of the value at index i until the next call. */
+static void say(lua_State *L, host_task *t, int i) {
+  lt_push_reason(L, i);
+  t->why = lua_tostring(L, -1);
+  lt_set_slot(t->r, LT_SLOT_REASON);
+}
+
+static int is_refusal(lua_State *L, int i) {
+  if (lua_type(L, i) != LUA_TTABLE) return 0;
+  lua_pushliteral(L, "code");
+  lua_rawget(L, i);
+  const char *code = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+  int yes = !strcmp(code, tess_status_name(TESS_REFUSED));
+  lua_pop(L, 1);
+  return yes;
+}
+
+/* Of an error, at the top: a primitive that is refused refuses the candidate;
+ * what is not the function's fault ends the run. */
+static int take_failure(lua_State *L, host_task *t) {
+  int top = lua_gettop(L);
+  if (lt_status_of(L, top) != TESS_CALLBACK) return lua_error(L);
+  t->status = is_refusal(L, top) ? TESS_REFUSED : TESS_CALLBACK;
+  if (t->status == TESS_CALLBACK) say(L, t, top);
+  return 0;
+}
+
+static int take_answer(lua_State *L, host_task *t) {
+  int answer = lua_gettop(L) - 1, why = answer + 1;
+  if (!lua_isboolean(L, answer)) {
+    lua_pushfstring(L, "it returns true or false, not %s",
+                    luaL_typename(L, answer));
+    t->status = TESS_CALLBACK;
+    say(L, t, lua_gettop(L));
+  } else if (!lua_toboolean(L, answer)) {
+    t->status = TESS_REFUSED;
+    if (!lua_isnil(L, why)) say(L, t, why);
+  }
+  return 0;
+}
+
+/* The schedule is lent for the time of the call. */
 static int call_postproc(lua_State *L) {
   host_task *t = lua_touserdata(L, 1);
   lua_getfield(L, 2, "postprocs");
   lua_geti(L, -1, t->number);
-  lua_getfield(L, -1, "accepts");
-  lua_pushvalue(L, 3);
-  lt_push_candidate(L, t->in);
-  lua_call(L, 2, 1);
-  t->status = lua_toboolean(L, -1) ? TESS_OK : TESS_REFUSED;
-  return 0;
+  lt_push_schedule(L, NULL);
+  lt_sched *lent = lua_touserdata(L, -1);
+  lua_getfield(L, -2, "apply");
+  lua_pushvalue(L, -2);
+  lent->lent = 1;
+  lent->s = t->sch;
+  int bad = lua_pcall(L, 1, 2, 0);
+  lent->s = NULL;
+  return bad ? take_failure(L, t) : take_answer(L, t);
 }
 
-static tess_status accept_in_lua(void *ud, tess_session *s,
-                                 const tess_candidate *c) {
+/* After the failure of another function the run is about to end. */
+static tess_status apply_in_lua(void *ud, tess_session *s, tess_schedule *sch,
+                                const char **why) {
   const lua_numbered *m = ud;
-  host_task t = {.r = m->r, .number = m->number, .in = c};
+  host_task t = {.r = m->r, .number = m->number, .sch = sch};
   tess_status st = lt_run_call(m->r, call_postproc, &t, LT_SLOT_FUNCTIONS, s);
+  *why = t.why;
+  if (st == TESS_CALLBACK) return TESS_CANCELLED;
   return st == TESS_OK ? t.status : st;
 }
 
@@ -116,7 +167,7 @@ static void read_postprocs(lt_run *r, tess_tune_options *o) {
     list[i] = (tess_postproc){
         .struct_size = sizeof *list,
         .name = lt_field_str(L, lua_gettop(L), "name", "a function"),
-        .accepts = accept_in_lua,
+        .apply = apply_in_lua,
         .ud = &own[i]};
     lua_pop(L, 1);
   }

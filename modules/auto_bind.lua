@@ -11,7 +11,9 @@
 -- sampled, where all loops are spatial; blocks of threads are then as many as
 -- there are, without a loop in each thread.
 local ts = require "tessera"
+local nests = require "tessera.nests"
 local options = require "tessera.options"
+local sampling = require "tessera.sampling"
 local tiling = require "tessera.tiling"
 
 -- The loops around the block, and whether they are bound to blocks of threads
@@ -25,43 +27,25 @@ local function bindings(sch, block)
   return loops, bound
 end
 
--- The outermost loops that spatial iters alone drive, down to the first that
--- is bound.
-local function outer_spatial(sch, loops)
-  local n = 0
-  for _, loop in ipairs(loops) do
-    local info = sch:loop_info(loop)
-    if info.kind ~= "serial" or info.iter_type ~= "spatial" then break end
-    n = n + 1
-  end
-  return { table.unpack(loops, 1, n) }
-end
-
 -- As many of the loops as can be, as one; without any, one of one iteration.
 local function fused(sch, block, outer)
-  while #outer > 1 and not sch:can("fuse", table.unpack(outer)) do
-    table.remove(outer)
-  end
-  if #outer > 1 then return sch:fuse(table.unpack(outer)) end
-  if outer[1] then return outer[1] end
-  return sch:add_unit_loop((sch:get_loops(block)) or block)
+  return nests.fuse(sch, outer) or
+         sch:add_unit_loop((sch:get_loops(block)) or block)
 end
 
 -- How many threads share a loop of this extent.
 local function threads_of(sch, extent, p)
-  local most, list, even = math.min(extent, p.max_threads), {}, {}
+  local most, list = math.min(extent, p.max_threads), {}
   for _, n in ipairs(p.thread_extents) do
     if n <= most then list[#list + 1] = n end
   end
-  if #list < 2 then return list[1] or most end
-  for i = 1, #list do even[i] = 1 / #list end
-  return sch:sample_categorical(list, even)
+  return sampling.any(sch, list) or most
 end
 
 -- The lengths of vectors that divide the loop, if it is all of the nest; nil
 -- where there are none but 1.
 local function vectors_of(sch, block, loop, p)
-  local extent, list, even = sch:extent(loop), {}, {}
+  local extent, list = sch:extent(loop), {}
   local loops = { sch:get_loops(block) }
   if not extent or sch:loop_info(loops[#loops]).iter_type ~= "spatial" or
      #loops > 1 then
@@ -70,9 +54,8 @@ local function vectors_of(sch, block, loop, p)
   for _, n in ipairs(p.vector_lens) do
     if extent % n == 0 and extent // n >= 32 then list[#list + 1] = n end
   end
-  for i = 1, #list do even[i] = 1 / #list end
   if #list < 2 then return nil end
-  return sch:sample_categorical(list, even), extent // list[#list]
+  return sampling.evenly(sch, list), extent // list[#list]
 end
 
 local function bind_vectors(sch, loop, length, extent, p)
@@ -127,7 +110,8 @@ return ts.module {
     elseif bound.blockIdx then
       return nil, "it is bound to blocks of threads, but to no threads"
     end
-    local loop = fused(sch, block, outer_spatial(sch, loops))
+    local outer = { table.unpack(loops, 1, nests.spatial_prefix(sch, loops)) }
+    local loop = fused(sch, block, outer)
     if bound.threadIdx then sch:bind(loop, "blockIdx.x")
     else bind(sch, block, loop, p) end
     return sch

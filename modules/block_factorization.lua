@@ -17,15 +17,10 @@ local ts = require "tessera"
 local factoring = require "tessera.factoring"
 local options = require "tessera.options"
 local register_tiles = require "tessera.register_tiles"
+local sampling = require "tessera.sampling"
 local tiling = require "tessera.tiling"
 
 local function refuse(why) error({ code = "REFUSED", message = why }, 0) end
-
-local function pick(sch, list)
-  local even = {}
-  for i = 1, #list do even[i] = 1 / #list end
-  return sch:sample_categorical(list, even)
-end
 
 -- Those of the list that are at most so many, or that many.
 local function up_to(list, most)
@@ -57,11 +52,12 @@ local function sizes_of(sch, nest, levels, p)
   local widest = lanes * math.max(table.unpack(vectors))
   local inner = up_to(p.inner, (n - 1) // (4 * widest))
   local longest = widest * math.max(table.unpack(inner))
-  sizes.columns, sizes.lanes = pick(sch, vectors) * lanes, lanes
-  sizes.rows = pick(sch, rows)
-  sizes[levels] = sizes.columns * pick(sch, inner)
+  sizes.columns, sizes.lanes = sampling.evenly(sch, vectors) * lanes, lanes
+  sizes.rows = sampling.evenly(sch, rows)
+  sizes[levels] = sizes.columns * sampling.evenly(sch, inner)
   if levels == 2 then
-    sizes[1] = sizes[2] * pick(sch, up_to(p.outer, (n - 1) // 2 // longest))
+    local outer = up_to(p.outer, (n - 1) // 2 // longest)
+    sizes[1] = sizes[2] * sampling.evenly(sch, outer)
   end
   return sizes
 end

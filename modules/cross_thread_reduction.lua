@@ -18,40 +18,12 @@
 --
 -- Sketches: the threads sharing the reduction, and the program as it was.
 local ts = require "tessera"
+local nests = require "tessera.nests"
 local options = require "tessera.options"
+local reductions = require "tessera.reductions"
+local sampling = require "tessera.sampling"
 
 local axis = "threadIdx.x"
-
--- The loop around the block that is bound to that axis; nil: none is.
-local function thread_loop(sch, loops)
-  for _, loop in ipairs(loops) do
-    if sch:loop_info(loop).thread == axis then return loop end
-  end
-end
-
--- The innermost loop around the consumer under which the block can be: spatial
--- ones stand around it, and other consumers are under it, too.
-local function place(sch, block, loops)
-  local found
-  for _, loop in ipairs(loops) do
-    if sch:loop_info(loop).iter_type ~= "spatial" or
-       not sch:can("compute_at", block, loop) then
-      break
-    end
-    found = loop
-  end
-  return found
-end
-
--- How many loops stand outermost in a nest that spatial iters alone drive.
-local function spatial_loops(sch, block)
-  local n = 0
-  for _, loop in ipairs { sch:get_loops(block) } do
-    if sch:loop_info(loop).iter_type ~= "spatial" then break end
-    n = n + 1
-  end
-  return n
-end
 
 -- Moves the block under its consumer, whose innermost loop the threads share;
 -- how many threads there are: as sampled, or as the consumer has.
@@ -62,9 +34,9 @@ local function join_consumer(sch, block, threads, vector)
     return threads
   end
   local loops = { sch:get_loops(consumer) }
-  local bound = thread_loop(sch, loops)
-  local last = math.min(#loops, spatial_loops(sch, block))
-  local under = place(sch, block, { table.unpack(loops, 1, last) })
+  local bound = nests.bound_to(sch, loops, axis)
+  local last = math.min(#loops, nests.spatial_loops(sch, block))
+  local under = nests.place(sch, block, { table.unpack(loops, 1, last) })
   if not under then return threads end
   if bound then
     local count = sch:factor(bound)
@@ -82,28 +54,10 @@ local function join_consumer(sch, block, threads, vector)
   return threads
 end
 
--- The loops of reduce iters moved inside, fused, and shared by the threads.
-local function fuse_reduction(sch, block)
-  local outer, reduce = {}, {}
-  for _, loop in ipairs { sch:get_loops(block) } do
-    local list = sch:loop_info(loop).iter_type == "reduce" and reduce or outer
-    list[#list + 1] = loop
-  end
-  local first = outer[#outer]
-  if #reduce > 1 or first then sch:reorder(reduce) end
-  return #reduce > 1 and sch:fuse(table.unpack(reduce)) or reduce[1], first
-end
-
 local function share_reduction(sch, block, threads, vector)
-  local fused = fuse_reduction(sch, block)
+  local fused = reductions.fuse(sch, block)
   local _, shared = sch:split(fused, { ts.auto, threads, vector })
   sch:bind(shared, axis)
-end
-
-local function sample(sch, list)
-  local even = {}
-  for i = 1, #list do even[i] = 1 / #list end
-  return list[2] and sch:sample_categorical(list, even) or list[1]
 end
 
 -- Those of the lengths that divide all reductions of the block, and leave each
@@ -140,8 +94,8 @@ local function reads_along_spatial(sch, block)
 end
 
 local function share_columns(sch, block, p)
-  local height = sample(sch, p.rows)
-  local fused, inner = fuse_reduction(sch, block)
+  local height = sampling.any(sch, p.rows)
+  local fused, inner = reductions.fuse(sch, block)
   local _, columns = sch:split(inner, { ts.auto, WIDTH })
   sch:bind(columns, axis)
   local _, rows = sch:split(fused, { ts.auto, height })
@@ -150,8 +104,8 @@ local function share_columns(sch, block, p)
 end
 
 local function shared(sch, block, p)
-  local threads = sample(sch, p.thread_extents)
-  local vector = sample(sch, vectors_of(sch, block, p))
+  local threads = sampling.any(sch, p.thread_extents)
+  local vector = sampling.any(sch, vectors_of(sch, block, p))
   local joined = sch:copy()
   local ok, count = pcall(join_consumer, joined, block, threads, vector)
   if ok then

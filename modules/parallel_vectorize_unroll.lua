@@ -20,6 +20,7 @@
 local ts = require "tessera"
 local nests = require "tessera.nests"
 local options = require "tessera.options"
+local sampling = require "tessera.sampling"
 
 -- Are the outer loops of that nest to be parallel: "yes", "no" or "perhaps"?
 local function is_worth_it(sch, nest, p)
@@ -46,11 +47,8 @@ local function parallelize(sch, block, p, how)
   local outer = nests.outer_loops(sch, block, loops)
   local worth = is_worth_it(sch, loops[1], p)
   if worth == "no" or worth == "perhaps" and how.serial then return outer[1] end
-  while #outer > 1 and not sch:can("fuse", table.unpack(outer)) do
-    table.remove(outer)
-  end
-  if #outer == 0 then return nil end
-  local fused = #outer > 1 and sch:fuse(table.unpack(outer)) or outer[1]
+  local fused = nests.fuse(sch, outer)
+  if not fused then return nil end
   if not make_parallel(sch, fused, p.axis) then return fused end
   how.perhaps = how.perhaps or worth == "perhaps"
   return fused
@@ -86,10 +84,9 @@ end
 -- How far the loops below are unrolled is left open: once for a loop around
 -- several blocks.
 local function unroll(sch, loop, p)
-  local key, n, even = "pragma_auto_unroll_max_step", #p.unroll_max_steps, {}
-  if n == 0 or sch:annotation(loop, key) then return end
-  for i = 1, n do even[i] = 1 / n end
-  sch:annotate(loop, key, sch:sample_categorical(p.unroll_max_steps, even))
+  local key, steps = "pragma_auto_unroll_max_step", p.unroll_max_steps
+  if #steps == 0 or sch:annotation(loop, key) then return end
+  sch:annotate(loop, key, sampling.evenly(sch, steps))
 end
 
 local function schedule(sch, root, p, how)

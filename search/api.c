@@ -65,11 +65,12 @@ static tess_status check_postprocs(tess_context *c,
                       "option 'postprocs': struct_size of number %u, counted "
                       "from 1, is %u, not %zu",
                       i + 1, m->struct_size, sizeof *m);
-    if (!m->accepts || !m->name)
+    if (!m->name || (!m->accepts && !m->apply))
       return ctx_fail(c, TESS_INVALID,
-                      "option 'postprocs': '%s' of number %u, counted from 1, "
-                      "is NULL",
-                      m->name ? "accepts" : "name", i + 1);
+                      "option 'postprocs': %s of number %u, counted from 1, "
+                      "%s NULL",
+                      m->name ? "'accepts' and 'apply'" : "'name'", i + 1,
+                      m->name ? "are" : "is");
   }
   return TESS_OK;
 }
@@ -182,6 +183,7 @@ tess_status work_sketches(tune_work *w) {
   w->k.stop = &w->c->stop;
   w->k.strict = w->o.on_error != 0;
   w->k.postprocess = true;
+  w->k.cut = w->o.npostprocs > 0;
   tess_status s = space_write(w->space, w->p, w->target, &w->k);
   w->sketch_seconds = tune_now() - start;
   if (s == TESS_OK && w->k.trace.n == 0)

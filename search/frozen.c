@@ -101,7 +101,6 @@ static tess_status prefer(tess_session *s, double threads, search_cand *best,
 typedef struct frozen {
   tune_work *w;
   tess_result *r;
-  const search_cand *c;
 } frozen;
 
 static tess_status make_frozen(void *ud) {
@@ -122,20 +121,13 @@ static tess_status make_frozen(void *ud) {
   return TESS_OK;
 }
 
-static tess_status decide(void *ud) {
-  frozen *f = ud;
-  const tune_work *w = f->w;
-  f->r->best = trace_new(w->c, &w->k.trace.v[f->c->sketch]->t, w->p);
-  return vm_set_decisions(&f->r->best->t, f->c->n, f->c->d) ? TESS_OK
-                                                            : TESS_INTERNAL;
-}
-
 static tess_status guess_in(frozen *f, tess_session *s) {
   search_cand best;
   bool found;
+  const vm_trace *t;
   tess_status st = prefer(s, f->w->o.kernel_threads, &best, &found);
-  f->c = &best;
-  if (st == TESS_OK && found) st = ctx_run(f->w->c, decide, f);
+  if (st == TESS_OK && found) st = session_finish(s, &best, &t);
+  if (st == TESS_OK && found) st = session_decided(s, t, &best, &f->r->best);
   f->r->info.status = found ? TESS_OK : TESS_NOT_FOUND;
   return st;
 }
@@ -150,6 +142,11 @@ static tess_status guess(frozen *f) {
   for (uint32_t i = 0; i < n; i++) sketch[i] = &w->k.trace.v[i]->t;
   tess_status st =
       session_init(&s, w->c, &w->p->p, n, sketch, w->o.seed, w->o.threads);
+  s.program = w->p;
+  s.postproc = w->o.postprocs;
+  s.npostproc = w->o.npostprocs;
+  s.strict = w->o.on_error != 0;
+  s.target = tess_target_text(w->target);
   if (st == TESS_OK) st = guess_in(f, &s);
   session_free(&s);
   mem_free(&w->c->heap, sketch, n * sizeof *sketch);

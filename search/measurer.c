@@ -43,6 +43,9 @@ static void take_samples(search_outcome *o, const measure_result *r) {
 static void take_build(search_outcome *o, measure_build *b) {
   o->status = b->status;
   o->program_hash = b->program_hash;
+  o->replay = b->replay;
+  o->lower = b->lower;
+  o->compile = b->compile;
   if (b->status != TESS_OK) {
     str_puts(&o->message, str_get(&b->message) ? str_get(&b->message) : "");
     return;
@@ -121,6 +124,17 @@ static tess_status run_parts(batch *b) {
   return s;
 }
 
+static tess_status list_candidates(tess_session *s, uint32_t n,
+                                   const search_cand *c,
+                                   measure_candidate *out) {
+  tess_status st = TESS_OK;
+  for (uint32_t i = 0; st == TESS_OK && i < n; i++) {
+    out[i] = (measure_candidate){.decisions = c[i].d, .ndecisions = c[i].n};
+    st = session_finish(s, &c[i], &out[i].trace);
+  }
+  return st;
+}
+
 static tess_status measurer_measure(void *ud, tess_session *s, uint32_t n,
                                     const search_cand *c, double best,
                                     search_outcome *out,
@@ -132,12 +146,8 @@ static tess_status measurer_measure(void *ud, tess_session *s, uint32_t n,
   size_t bsize = n * sizeof(measure_build);
   measure_candidate *list = mem_try_resize(h, NULL, 0, csize);
   measure_build *b = mem_try_resize(h, NULL, 0, bsize);
-  tess_status st = list && b ? TESS_OK : mem_refusal(h);
+  tess_status st = list && b ? list_candidates(s, n, c, list) : mem_refusal(h);
   if (st == TESS_OK) {
-    for (uint32_t i = 0; i < n; i++)
-      list[i] = (measure_candidate){.trace = s->sketch[c[i].sketch],
-                                    .decisions = c[i].d,
-                                    .ndecisions = c[i].n};
     memset(b, 0, bsize);
     batch all = {.m = m,
                  .n = n,

@@ -7,9 +7,20 @@
 
 /* ---- records of earlier runs -------------------------------------------- */
 
-static int64_t find_sketch(const tune *t, uint64_t hash) {
-  for (uint32_t i = 0; i < t->set->nsketch; i++)
-    if (t->sketch_hash[i] == hash) return i;
+/* By what a candidate's sketch is found again: another key where the host's
+ * postprocessors changed it, so that runs without them do not meet it. */
+static uint64_t key_of_sketch(const tune *t, uint32_t sketch, bool changed) {
+  uint64_t hash = t->sketch_hash[sketch];
+  return changed ? hash_mix(hash, UINT64_C(0x686f7374)) : hash;
+}
+
+static int64_t find_sketch(const tune *t, uint64_t key, bool *changed) {
+  for (uint32_t i = 0; i < t->set->nsketch; i++) {
+    *changed = false;
+    if (key_of_sketch(t, i, false) == key) return i;
+    *changed = session_reschedules(&t->s);
+    if (*changed && key_of_sketch(t, i, true) == key) return i;
+  }
   return -1;
 }
 
@@ -29,15 +40,28 @@ static bool replays_to(tune *t, const search_cand *c, uint64_t hash) {
          now == hash;
 }
 
+/* The host's postprocessors that may change candidates are asked about those
+ * that are stored, too: what they refuse, or would now change where it was not
+ * (or the reverse), is none of this run's.  TESS_REFUSED then. */
+static tess_status ask_about_record(tune *t, const search_cand *c,
+                                    bool changed) {
+  const vm_trace *now;
+  tess_status s = session_finish(&t->s, c, &now);
+  if (s == TESS_REFUSED) ctx_clear(t->c);
+  if (s != TESS_OK) return s;
+  return (now != t->sketch[c->sketch]) == changed ? TESS_OK : TESS_REFUSED;
+}
+
 /* Records of this run are recalled batch by batch; those that came after its
  * beginning from other runs it does not know. */
-static tess_status take_record(void *ud, const database_record *r) {
-  tune *t = ud;
+static tess_status learn_record(tune *t, const database_record *r) {
   bool own = r->run == t->run.id && !t->run.is_new;
   if (!own && r->id > t->run.after) return TESS_OK;
-  int64_t sketch = find_sketch(t, r->sketch);
+  bool changed;
+  int64_t sketch = find_sketch(t, r->sketch, &changed);
   if (sketch < 0) return TESS_OK;
-  if (r->damaged || r->traced != vm_sketch_hash(t->sketch[sketch])) {
+  if (r->damaged ||
+      (!changed && r->traced != vm_sketch_hash(t->sketch[sketch]))) {
     t->damaged++;
     t->past_lost |= own;
     return TESS_OK;
@@ -45,6 +69,9 @@ static tess_status take_record(void *ud, const database_record *r) {
   search_cand c = {(uint32_t)sketch, r->n, r->d,
                    search_hash((uint32_t)sketch, r->n, r->d)};
   if (session_knows(&t->s, &c)) return TESS_OK;
+  tess_status s = ask_about_record(t, &c, changed);
+  if (s == TESS_REFUSED) t->past_lost |= own;
+  if (s != TESS_OK) return s == TESS_REFUSED ? TESS_OK : s;
   /* Failures have no time, so they stay valid for a changed program. */
   if (r->status == TESS_OK && !replays_to(t, &c, r->program_hash)) {
     t->outdated++;
@@ -56,8 +83,16 @@ static tess_status take_record(void *ud, const database_record *r) {
     t->failed++;
   else if (r->checked)
     tune_note_best(t, r->seconds);
-  tess_status s = session_learn(&t->s, &c, r->seconds, r->status, r->checked);
+  s = session_learn(&t->s, &c, r->seconds, r->status, r->checked);
   return s == TESS_OK ? tune_count_trial(t) : s;
+}
+
+static tess_status take_record(void *ud, const database_record *r) {
+  tune *t = ud;
+  uint32_t had = t->s.finished.n;
+  tess_status s = learn_record(t, r);
+  session_forget(&t->s, had);
+  return s;
 }
 
 /* Warns of the records that are not taken over. */
@@ -97,27 +132,13 @@ tess_status tune_open_database(tune *t) {
 
 /* ---- records of this run ------------------------------------------------ */
 
-typedef struct decide_work {
-  tune *t;
-  uint32_t sketch, n;
-  const int64_t *d;
-  tess_trace *made;
-} decide_work;
-
-static tess_status set_decisions(void *ud) {
-  decide_work *w = ud;
-  const tune_setup *set = w->t->set;
-  w->made = trace_new(w->t->c, w->t->sketch[w->sketch], set->program);
-  return vm_set_decisions(&w->made->t, w->n, w->d) ? TESS_OK : TESS_INTERNAL;
-}
-
 tess_status tune_decided(tune *t, uint32_t sketch, uint32_t n, const int64_t *d,
                          tess_trace **out) {
-  decide_work w = {t, sketch, n, d, NULL};
-  tess_status s = ctx_run(t->c, set_decisions, &w);
-  *out = s == TESS_OK ? w.made : NULL;
-  if (s != TESS_OK) tess_trace_free(w.made);
-  return s;
+  search_cand c = {sketch, n, d, search_hash(sketch, n, d)};
+  const vm_trace *from;
+  tess_status s = session_finish(&t->s, &c, &from);
+  *out = NULL;
+  return s == TESS_OK ? session_decided(&t->s, from, &c, out) : s;
 }
 
 /* The trace of a candidate as JSON, with its decisions. */
@@ -131,6 +152,13 @@ static tess_status trace_json(tune *t, const tess_candidate *c, char **out) {
   return s;
 }
 
+static tess_status stored_key(tune *t, search_cand c, uint64_t *key) {
+  const vm_trace *now;
+  tess_status s = session_finish(&t->s, &c, &now);
+  *key = key_of_sketch(t, c.sketch, now != t->sketch[c.sketch]);
+  return s;
+}
+
 /* A result that is the machine's fault is not recorded; the session's counter
  * is stored nevertheless. */
 tess_status tune_store(tune *t, uint32_t i) {
@@ -139,8 +167,10 @@ tess_status tune_store(tune *t, uint32_t i) {
   const search_outcome *o = &t->out[i];
   uint32_t n = measure_is_machine_fault(o->status) ? 0 : 1;
   char *json = NULL;
-  tess_status s = n ? trace_json(t, c, &json) : TESS_OK;
-  database_record r = {.sketch = t->sketch_hash[c->sketch],
+  uint64_t key;
+  tess_status s = stored_key(t, session_from_public(c), &key);
+  if (s == TESS_OK && n) s = trace_json(t, c, &json);
+  database_record r = {.sketch = key,
                        .n = c->ndecisions,
                        .d = c->decisions,
                        .status = o->status,
@@ -166,7 +196,10 @@ tess_status tune_store_compared(tune *t, uint32_t trial,
                                 const search_outcome *o) {
   if (!t->db) return TESS_OK;
   const search_cand *c = &t->s.history.v[trial].c;
-  database_record r = {.sketch = t->sketch_hash[c->sketch],
+  uint64_t key;
+  tess_status s = stored_key(t, *c, &key);
+  if (s != TESS_OK) return s;
+  database_record r = {.sketch = key,
                        .n = c->n,
                        .d = c->d,
                        .status = o->status,

@@ -112,6 +112,12 @@ typedef struct search_seen {
   bool checked;              /* compared with the reference, and equal */
 } search_seen;
 
+/* A candidate that the host's postprocessors were asked about. */
+typedef struct session_finished {
+  uint64_t hash;
+  vm_trace *trace;           /* NULL: they changed nothing */
+} session_finished;
+
 struct tess_session {
   tess_context *c;
   const ir_program *base;
@@ -138,8 +144,16 @@ struct tess_session {
   struct search_derived *derived; /*   and those computed from others */
   const tess_mutator *mutator; /* the host's */
   uint32_t nmutator;
-  const tess_postproc *postproc; /* the host's, too */
+  const tess_postproc *postproc; /* the host's, too (postproc/host.c) */
   uint32_t npostproc;
+  bool strict;               /* one that fails ends the run */
+  const char *target;        /* of the schedules that they see; NULL: none */
+  bool asks;                 /* one of them is at work, */
+  tess_schedule *asked;      /* on this schedule (NULL: on none) */
+  uint64_t asked_hash;       /*   of the candidate of this hash */
+  map finished_at;           /* hash -> index in finished */
+  VEC(session_finished) finished;
+  VEC(const char *) reason;  /* of refusals, in keep */
   tess_status broken;        /* one of these failed so: it ends the run */
 };
 
@@ -183,11 +197,30 @@ uint32_t session_best(const tess_session *s, uint32_t n, uint32_t *out);
 void session_to_public(const search_cand *c, tess_candidate *out);
 search_cand session_from_public(const tess_candidate *c);
 
-/* ---- postprocessors (postproc/) ----------------------------------------- */
+/* ---- the host's postprocessors (postproc/host.c) ------------------------ */
 
-/* Checks a replayed program, made from `given`, and may change it; false:
- * rejected, with a reason (static text) and the number that exceeded a
- * limit. */
+/* Asks them about a candidate that replays; one that they refuse is counted in
+ * the funnel.  Of one that they change, the features that are kept are those of
+ * the program that it becomes. */
+tess_status session_ask(tess_session *s, const search_cand *c,
+                        funnel_stage stage, bool *fits);
+/* Is there one that may change candidates? */
+bool session_reschedules(const tess_session *s);
+/* The trace that, with the candidate's decisions, is its kernel: its sketch, or
+ * a longer one, which lives until session_begin_batch.  REFUSED: by one of
+ * them. */
+tess_status session_finish(tess_session *s, const search_cand *c,
+                           const vm_trace **out);
+/* Drops all such traces but the first n. */
+void session_forget(tess_session *s, uint32_t n);
+/* A copy of the trace `from` with the candidate's decisions. */
+tess_status session_decided(tess_session *s, const vm_trace *from,
+                            const search_cand *c, tess_trace **out);
+
+/* ---- checks (postproc/) ------------------------------------------------- */
+
+/* Checks a replayed program, made from `given`; false: rejected, with a reason
+ * (static text) and the number that exceeded a limit. */
 typedef struct search_postproc {
   const char *name;
   bool (*run)(sch_state *s, const ir_program *given, const char **why,

@@ -65,6 +65,7 @@ tess_status session_init(tess_session *s, tess_context *c,
                       .nworker = threads};
   arena_init(&s->keep, &c->heap);
   map_init(&s->known, &c->heap);
+  map_init(&s->finished_at, &c->heap);
   rng_init(&s->random, seed, UINT64_C(1) << 63);
   size_t bytes = threads * sizeof *s->worker;
   s->worker = mem_try_resize(&c->heap, NULL, 0, bytes);
@@ -97,6 +98,10 @@ void session_free(tess_session *s) {
   vec_free(h, &s->history);
   vec_free(h, &s->hint);
   map_free(&s->known);
+  session_forget(s, 0);
+  vec_free(h, &s->finished);
+  map_free(&s->finished_at);
+  vec_free(h, &s->reason);
   arena_free(&s->keep);
 }
 
@@ -121,8 +126,8 @@ static funnel_stage stage_of_refusal(const search_worker *w,
   return w->m.at > vm_postproc_at(sketch) ? FUNNEL_REJECTED : FUNNEL_REFUSED;
 }
 
-/* Runs the postprocessors on the program in the worker's machine. */
-static bool run_postprocs(search_worker *w, const ir_program *base,
+/* Runs the engine's checks on the program in the worker's machine. */
+static bool passes_checks(search_worker *w, const ir_program *base,
                           funnel_stage stage) {
   for (uint32_t i = 0; i < search_npostprocs; i++) {
     const char *why = "";
@@ -142,7 +147,8 @@ typedef struct attempt {
   uint64_t seed; /* of this try */
   uint32_t sketch;
   tess_status status;
-  bool whole; /* the program is needed: no replay may end early */
+  bool whole;            /* the program is needed: no replay may end early */
+  const vm_trace *trace; /* instead of its sketch; NULL: that */
 } attempt;
 
 static vm_known recall_replay(void *ud, vm_machine *m,
@@ -209,14 +215,14 @@ static tess_status mutate_steps(attempt *t, rng *r) {
 static tess_status replay_vector(attempt *t, vm_source source, uint32_t n,
                                  const int64_t *d) {
   const vm_memory memory = {recall_replay, note_refused, t};
-  bool whole = t->whole || t->o->trait;
+  bool whole = t->whole || t->trace || t->o->trait;
   vm_replay_opts o = {.source = source,
                       .seed = t->seed,
                       .given = d,
                       .ngiven = n,
                       .memory = whole ? NULL : &memory};
-  return vm_replay(&t->w->m, t->s->base, t->s->sketch[t->sketch], &o,
-                   &t->w->made);
+  const vm_trace *trace = t->trace ? t->trace : t->s->sketch[t->sketch];
+  return vm_replay(&t->w->m, t->s->base, trace, &o, &t->w->made);
 }
 
 /* Where a property of the program must change, that of the parent is found by
@@ -275,7 +281,7 @@ static bool make_one(tess_session *s, search_worker *w, const search_order *o,
     w->tally.sampled++;
     tess_status st = mem_protect(&w->heap, try_once, t);
     if (st == TESS_OK &&
-        (w->skipped || run_postprocs(w, s->base, FUNNEL_REJECTED)))
+        (w->skipped || passes_checks(w, s->base, FUNNEL_REJECTED)))
       return true;
     if (st == TESS_NOT_FOUND) {
       funnel_add(&w->tally, &w->heap, FUNNEL_NO_NEIGHBOUR, "", "", 0);
@@ -331,46 +337,12 @@ static tess_status take_tallies(void *ud) {
   return TESS_OK;
 }
 
-/* ---- the host's postprocessors ------------------------------------------ */
-
-typedef struct rejection {
-  tess_session *s;
-  funnel_stage stage;
-  const char *who;
-} rejection;
-
-static tess_status count_rejection(void *ud) {
-  const rejection *r = ud;
-  funnel_add(&r->s->total, &r->s->c->heap, r->stage, r->who, "it refuses", 0);
-  return TESS_OK;
-}
-
-/* Asks them about a candidate. */
-static tess_status ask_postprocs(tess_session *s, const search_cand *c,
-                                 funnel_stage stage, bool *fits) {
-  tess_candidate given;
-  session_to_public(c, &given);
-  *fits = true;
-  for (uint32_t i = 0; i < s->npostproc && *fits; i++) {
-    const tess_postproc *p = &s->postproc[i];
-    tess_status st = p->accepts(p->ud, s, &given);
-    *fits = st == TESS_OK;
-    rejection r = {s, stage, p->name};
-    if (st == TESS_REFUSED)
-      st = mem_protect(&s->c->heap, count_rejection, &r);
-    else if (st != TESS_OK)
-      st = s->broken = session_blame(s, st, p->name);
-    if (st != TESS_OK) return st;
-  }
-  return TESS_OK;
-}
-
 static tess_status ask_about_all(tess_session *s, uint32_t n,
                                  search_cand *out) {
   bool fits;
   for (uint32_t i = 0; s->npostproc && i < n; i++) {
     if (!out[i].d) continue;
-    tess_status st = ask_postprocs(s, &out[i], FUNNEL_REJECTED, &fits);
+    tess_status st = session_ask(s, &out[i], FUNNEL_REJECTED, &fits);
     if (st != TESS_OK) return st;
     if (fits) continue;
     out[i] = (search_cand){0};
@@ -390,6 +362,7 @@ tess_status session_make(tess_session *s, uint32_t n, const search_order *order,
 }
 
 void session_begin_batch(tess_session *s) {
+  session_forget(s, 0);
   for (uint32_t i = 0; i < s->nworker; i++) {
     search_worker *w = &s->worker[i];
     arena_reset(&w->out);
@@ -432,9 +405,10 @@ tess_status session_replay(tess_session *s, const search_cand *c) {
   search_worker *w = &s->worker[0];
   search_order o = {.how = SEARCH_GIVEN, .a = c};
   attempt t = {.s = s, .w = w, .o = &o, .whole = true};
-  tess_status st = mem_protect(&w->heap, try_once, &t);
+  tess_status st = session_finish(s, c, &t.trace);
+  if (st == TESS_OK) st = mem_protect(&w->heap, try_once, &t);
   if (st != TESS_OK) return st;
-  return run_postprocs(w, s->base, FUNNEL_REJECTED) ? TESS_OK : TESS_REFUSED;
+  return passes_checks(w, s->base, FUNNEL_REJECTED) ? TESS_OK : TESS_REFUSED;
 }
 
 typedef struct proposal {
@@ -463,7 +437,7 @@ static tess_status check_proposal(void *ud) {
   }
   tess_status st = mem_protect(&w->heap, try_once, &t);
   if (st == TESS_OK)
-    x->fits = w->skipped || run_postprocs(w, x->s->base, FUNNEL_UNFIT);
+    x->fits = w->skipped || passes_checks(w, x->s->base, FUNNEL_UNFIT);
   else
     note_refusal(w, FUNNEL_UNFIT, st);
   return TESS_OK;
@@ -475,7 +449,7 @@ tess_status session_check_proposal(tess_session *s, const search_cand *c,
   tess_status st = mem_protect(&s->worker[0].heap, check_proposal, &x);
   *fits = st == TESS_OK && x.fits;
   if (st == TESS_OK) st = mem_protect(&s->c->heap, take_tallies, s);
-  return st == TESS_OK && *fits ? ask_postprocs(s, c, FUNNEL_UNFIT, fits) : st;
+  return st == TESS_OK && *fits ? session_ask(s, c, FUNNEL_UNFIT, fits) : st;
 }
 
 /* ---- history ------------------------------------------------------------ */

@@ -107,32 +107,15 @@ int tess_session_seen(tess_session *s, const tess_candidate *c) {
 
 /* ---- the schedule of a candidate ---------------------------------------- */
 
-typedef struct trace_work {
-  tess_session *s;
-  const tess_candidate *c;
-  tess_trace *made;
-} trace_work;
-
-static tess_status make_trace(void *ud) {
-  trace_work *w = ud;
-  const tess_candidate *c = w->c;
-  w->made = trace_new(w->s->c, w->s->sketch[c->sketch], w->s->program);
-  return vm_set_decisions(&w->made->t, c->ndecisions, c->decisions)
-             ? TESS_OK
-             : TESS_INTERNAL;
-}
-
 tess_status tess_session_trace(tess_session *s, const tess_candidate *c,
                                tess_trace **out) {
-  trace_work w = {s, c, NULL};
   tess_status st = session_check_decisions(s, c);
+  const vm_trace *t;
   *out = NULL;
-  if (st == TESS_OK) st = ctx_run(s->c, make_trace, &w);
-  if (st == TESS_OK)
-    *out = w.made;
-  else
-    tess_trace_free(w.made);
-  return st;
+  if (st != TESS_OK) return st;
+  search_cand own = session_from_public(c);
+  st = session_finish(s, &own, &t);
+  return st == TESS_OK ? session_decided(s, t, &own, out) : st;
 }
 
 tess_status tess_session_program(tess_session *s, const tess_candidate *c,

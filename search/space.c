@@ -342,6 +342,7 @@ static tess_status keep_open(void *ud) {
   keep_work *w = ud;
   w->made = trace_new(w->k->c, &w->t->t, w->p);
   vm_open_decisions(&w->made->t);
+  if (w->k->cut) postproc_cut(&w->made->t);
   if (w->k->postprocess && w->k->postprocs)
     postproc_append(&w->made->t, w->k->postprocs);
   for (uint32_t i = 0; i < w->k->trace.n; i++)

@@ -43,6 +43,7 @@ typedef struct space_sketches {
   bool explain;            /* the log says who shadows whom */
   bool strict;             /* a module that fails ends the generation */
   bool postprocess;        /* sketches end with postprocessors */
+  bool cut;                /* but not with what those of a host did */
   const vm_trace *postprocs; /* of the space at work; NULL: the default */
 } space_sketches;
 
@@ -56,6 +57,8 @@ void space_sketches_free(space_sketches *k);
 void postproc_default(vm_trace *out, tess_target *t, const ir_program *p);
 /* Appends them, behind enter_postproc, unless there are some.  May unwind. */
 void postproc_append(vm_trace *t, const vm_trace *postprocs);
+/* Cuts off what a host's postprocessors did, which they do anew. */
+void postproc_cut(vm_trace *t);
 /* The first instruction, from 0, that is no postprocessor; inst.n: none. */
 uint32_t postproc_misfit(const vm_trace *t);
 

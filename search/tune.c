@@ -85,6 +85,8 @@ static tess_status tune_set_up(tune *t) {
   t->s.nmutator = set->o->nmutators;
   t->s.postproc = set->o->postprocs;
   t->s.npostproc = set->o->npostprocs;
+  t->s.strict = set->o->on_error != 0;
+  t->s.target = set->target;
   if (s == TESS_OK) s = open_model(t);
   t->s.model = &t->model;
   if (s == TESS_OK) s = open_strategy(t);
@@ -387,6 +389,22 @@ static tess_status check_proposals(tune *t, uint32_t *n) {
   return s;
 }
 
+/* Drops the proposals that a postprocessor of the host's, which kept them when
+ * they were made, refuses now. */
+static tess_status finish_proposals(tune *t, uint32_t *n) {
+  uint32_t kept = 0;
+  tess_status s = TESS_OK;
+  for (uint32_t i = 0; s == TESS_OK && i < *n; i++) {
+    search_cand c = session_from_public(&t->proposed[i]);
+    const vm_trace *trace;
+    s = session_finish(&t->s, &c, &trace);
+    if (s == TESS_OK) t->proposed[kept++] = t->proposed[i];
+    if (s == TESS_REFUSED) s = TESS_OK;
+  }
+  *n = kept;
+  return s;
+}
+
 /* Asks the strategy for up to n proposals.  Entries that it counts but did not
  * write are zero, which check_proposals drops. */
 static tess_status propose_batch(tune *t, uint32_t n, uint32_t *got) {
@@ -399,7 +417,8 @@ static tess_status propose_batch(tune *t, uint32_t n, uint32_t *got) {
                     "the strategy proposed %u candidates where at most %u "
                     "were asked for",
                     *got, n);
-  return check_proposals(t, got);
+  s = check_proposals(t, got);
+  return s == TESS_OK ? finish_proposals(t, got) : s;
 }
 
 /* One batch.  *more: the search may go on. */
@@ -411,6 +430,7 @@ static tess_status run_batch(tune *t, bool *more) {
   uint32_t n = o->trials - t->trials, got = 0;
   if (n > o->batch) n = o->batch;
   double start = tune_now();
+  session_forget(&t->s, 0);
   tess_status s = propose_batch(t, n, &got);
   if (s != TESS_OK) return s;
   t->time.propose += tune_now() - start;

@@ -17,6 +17,7 @@ typedef struct search_outcome {
   double seconds;            /* median; TESS_OK only */
   bool checked;              /* compared with the reference, and equal */
   uint64_t program_hash;
+  double replay, lower, compile; /* seconds that building took, by step */
   double *sample;            /* of the outcome's heap */
   uint32_t nsample;
   strbuf message, code;

@@ -15,6 +15,49 @@ function nests.spatial_prefix(sch, loops)
   return n
 end
 
+-- How many loops stand outermost around the block that spatial iters drive,
+-- bound to threads or not.
+function nests.spatial_loops(sch, block)
+  local n = 0
+  for _, loop in ipairs { sch:get_loops(block) } do
+    if sch:loop_info(loop).iter_type ~= "spatial" then break end
+    n = n + 1
+  end
+  return n
+end
+
+-- The loop of the list that is bound to that axis; nil: none is.
+function nests.bound_to(sch, loops, axis)
+  for _, loop in ipairs(loops) do
+    if sch:loop_info(loop).thread == axis then return loop end
+  end
+end
+
+-- The innermost of the consumer's loops, from the outermost on, under which the
+-- block can be computed: spatial ones stand around it, and other consumers are
+-- under it, too.
+function nests.place(sch, block, loops)
+  local found
+  for _, loop in ipairs(loops) do
+    if sch:loop_info(loop).iter_type ~= "spatial" or
+       not sch:can("compute_at", block, loop) then
+      break
+    end
+    found = loop
+  end
+  return found
+end
+
+-- As many of the loops, from the first on, as can be fused, as one; nil: the
+-- list is empty.
+function nests.fuse(sch, loops)
+  local n = #loops
+  while n > 1 and not sch:can("fuse", table.unpack(loops, 1, n)) do
+    n = n - 1
+  end
+  return n > 1 and sch:fuse(table.unpack(loops, 1, n)) or loops[1]
+end
+
 -- Loops of the first tile level; of an untiled block, all outer spatial ones
 -- but the innermost.
 function nests.outer_loops(sch, block, loops)

@@ -31,7 +31,8 @@ options.list = {
     help = "the postprocessors of all candidates: a list of names, of " ..
            "tables { name, parameter = value }, \"default\" for those of " ..
            "the target's kind, and of functions of a schedule, or " ..
-           "{ name, function }, that say whether it is kept" },
+           "{ name, function }, that schedule it further, or not, and say " ..
+           "whether it is kept: true, or false and why" },
   { name = "inputs", flag = "inputs", takes = "string", type = "table",
     default = "drawn, within what the placeholders declare",
     help = "a list of your own tensors, one for each parameter that is no " ..

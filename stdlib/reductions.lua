@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Steps of schedule modules that split reductions: all reduction loops as one,
--- and the order of the iters of partial results.
+-- Steps of schedule modules that split or share reductions: all reduction loops
+-- as one, and the order of the iters of partial results.
 local reductions = {}
 
 -- Gives the block one reduce iter for all that it has, so that how many iters
@@ -32,6 +32,19 @@ function reductions.loop(sch, block)
   order[#order + 1] = reduce[1]
   if #order > 1 then sch:reorder(order) end
   return reduce[1]
+end
+
+-- The loops of reduce iters, moved inside and fused; and the loop around them,
+-- nil where there is none.
+function reductions.fuse(sch, block)
+  local outer, reduce = {}, {}
+  for _, loop in ipairs { sch:get_loops(block) } do
+    local list = sch:loop_info(loop).iter_type == "reduce" and reduce or outer
+    list[#list + 1] = loop
+  end
+  local around = outer[#outer]
+  if #reduce > 1 or around then sch:reorder(reduce) end
+  return #reduce > 1 and sch:fuse(table.unpack(reduce)) or reduce[1], around
 end
 
 -- Iters in the order of the nest that is wanted where the block moves under a

@@ -140,28 +140,17 @@ local function to_postprocs(ts, list)
   return ts.trace.from_lua(table.concat(text, "\n") .. "\n")
 end
 
--- What the engine asks about a candidate: f(schedule) says whether it is kept,
--- and changes nothing.
-local function accepting(name, f, program)
-  return { name = name, accepts = function(session, candidate)
-    local sch = session:trace(candidate):replay(program)
-    local before = sch:program():hash()
-    local ok = f(sch)
-    if sch:program():hash() ~= before then
-      core.invalid(("postprocs: %s changes the schedule: it says whether " ..
-                    "a candidate is kept, and modules schedule"):format(name))
-    end
-    if type(ok) ~= "boolean" then
-      core.wrong_type(("postprocs: %s returns true or false, not %s")
-                      :format(name, type(ok)))
-    end
-    return ok
+-- What the engine calls for a candidate: f(schedule) schedules it further, or
+-- not, and says whether it is kept.
+local function applying(name, f)
+  return { name = name, apply = function(sch)
+    return deterministic(f, sch)
   end }
 end
 
 -- Of the option postprocs the names, nil where the default ones are meant, and
 -- the functions: f, or { name, f }.
-local function split_postprocs(list, program)
+local function split_postprocs(list)
   if type(list) ~= "table" then return list, {} end
   local names, functions = {}, {}
   for i, entry in ipairs(list) do
@@ -174,7 +163,7 @@ local function split_postprocs(list, program)
       end
     end
     if type(f) == "function" then
-      functions[#functions + 1] = accepting(name, f, program)
+      functions[#functions + 1] = applying(name, f)
     else
       names[#names + 1] = entry
     end
@@ -370,7 +359,7 @@ local function built_in_text(t)
 end
 
 -- What a run calls: options measure and measured, postprocs that are
--- functions, { name =, accepts = }, and a list of the mutators
+-- functions, { name =, apply = }, and a list of the mutators
 -- that are functions, { probability =, mutate = }, by name.
 local function functions_of(o, postprocs)
   local list = { measure = o.measure, measured = o.measured,
@@ -420,7 +409,7 @@ local function add_tuning(ts)
     end
     local s = o.space
     if s == nil then s = space.default(o.target) end
-    local named, functions = split_postprocs(o.postprocs, program)
+    local named, functions = split_postprocs(o.postprocs)
     if named ~= nil then s = space.with_postprocs(s, named) end
     return core.tune(program, options, to_space(s),
                      functions_of(o, functions))
@@ -430,7 +419,7 @@ local function add_tuning(ts)
     return checked[given] and given or ts[maker](given)
   end, function(strategy)
     return is_built_in(strategy) and built_in_text(strategy) or strategy
-  end, functions_of)
+  end, functions_of, split_postprocs)
 end
 
 return function(ts, raw)

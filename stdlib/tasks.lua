@@ -12,7 +12,8 @@ local common = { "target", "trials", "seed", "space", "strategy", "cost_model",
 local fields = { program = true, space = true, weight = true, name = true,
                  strategy = true, cost_model = true, target = true }
 
-return function(ts, core, to_space, check_plugged, by_name, functions_of)
+return function(ts, core, to_space, check_plugged, by_name, functions_of,
+                split_postprocs)
   local function invalid(text, ...) core.invalid(text:format(...)) end
 
   local own = {}
@@ -99,7 +100,8 @@ return function(ts, core, to_space, check_plugged, by_name, functions_of)
     end
     local o, entries, default, made = {}, {}, nil, {}
     for k, v in next, given or {} do o[k] = v end
-    local functions, postprocs = functions_of(o), o.postprocs
+    local postprocs, own_postprocs = split_postprocs(o.postprocs)
+    local functions = functions_of(o, own_postprocs)
     o.measure, o.measured, o.postprocs = nil, nil, nil
     -- Equal programs of one space are one task, so it is made once.
     local function space_of(given)

@@ -9,6 +9,7 @@
 -- of a table { parameters =, forbid =, apply = function(sch, p) }.
 local ts = require "tessera"
 local options = require "tessera.options"
+local sampling = require "tessera.sampling"
 local template = {}
 
 -- So many sketches at most.
@@ -31,13 +32,6 @@ local function check_values(who, name, list)
   elseif type(list) ~= "table" or #list == 0 then
     wrong("%s: knob %s needs a list of values", who, options.quoted(name))
   end
-end
-
--- One of the integers: a random variable.
-local function sampled(sch, list)
-  local even = {}
-  for i = 1, #list do even[i] = 1 / #list end
-  return sch:sample_categorical(list, even)
 end
 
 -- ---- choices that make sketches ------------------------------------------
@@ -107,7 +101,7 @@ function config.define_split(cfg, name, loop, o)
   check_values("define_split", name, o.factors or { 1 })
   local size
   if o.factors then
-    size = { ts.auto, sampled(cfg.sch, o.factors) }
+    size = { ts.auto, sampling.evenly(cfg.sch, o.factors) }
   else
     size = { cfg.sch:sample_perfect_tile(loop, {
       n = o.num_outputs or 2, max_innermost_factor = o.max_factor or 64 }) }
@@ -122,7 +116,7 @@ end
 function config.define_knob(cfg, name, list)
   check_values("define_knob", name, list)
   if all_integers(list) then
-    return set(cfg, name, { val = sampled(cfg.sch, list) })
+    return set(cfg, name, { val = sampling.evenly(cfg.sch, list) })
   end
   return set(cfg, name, { val = list[choose(cfg, #list)] })
 end
@@ -296,7 +290,7 @@ function template.mold(m)
       for _, x in ipairs(m.parameters) do
         p[x.name] = values[x.name]
         if not decides[x.name] and (not x.when or holds(x.when, values)) then
-          p[x.name] = sampled(sch, x.values)
+          p[x.name] = sampling.evenly(sch, x.values)
         end
       end
       m.apply(sch, p)

@@ -46,12 +46,18 @@ static void copy_inst(vm_trace *dst, const vm_trace *src, uint32_t k,
 
 /* A guard is not pure: the variable it guards stays live, because the rest of
  * the trace was recorded for that value. */
-void vm_simplify(vm_trace *dst, const vm_trace *src, arena *scratch) {
+void vm_simplify_from(vm_trace *dst, const vm_trace *src, uint32_t from,
+                      arena *scratch) {
   bool *used = arena_zalloc(scratch, src->rv.n);
   bool *kept = arena_zalloc(scratch, src->inst.n + 1);
   vm_rv *map = arena_zalloc(scratch, src->rv.n * sizeof *map);
-  for (uint32_t k = src->inst.n; k-- > 0;) kept[k] = keeps(src, k, used);
+  for (uint32_t k = src->inst.n; k-- > 0;)
+    kept[k] = keeps(src, k, used) || k < from;
   vm_trace_reset(dst);
   for (uint32_t k = 0; k < src->inst.n; k++)
     if (kept[k]) copy_inst(dst, src, k, map);
+}
+
+void vm_simplify(vm_trace *dst, const vm_trace *src, arena *scratch) {
+  vm_simplify_from(dst, src, 0, scratch);
 }

@@ -200,6 +200,9 @@ void vm_truncate(vm_trace *t, uint32_t n);
 /* Dead instruction elimination: dst := src without pure instructions whose
  * outputs are unused. */
 void vm_simplify(vm_trace *dst, const vm_trace *src, arena *scratch);
+/* The same of what follows the first `from` instructions, which all stay. */
+void vm_simplify_from(vm_trace *dst, const vm_trace *src, uint32_t from,
+                      arena *scratch);
 /* "b0", "l3", "v5": the letter is the kind, the number counts from 0. */
 void vm_rv_name(const vm_trace *t, vm_rv rv, char out[16]);
 /* That instruction number k (from 1) removed the referent of the variable. */

@@ -1064,15 +1064,29 @@ typedef struct tess_mutator {
   void *ud;
 } tess_mutator;
 
-/* A postprocessor of the host's: asked about each candidate that replays and
+/* A postprocessor of the host's: called for each candidate that replays and
  * that the space's postprocessors accept, on the thread that tunes, before any
- * strategy or cost model sees it.  TESS_OK, or TESS_REFUSED: it is counted in
- * the funnel by the name.  Anything else ends the run. */
+ * strategy or cost model sees it.  TESS_OK: it is kept; TESS_REFUSED: it is
+ * counted in the funnel by the name.  TESS_NOMEM and TESS_CANCELLED end the
+ * run; after anything else the candidate is refused with a warning, once for
+ * each reason, or the run ends where tess_tune_options.on_error says so. */
 typedef struct tess_postproc {
   uint32_t struct_size;         /* sizeof(tess_postproc) */
   const char *name;
+  /* NULL: accepts all.  tess_session_trace and tess_session_program give the
+   * candidate as the postprocessors before have left it. */
   tess_status (*accepts)(void *ud, tess_session *s, const tess_candidate *c);
   void *ud;
+  /* NULL: changes nothing; called after `accepts`, where there is one.
+   * Schedules the candidate, `sch`, further, in place: whatever primitive it
+   * calls, but for those that sample, ends the candidate's trace, behind
+   * enter_postproc, so that the trace with its decisions is the whole kernel.
+   * Mutation and crossover see the decisions only, and the function is called
+   * anew for what they make; it may be called more than once for a candidate
+   * and must do the same each time.  `sch` is borrowed.  *why, which is NULL
+   * before: a reason, which lives until the next call. */
+  tess_status (*apply)(void *ud, tess_session *s, tess_schedule *sch,
+                       const char **why);
 } tess_postproc;
 
 typedef struct tess_cost_model {

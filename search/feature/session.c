@@ -19,11 +19,11 @@ void session_want(tess_session *s, feature_kind k) {
   }
 }
 
-/* The rows of the program that the machine holds, in an arena. */
-static void make_rows(search_worker *w, feature_kind k, arena *to,
-                      feature_rows *out) {
+/* The rows of a program, in an arena. */
+static void make_rows(search_worker *w, const ir_program *p, feature_kind k,
+                      arena *to, feature_rows *out) {
   arena_mark mark = arena_get_mark(&w->m.scratch);
-  feature_make(k, &w->m.prog, &w->m.scratch, out);
+  feature_make(k, p, &w->m.scratch, out);
   size_t bytes = (size_t)out->n * out->width * sizeof(float);
   float *v = arena_alloc(to, bytes);
   memcpy(v, out->v, bytes);
@@ -40,7 +40,8 @@ static feature_rows rows_of_made(const tess_session *s, search_worker *w,
   if (known) return *known;
   bool room = memo_has_room(w->memo);
   if (s->wants)
-    make_rows(w, s->want, room ? &w->memo->keep : &w->kept_rows, &r);
+    make_rows(w, &w->m.prog, s->want, room ? &w->memo->keep : &w->kept_rows,
+              &r);
   if (room) memo_enter(w->memo, hash, &r);
   return r;
 }
@@ -50,6 +51,29 @@ void session_keep_rows(const tess_session *s, search_worker *w, uint64_t hash) {
   if (!s->wants || map_get(&w->kept_at, hash) != MAP_NONE) return;
   map_put(&w->kept_at, hash, w->kept.n);
   vec_push(&w->heap, &w->kept, r);
+}
+
+typedef struct replacement {
+  tess_session *s;
+  const ir_program *p;
+  uint64_t hash;
+} replacement;
+
+/* find_kept looks into this worker's first. */
+static tess_status replace_rows(void *ud) {
+  const replacement *x = ud;
+  search_worker *w = &x->s->worker[0];
+  feature_rows r;
+  make_rows(w, x->p, x->s->want, &w->kept_rows, &r);
+  map_put(&w->kept_at, x->hash, w->kept.n);
+  vec_push(&w->heap, &w->kept, r);
+  return TESS_OK;
+}
+
+void session_keep_rows_of(tess_session *s, const ir_program *p,
+                          const search_cand *c) {
+  replacement x = {s, p, search_hash(c->sketch, c->n, c->d)};
+  if (s->wants) mem_protect(&s->worker[0].heap, replace_rows, &x);
 }
 
 static const feature_rows *find_kept(const tess_session *s, feature_kind k,
@@ -68,6 +92,7 @@ typedef struct job {
   tess_session *s;
   feature_kind kind;
   const search_cand *c;
+  const vm_trace **trace; /* of each; NULL: their sketches */
   feature_rows *out;
 } job;
 typedef struct item {
@@ -87,7 +112,7 @@ static tess_status make_item(void *ud) {
     return TESS_OK;
   }
   if (j->kind == FEATURE_DECISIONS) return decisions_make(j->s, w, c, out);
-  if (w->memo->wants && w->memo->want == j->kind) {
+  if (!j->trace && w->memo->wants && w->memo->want == j->kind) {
     kept = memo_find(w->memo, c->hash);
     if (kept && kept->n) {
       *out = *kept;
@@ -95,9 +120,10 @@ static tess_status make_item(void *ud) {
     }
   }
   vm_replay_opts o = {.source = VM_GIVEN, .given = c->d, .ngiven = c->n};
-  tess_status st =
-      vm_replay(&w->m, j->s->base, j->s->sketch[c->sketch], &o, NULL);
-  if (st == TESS_OK) make_rows(w, j->kind, &w->rows, out);
+  const vm_trace *t = j->trace ? j->trace[x->i] : j->s->sketch[c->sketch];
+  if (!t) return TESS_REFUSED;
+  tess_status st = vm_replay(&w->m, j->s->base, t, &o, NULL);
+  if (st == TESS_OK) make_rows(w, &w->m.prog, j->kind, &w->rows, out);
   return st;
 }
 
@@ -150,12 +176,46 @@ static tess_status make_all(void *ud) {
   return TESS_OK;
 }
 
+/* Where the host's postprocessors change candidates, their programs are those
+ * that they become. */
+static tess_status find_traces(rows_work *w) {
+  tess_session *s = w->j.s;
+  tess_status st = TESS_OK;
+  for (uint32_t i = 0; st == TESS_OK && i < w->n; i++) {
+    const search_cand *c = &w->j.c[i];
+    w->j.trace[i] = s->sketch[c->sketch];
+    if (find_kept(s, w->j.kind, c->hash)) continue;
+    st = session_finish(s, c, &w->j.trace[i]);
+    if (st != TESS_REFUSED) continue;
+    w->j.trace[i] = NULL;
+    st = TESS_OK;
+  }
+  return st;
+}
+
+static tess_status make_finished(rows_work *w) {
+  tess_session *s = w->j.s;
+  mem_heap *h = &s->c->heap;
+  size_t bytes = (w->n + 1) * sizeof *w->j.trace;
+  uint32_t had = s->finished.n;
+  w->j.trace = mem_try_resize(h, NULL, 0, bytes);
+  if (!w->j.trace) return mem_refusal(h);
+  tess_status st = find_traces(w);
+  if (st == TESS_OK) st = mem_protect(h, make_all, w);
+  mem_free(h, w->j.trace, bytes);
+  session_forget(s, had);
+  return st;
+}
+
 tess_status session_rows(tess_session *s, feature_kind k, uint32_t n,
                          const search_cand *c, search_rows *out) {
   rows_work w = {.j = {.s = s, .kind = k, .c = c}, .n = n, .out = out};
   tess_status st = k == FEATURE_DECISIONS ? decisions_begin(s) : TESS_OK;
   *out = (search_rows){.kind = k, .n = n, .width = session_columns(s, k)};
-  return st == TESS_OK ? mem_protect(&s->c->heap, make_all, &w) : st;
+  if (st != TESS_OK) return st;
+  return session_reschedules(s) && k != FEATURE_DECISIONS
+             ? make_finished(&w)
+             : mem_protect(&s->c->heap, make_all, &w);
 }
 
 /* ---- columns ------------------------------------------------------------ */

@@ -25,6 +25,10 @@ void session_want(tess_session *s, feature_kind k);
 /* In the worker's frame, right after a replay: keeps what is wanted. */
 void session_keep_rows(const tess_session *s, search_worker *w,
                        uint64_t hash);
+/* The same of a program of the context's, instead of what was kept of the
+ * candidate before. */
+void session_keep_rows_of(tess_session *s, const ir_program *p,
+                          const search_cand *c);
 uint32_t session_columns(tess_session *s, feature_kind k);
 uint32_t session_version(feature_kind k);
 void session_column(tess_session *s, feature_kind k, uint32_t column,

@@ -27,6 +27,12 @@ uint32_t postproc_misfit(const vm_trace *t) {
   return k;
 }
 
+void postproc_cut(vm_trace *t) {
+  uint32_t k = vm_postproc_at(t);
+  while (k < t->inst.n && is_postproc(t->inst.v[k].prim->name)) k++;
+  vm_truncate(t, k);
+}
+
 static void append_call(vm_trace *t, const sch_prim *prim, const vm_trace *pool,
                         const vm_value *operand) {
   vm_failure why;

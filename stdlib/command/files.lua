@@ -212,6 +212,15 @@ function files.try_trace(name, trace, program)
   if not ok then files.blame(name, refused) end
 end
 
+-- What is no trace says itself what it is of.
+local function alone(found, name, o)
+  if o.program then
+    usage("option --program: it says what a trace schedules, and %s is no " ..
+          "trace", name)
+  end
+  return found
+end
+
 -- What a file is, is found by trying: first what runs no code, a trace and a
 -- saved program, then a script that gives a program.  What begins as only a
 -- trace does, or is called so, is a trace, and why it is a bad one is said; so
@@ -229,14 +238,14 @@ function files.show_file(name, o)
     files.blame(name, why)
   end
   local ok, saved = pcall(ts.load_program, name)
-  if ok then return saved end
+  if ok then return alone(saved, name, o) end
   if text:find("\0", 1, true) then
     error(name .. ": neither a trace, a saved program, a database nor a " ..
           "script", 0)
   end
   local d = files.run_description(name, true)
   o.described = d.target
-  return d.program
+  return alone(d.program, name, o)
 end
 
 -- What is lowered: the program of a description or a saved one, or what a
@@ -249,7 +258,7 @@ function files.load_lowered(name, o)
     local ok, sch = pcall(found.replay, found, program)
     if ok then return sch end
     if not program and sch.code == "INVALID" then
-      usage("lower %s: a trace alone does not say what it schedules: add " ..
+      usage("%s: a trace alone does not say what it schedules: add " ..
             "--program FILE.lua", name)
     end
     files.blame(name, sch)

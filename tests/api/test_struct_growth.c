@@ -40,7 +40,7 @@ GROWS(tess_module, ud);
 GROWS(tess_strategy, ud);
 GROWS(tess_cost_model, ud);
 GROWS(tess_mutator, ud);
-GROWS(tess_postproc, ud);
+GROWS(tess_postproc, apply);
 GROWS(tess_strategy_option, most);
 GROWS(tess_progress, seconds);
 GROWS(tess_tune_options, postprocs);

@@ -82,6 +82,13 @@ static void wrong_calls(void **state) {
   expect("build d.lua -o k.dll", 2, "is neither NAME.so nor NAME.o");
   expect("build d.lua -o k.o --target abacus", 2, "abacus");
   expect("build t.lua -o k.o", 2, "a trace alone does not say");
+  static const char *const no_trace[] = {"build d.lua -o k.o", "lower d.lua",
+                                         "show d.lua"};
+  for (size_t i = 0; i < sizeof no_trace / sizeof *no_trace; i++) {
+    char args[50];
+    snprintf(args, sizeof args, "%s --program d.lua", no_trace[i]);
+    expect(args, 2, "what a trace schedules, and d.lua is no trace");
+  }
   expect("doc split fuse", 2, "doc takes one NAME");
   expect("doc --stubs extra", 2, "doc takes one NAME");
 }

@@ -110,3 +110,51 @@ void recorded_remove(const char *path) {
   snprintf(name, sizeof name, "%s-shm", path);
   unlink(name);
 }
+
+/* ---- what tests ask ----------------------------------------------------- */
+
+long recorded_line(const char *text, const char *what) {
+  const char *at = strstr(text, what);
+  if (!at) return 0;
+  while (at > text && at[-1] != '\n') at--;
+  return strtol(at, NULL, 10);
+}
+
+int recorded_stop(void *ud, const tess_progress *p) {
+  return p->trials >= *(uint32_t *)ud;
+}
+
+int recorded_count(const char *path, const char *what) {
+  char sql[200];
+  sqlite3 *db;
+  sqlite3_stmt *q;
+  snprintf(sql, sizeof sql, "SELECT count(*) FROM record WHERE %s", what);
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &q, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+  int n = sqlite3_column_int(q, 0);
+  sqlite3_finalize(q);
+  sqlite3_close(db);
+  return n;
+}
+
+void recorded_change(const char *path, const char *sql) {
+  sqlite3 *db;
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+    fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+  sqlite3_close(db);
+}
+
+tess_result_info recorded_until(recorded_run *f, uint32_t limit,
+                                tess_result **r) {
+  tess_result_info info = TESS_INIT(tess_result_info);
+  f->o.progress = recorded_stop;
+  f->o.progress_ud = &limit;
+  assert_int_equal(recorded_tune(f, r), TESS_OK);
+  f->o.progress = NULL;
+  tess_result_get(*r, &info);
+  assert_int_equal(info.status, TESS_CANCELLED);
+  assert_int_equal(f->r.compared, 0);
+  return info;
+}

@@ -36,5 +36,17 @@ tess_status recorded_tune(recorded_run *f, tess_result **out);
 /* A path for a database of this process, where there is none yet. */
 void recorded_database(char *path, size_t n);
 void recorded_remove(const char *path);
+/* How many records there are of which this, in SQL, holds. */
+int recorded_count(const char *path, const char *what);
+/* Runs a statement. */
+void recorded_change(const char *path, const char *sql);
+
+/* The number that the line of the text with `what` begins with; 0: none has. */
+long recorded_line(const char *text, const char *what);
+/* A progress function: stops at the first trial after *ud, a uint32_t. */
+int recorded_stop(void *ud, const tess_progress *p);
+/* A run that is so stopped. */
+tess_result_info recorded_until(recorded_run *f, uint32_t limit,
+                                tess_result **r);
 
 #endif
