@@ -100,6 +100,11 @@ options.list = {
            "for the same target in the same way, teaches a built-in cost " ..
            "model before there are own times, and whether the best " ..
            "decisions of the nearest of them are tried first" },
+  { name = "warm_cache", flag = "warm-cache", takes = "flag", type = "boolean",
+    default = "false",
+    help = "on CUDA devices, leave in the L2 cache what the run before left " ..
+           "there, instead of evicting it before each timed run; such times " ..
+           "are not comparable with others" },
   { name = "measure", instead = "the field measure of what FILE.lua returns",
     type = "function", default = "none",
     help = "instead of compiling and running candidates: a function of " ..

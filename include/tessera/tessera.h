@@ -1160,12 +1160,6 @@ typedef struct tess_tune_options {
   uint32_t struct_size;         /* sizeof(tess_tune_options) */
   uint32_t trials;              /* 256 when 0 */
   uint32_t batch;               /* 16 when 0 */
-  int32_t no_transfer;          /* what the database holds of other workloads,
-                                 * measured for the same target in the same
-                                 * way, 0: teaches a built-in cost model before
-                                 * there are own times, and the best decisions
-                                 * of the nearest are tried first; 1: is not
-                                 * looked at */
   uint64_t seed;
   uint32_t threads;             /* of the engine; 0: as many as cores */
   uint32_t kernel_threads;      /* of the kernels; 0: the target's cores */
@@ -1229,6 +1223,15 @@ typedef struct tess_tune_options {
   uint32_t npostprocs;          /* of the host's, in order; candidates out of a
                                  * database are not asked about */
   const tess_postproc *postprocs;
+  int32_t warm_cache;           /* 0: a device's L2 cache is evicted before each
+                                 * timed run; 1: it keeps what the run before
+                                 * left there */
+  int32_t no_transfer;          /* what the database holds of other workloads,
+                                 * measured for the same target in the same
+                                 * way, 0: teaches a built-in cost model before
+                                 * there are own times, and the best decisions
+                                 * of the nearest are tried first; 1: is not
+                                 * looked at */
 } tess_tune_options;
 
 /* Searches the space for the fastest schedule of p; target NULL: "llvm", space

@@ -106,7 +106,8 @@ static void block_head(printer *pr, ir_stmt s, bool wrap) {
 }
 
 static void store_head(printer *pr, const ir_stmt_rec *r) {
-  str_printf(pr->out, "%s[", print_buf(pr, r->buf));
+  str_printf(pr->out, "%s%s[", r->loop_kind ? "atomic " : "",
+             print_buf(pr, r->buf));
   for (uint32_t i = 0; i < r->idx.n; i++) {
     str_puts(pr->out, i ? ", " : "");
     print_expr(pr, pr->p->arg.v[r->idx.at + i]);
