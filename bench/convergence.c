@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST_TABLES = 16, MOST_SEEDS = 1024, MOST_SEARCHES = 32, FEW = 5 };
 #define WITHIN 1.05
@@ -22,6 +23,8 @@ typedef struct plan {
   const char *search[MOST_SEARCHES]; /* "strategy" or "strategy/model" */
   uint32_t nsearch;
   const char *only; /* a workload; NULL: all */
+  bool transfers;   /* models begin with what the other workloads taught */
+  bool ends;        /* what runs end with, and not when they get there */
 } plan;
 
 static const char *const every_search[] = {"replay", "evolutionary/forest",
@@ -59,22 +62,83 @@ static int is_reached(void *ud, const tess_progress *p) {
   return p->best_seconds <= g->seconds;
 }
 
-static uint32_t run_once(table *t, const plan *p, const char *search,
-                         uint64_t seed) {
+static tess_result *run_once(table *t, const plan *p, const char *search,
+                             uint64_t seed, tess_model *model) {
   tess_result *r;
-  goal g = {WITHIN * t->best};
+  goal g = {p->ends ? 0 : WITHIN * t->best};
   tess_tune_options o = {.struct_size = sizeof o,
                          .trials = most_trials(t, p),
                          .batch = p->batch,
                          .seed = seed,
                          .threads = p->threads,
                          .kernel_threads = 1,
+                         .model = model,
                          .progress = is_reached,
                          .progress_ud = &g};
   table_search(t, search, o, &r);
-  uint32_t n = first_below(r, g.seconds, o.trials);
+  return r;
+}
+
+/* Trials until it got there; or what it ended with, in times the best. */
+static double find_figure(table *t, const plan *p, const char *search,
+                          uint64_t seed, const char *taught) {
+  tess_model *model = NULL;
+  if (taught && tess_model_load(context, taught, &model) != TESS_OK)
+    convergence_stop(tess_error(context)->message);
+  tess_result *r = run_once(t, p, search, seed, model);
+  double figure = p->ends ? r->curve.v[r->curve.n - 1] / t->best
+                          : first_below(r, WITHIN * t->best, most_trials(t, p));
   tess_result_free(r);
-  return n;
+  tess_model_free(model);
+  return figure;
+}
+
+/* ---- what the other workloads teach ------------------------------------- */
+
+enum { TAUGHT = 256 }; /* candidates of each, drawn */
+
+static table tables[MOST_TABLES];
+static uint32_t ntables;
+
+static void convergence_must(tess_status s) {
+  if (s != TESS_OK) convergence_stop(tess_error(context)->message);
+}
+
+static void teach_one(tess_model *m, const table *t) {
+  static tess_candidate c[TAUGHT];
+  const vm_trace *sketch[TABLE_SKETCHES];
+  tess_session s;
+  tess_cost_model f;
+  uint32_t n = 0, left = t->n;
+  rng r;
+  rng_init(&r, 1, t->n);
+  for (uint32_t i = 0; i < t->nsketch; i++) sketch[i] = &t->sketch[i]->t;
+  convergence_must(
+      session_init(&s, context, &t->p->p, t->nsketch, sketch, 1, 1));
+  convergence_must(model_attach(m, &s, &f));
+  for (uint32_t i = 0; i < t->n && n < TAUGHT; i++, left--) {
+    if (rng_below(&r, left) >= TAUGHT - n) continue;
+    session_to_public(&t->cand[i], &c[n]);
+    c[n].seconds = t->seconds[i];
+    c[n++].status = isfinite(t->seconds[i]) ? TESS_OK : TESS_BUILD_ERROR;
+  }
+  convergence_must(f.update(f.ud, &s, n, c));
+  model_wait(m);
+  session_free(&s);
+}
+
+/* A model of the search's kind that knows all workloads but one, in a file. */
+static void teach_others(const table *t, const char *search, char *path) {
+  const char *slash = strchr(search, '/');
+  tess_model *m;
+  int fd = mkstemp(path);
+  if (fd < 0) convergence_stop("there is no room for a model");
+  close(fd);
+  convergence_must(tess_model_new(context, slash ? slash + 1 : "forest", &m));
+  for (uint32_t i = 0; i < ntables; i++)
+    if (&tables[i] != t) teach_one(m, &tables[i]);
+  convergence_must(tess_model_save(m, path));
+  tess_model_free(m);
 }
 
 /* ---- many --------------------------------------------------------------- */
@@ -84,31 +148,57 @@ static int by_value(const void *p, const void *q) {
   return a < b ? -1 : a > b;
 }
 
-/* Quantiles over the seeds; a run that did not get there counts as one trial
- * more than there were. */
-static double try_search(table *t, const plan *p, const char *search) {
-  static double trials[MOST_SEEDS];
-  uint32_t reached = 0, n = 0;
-  double start = bench_now(), sum = 0;
-  while (n < p->seeds && (n < FEW || bench_now() - start < p->seconds)) {
-    trials[n] = run_once(t, p, search, n + 1);
-    reached += trials[n] <= most_trials(t, p);
-    sum += trials[n++];
+/* Quantiles over the seeds. */
+typedef struct spread {
+  double median, low, high, mean, worst;
+  uint32_t n, reached; /* seeds, and those that got within 5 % */
+} spread;
+
+static spread measure_spread(double *v, uint32_t n, double enough) {
+  spread s = {.n = n};
+  for (uint32_t i = 0; i < n; i++) {
+    s.mean += v[i] / n;
+    s.reached += v[i] <= enough;
   }
-  double seconds = (bench_now() - start) / n;
-  qsort(trials, n, sizeof *trials, by_value);
-  double median = bench_median(trials, n);
-  double low = trials[n / 4], high = trials[n * 3 / 4];
-  bench_say("%-10s %-28s %5.1f trials (quartiles %g to %g), mean %5.1f, "
-            "%u of %u seeds; %.2f s a run",
-            t->name, search, median, low, high, sum / n, reached, n, seconds);
-  bench_figure("trials", median, "1",
-               json_pack("{s:s, s:s, s:f, s:f, s:f, s:i, s:i, s:i}", "workload",
-                         t->name, "search", search, "quartile1", low,
-                         "quartile3", high, "mean", sum / n, "reached",
-                         (int)reached, "seeds", (int)n, "batch",
+  qsort(v, n, sizeof *v, by_value);
+  s.median = bench_median(v, n);
+  s.low = v[n / 4];
+  s.high = v[n * 3 / 4];
+  s.worst = v[n - 1];
+  return s;
+}
+
+static void report(const table *t, const plan *p, const char *search,
+                   const spread *s, double seconds) {
+  const char *figure = p->ends ? "final" : "trials";
+  bench_say("%-10s %-28s %5.4g %s (quartiles %.4g to %.4g, worst %.4g), mean "
+            "%5.4g, %u of %u seeds within 5 %%; %.2f s a run",
+            t->name, search, s->median, p->ends ? "x best" : "trials", s->low,
+            s->high, s->worst, s->mean, s->reached, s->n, seconds);
+  bench_figure(figure, s->median, "1",
+               json_pack("{s:s, s:s, s:b, s:f, s:f, s:f, s:f, s:i, s:i, s:i}",
+                         "workload", t->name, "search", search, "transfer",
+                         (int)p->transfers, "quartile1", s->low, "quartile3",
+                         s->high, "worst", s->worst, "mean", s->mean, "reached",
+                         (int)s->reached, "seeds", (int)s->n, "batch",
                          (int)p->batch));
-  return median;
+}
+
+/* A run that did not get there counts as one trial more than there were. */
+static void try_search(table *t, const plan *p, const char *search) {
+  static double figure[MOST_SEEDS];
+  char path[] = "/tmp/tessera-model-XXXXXX";
+  uint32_t n = 0;
+  if (p->transfers) teach_others(t, search, path);
+  double start = bench_now();
+  while (n < p->seeds && (n < FEW || bench_now() - start < p->seconds)) {
+    figure[n] = find_figure(t, p, search, n + 1, p->transfers ? path : NULL);
+    n++;
+  }
+  if (p->transfers) remove(path);
+  double seconds = (bench_now() - start) / n;
+  spread s = measure_spread(figure, n, p->ends ? WITHIN : most_trials(t, p));
+  report(t, p, search, &s, seconds);
 }
 
 /* How many points there are, and how many are good enough. */
@@ -135,10 +225,12 @@ static void try_table(table *t, const plan *p) {
 static const char *const help =
     "usage: convergence [--quick] [--seeds N] [--trials N] [--batch N]\n"
     "  [--seconds N] [--threads N] [--workload NAME]\n"
-    "  [--search STRATEGY[/MODEL]]...\n"
+    "  [--search STRATEGY[/MODEL]]... [--transfer] [--final]\n"
     "Trials until within 5 % of the best of recorded spaces, by strategy and\n"
     "cost model; medians and quartiles over the seeds, at\n"
-    "least 5, and no more once a search has taken --seconds (60).";
+    "least 5, and no more once a search has taken --seconds (60).\n"
+    "--transfer: models begin with 256 candidates of each other space;\n"
+    "--final: what runs end with, in times the best of the space.";
 
 static uint32_t count_of(const char *text, uint32_t most) {
   char *end;
@@ -157,6 +249,8 @@ static plan parse(int argc, char **argv) {
       {"threads", required_argument, NULL, 'j'},
       {"workload", required_argument, NULL, 'w'},
       {"search", required_argument, NULL, 'x'},
+      {"transfer", no_argument, NULL, 'r'},
+      {"final", no_argument, NULL, 'f'},
       {"help", no_argument, NULL, 'h'},
       {0}};
   plan p = {
@@ -176,6 +270,8 @@ static plan parse(int argc, char **argv) {
     case 'x':
       if (p.nsearch < MOST_SEARCHES) p.search[p.nsearch++] = optarg;
       break;
+    case 'r': p.transfers = true; break;
+    case 'f': p.ends = true; break;
     case 'h': puts(help); exit(0);
     default: convergence_stop(help);
     }
@@ -187,7 +283,7 @@ static plan parse(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  static table list[MOST_TABLES];
+  table *list = tables;
   plan p = parse(argc, argv);
   glob_t files;
   uint32_t n = 0, used = 0;
@@ -198,6 +294,7 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i < files.gl_pathc; i++)
     n = table_read(context, files.gl_pathv[i], list, n, MOST_TABLES);
   globfree(&files);
+  ntables = n;
   for (uint32_t i = 0; i < n; i++) {
     if (p.only && strcmp(p.only, list[i].name)) continue;
     try_table(&list[i], &p);

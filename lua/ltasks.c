@@ -183,12 +183,28 @@ static int push_kept_error(const lt_run *r) {
   return 1;
 }
 
-static const char *const tasks_options[] = {
-    "target",    "trials",   "seed",     "strategy",    "cost_model",
-    "database",  "progress", "batch",    "threads",     "kernel_threads",
-    "min_time",  "timeout",  "deadline", "on_error",    "check",
-    "scheduler", "alpha",    "space",    "window_size", "max_trials_per_task",
-    NULL};
+static const char *const tasks_options[] = {"target",
+                                            "trials",
+                                            "seed",
+                                            "strategy",
+                                            "cost_model",
+                                            "database",
+                                            "progress",
+                                            "batch",
+                                            "threads",
+                                            "kernel_threads",
+                                            "min_time",
+                                            "timeout",
+                                            "deadline",
+                                            "on_error",
+                                            "check",
+                                            "transfer",
+                                            "scheduler",
+                                            "alpha",
+                                            "space",
+                                            "window_size",
+                                            "max_trials_per_task",
+                                            NULL};
 
 static const char *name_option(lua_State *L, const char *k) {
   const char *s = NULL;

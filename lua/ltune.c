@@ -313,7 +313,7 @@ static const char *const options[] = {
     "cost_model",     "database",   "progress",  "batch",    "threads",
     "kernel_threads", "min_time",   "timeout",   "deadline", "on_error",
     "check",          "inputs",     "postprocs", "measure",  "measured",
-    "frozen",         "warm_cache", NULL};
+    "frozen",         "warm_cache", "transfer",  NULL};
 
 /* Which of two words it is. */
 static int one_of(lua_State *L, const char *k, const char *const *words) {
@@ -353,6 +353,7 @@ void lt_read_tune_options(lua_State *L, tess_tune_options *o) {
   o->on_error = one_of(L, "on_error", errors);
   o->check = one_of(L, "check", checks);
   o->frozen = lt_field_bool(L, 2, "frozen", 0);
+  o->no_transfer = !lt_field_bool(L, 2, "transfer", 1);
   o->warm_cache = lt_field_bool(L, 2, "warm_cache", 0);
 }
 

@@ -103,6 +103,7 @@ static tess_status check_options(tess_context *c, const tess_tune_options *o) {
   if (!s) s = check_switch(c, "on_error", o->on_error);
   if (!s) s = check_switch(c, "check", o->check);
   if (!s) s = check_switch(c, "frozen", o->frozen);
+  if (!s) s = check_switch(c, "no_transfer", o->no_transfer);
   if (!s) s = check_mutators(c, o);
   if (!s) s = check_postprocs(c, o);
   return s ? s : check_plugged_in(c, o);

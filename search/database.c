@@ -247,10 +247,7 @@ typedef struct storing {
   strbuf bytes;
 } storing;
 
-/* The program stored under the key; *out NULL: none, or a damaged one, which
- * the caller replaces. */
-static tess_status read_workload(database *d, uint64_t hash,
-                                 tess_program **out) {
+tess_status database_workload(database *d, uint64_t hash, tess_program **out) {
   sqlite3_stmt *q;
   *out = NULL;
   tess_status s =
@@ -293,7 +290,7 @@ tess_status database_put_workload(database *d, const database_key *k,
   tess_status s = database_run(d, "BEGIN IMMEDIATE", "beginning to store");
   if (s != TESS_OK) return s;
   str_init(&w.bytes, &d->c->heap);
-  s = read_workload(d, k->workload, &w.was);
+  s = database_workload(d, k->workload, &w.was);
   if (s == TESS_OK) s = ctx_run(d->c, save_workload, &w);
   if (s == TESS_OK) s = write_workload(&w);
   if (s == TESS_OK) s = database_run(d, "COMMIT", "storing a workload");

@@ -82,6 +82,9 @@ typedef struct database_record {
  * intrinsics that were stored with it. */
 tess_status database_put_workload(database *d, const database_key *k,
                                   tess_program *p);
+/* The program stored under a workload's hash; *out NULL: none, or a damaged
+ * one. */
+tess_status database_workload(database *d, uint64_t hash, tess_program **out);
 /* The bytes of a workload's program, restored. */
 tess_status database_restore(database *d, const void *bytes, size_t n,
                              tess_program **out);

@@ -113,6 +113,10 @@ tess_status tune_store_quality(tune *t);
 tess_status tune_decided(tune *t, uint32_t sketch, uint32_t n, const int64_t *d,
                          tess_trace **out);
 
+/* Teaches the model what the database holds of other workloads, and gives the
+ * session hints (transfer.c). */
+tess_status tune_transfer(tune *t);
+
 /* ---- taking a run up again (resume.c) ----------------------------------- */
 
 /* Finds the run in the database that is this one, or makes it. */

@@ -47,6 +47,44 @@ typedef struct search_order {
   uint64_t (*trait)(const ir_program *p);
 } search_order;
 
+/* ---- a memo of candidates (memo.c) -------------------------------------- */
+
+/* Why a candidate was refused after its last decision. */
+typedef struct memo_refusal {
+  vm_failure fail;
+  sch_refusal refusal;
+  uint32_t at;
+} memo_refusal;
+
+/* A thread's; of what a session wants (session_want) it has the features. */
+typedef struct search_memo {
+  mem_heap *heap;
+  map at;                    /* hash -> index in rows */
+  VEC(feature_rows) rows;    /* n is 0 where none are wanted */
+  arena keep;                /* of them */
+  size_t bytes;
+  map bad_at;                /* hash -> index in bad */
+  VEC(memo_refusal) bad;
+  bool wants;
+  feature_kind want;
+} search_memo;
+
+void memo_init(search_memo *x, mem_heap *heap);
+void memo_free(search_memo *x);
+void memo_clear(search_memo *x);
+/* From now on entries have such features. */
+void memo_want(search_memo *x, bool wants, feature_kind k);
+/* false: nothing more is to be entered until it is cleared.  Unwinds. */
+bool memo_has_room(search_memo *x);
+/* NULL: it is not known to be valid. */
+const feature_rows *memo_find(const search_memo *x, uint64_t hash);
+/* Whether it was refused; then the machine is as it was after that. */
+bool memo_refuses(const search_memo *x, uint64_t hash, vm_machine *m);
+/* Unwinds. */
+void memo_enter_refusal(search_memo *x, uint64_t hash, const vm_machine *m);
+/* The rows lie in `keep`. */
+void memo_enter(search_memo *x, uint64_t hash, const feature_rows *r);
+
 /* ---- the session -------------------------------------------------------- */
 
 /* A thread's state; reused, so that nothing is allocated once warm. */
@@ -59,6 +97,9 @@ typedef struct search_worker {
   arena kept_rows;           /* and those made with this batch's candidates */
   map kept_at;               /* hash -> index in kept */
   VEC(feature_rows) kept;
+  search_memo own, *memo;    /* the one in use: own, or a caller's */
+  bool skipped;              /* the last replay ended with its decisions: the
+                              * memo knows the candidate */
   funnel tally;              /* rejections by this thread */
   bool ready;                /* it must be freed */
 } search_worker;
@@ -87,6 +128,8 @@ struct tess_session {
   arena keep;                /* decisions of what was measured */
   map known;                 /* hash -> index in history */
   VEC(search_seen) history;  /* in the order of measuring */
+  VEC(search_cand) hint;     /* good elsewhere; to be repaired */
+  uint32_t hinted;           /* of them, that were proposed */
   const tess_cost_model *model;
   tess_model *learns;        /* the same where it is a built-in one (model/) */
   rng random;                /* for strategies: the stream (seed, 2^63) */
@@ -124,6 +167,11 @@ void session_free(tess_session *s);
 tess_status session_make(tess_session *s, uint32_t n,
                          const search_order *order, search_cand *out);
 void session_begin_batch(tess_session *s);
+/* vm_replay_numbered by worker 0, whose `made` has the decisions; where the
+ * postprocessors accept it the memo knows the candidate then. */
+tess_status session_replay_numbered(tess_session *s, uint32_t sketch,
+                                    const uint64_t *index, uint64_t *count,
+                                    uint32_t *reached);
 /* Replays a candidate and leaves its program in worker 0's machine. */
 tess_status session_replay(tess_session *s, const search_cand *c);
 /* Validates a candidate of a host's strategy: its sketch exists and it replays.

@@ -35,6 +35,8 @@ static tess_status make_machine(void *ud) {
   arena_init(&w->rows, &w->heap);
   arena_init(&w->kept_rows, &w->heap);
   map_init(&w->kept_at, &w->heap);
+  memo_init(&w->own, &w->heap);
+  w->memo = &w->own;
   vm_machine_init(&w->m, &w->heap);
   return TESS_OK;
 }
@@ -84,6 +86,7 @@ void session_free(tess_session *s) {
     arena_free(&w->rows);
     arena_free(&w->kept_rows);
     map_free(&w->kept_at);
+    memo_free(&w->own);
     vec_free(&w->heap, &w->kept);
     vm_machine_free(&w->m);
   }
@@ -93,6 +96,7 @@ void session_free(tess_session *s) {
   vec_free(h, &s->row);
   vec_free(h, &s->part);
   vec_free(h, &s->history);
+  vec_free(h, &s->hint);
   map_free(&s->known);
   session_forget(s, 0);
   vec_free(h, &s->finished);
@@ -143,8 +147,26 @@ typedef struct attempt {
   uint64_t seed; /* of this try */
   uint32_t sketch;
   tess_status status;
+  bool whole;            /* the program is needed: no replay may end early */
   const vm_trace *trace; /* instead of its sketch; NULL: that */
 } attempt;
+
+static vm_known recall_replay(void *ud, vm_machine *m,
+                              const vm_decisions *made) {
+  const attempt *t = ud;
+  uint64_t hash = search_hash(t->sketch, made->n, made->v);
+  if (memo_refuses(t->w->memo, hash, m)) return VM_REFUSED;
+  t->w->skipped = memo_find(t->w->memo, hash) != NULL;
+  return t->w->skipped ? VM_VALID : VM_UNKNOWN;
+}
+
+/* In the frame of the worker's heap, whose limits are no refusal: what runs
+ * into one unwinds. */
+static void note_refused(void *ud, const vm_machine *m,
+                         const vm_decisions *made) {
+  const attempt *t = ud;
+  memo_enter_refusal(t->w->memo, search_hash(t->sketch, made->n, made->v), m);
+}
 
 /* Uniform crossover: each decision comes from one parent or the other. */
 static void cross_vectors(search_worker *w, const search_cand *a,
@@ -162,12 +184,14 @@ static void cross_vectors(search_worker *w, const search_cand *a,
 }
 
 static tess_status draw_candidate(attempt *t) {
-  vm_replay_opts o = {.source = VM_FRESH, .seed = t->seed};
+  const vm_memory memory = {recall_replay, note_refused, t};
+  vm_replay_opts o = {.source = VM_FRESH, .seed = t->seed, .memory = &memory};
   return vm_replay(&t->w->m, t->s->base, t->s->sketch[t->sketch], &o,
                    &t->w->made);
 }
 
 static tess_status mutate_steps(attempt *t, rng *r) {
+  const vm_memory memory = {recall_replay, note_refused, t};
   search_worker *w = t->w;
   const search_cand *a = t->o->a;
   vec_clear(&w->spare);
@@ -176,8 +200,10 @@ static tess_status mutate_steps(attempt *t, rng *r) {
     vm_mutate_opts o = {.given = w->spare.v,
                         .ngiven = w->spare.n,
                         .weight = t->o->weight,
-                        .tries = 8};
+                        .tries = 8,
+                        .memory = t->o->trait ? NULL : &memory};
     vec_clear(&w->made);
+    w->skipped = false;
     tess_status s =
         vm_mutate(&w->m, t->s->base, t->s->sketch[a->sketch], r, &o, &w->made);
     if (s != TESS_OK) return s;
@@ -188,8 +214,13 @@ static tess_status mutate_steps(attempt *t, rng *r) {
 
 static tess_status replay_vector(attempt *t, vm_source source, uint32_t n,
                                  const int64_t *d) {
-  vm_replay_opts o = {
-      .source = source, .seed = t->seed, .given = d, .ngiven = n};
+  const vm_memory memory = {recall_replay, note_refused, t};
+  bool whole = t->whole || t->trace || t->o->trait;
+  vm_replay_opts o = {.source = source,
+                      .seed = t->seed,
+                      .given = d,
+                      .ngiven = n,
+                      .memory = whole ? NULL : &memory};
   const vm_trace *trace = t->trace ? t->trace : t->s->sketch[t->sketch];
   return vm_replay(&t->w->m, t->s->base, trace, &o, &t->w->made);
 }
@@ -217,6 +248,7 @@ static tess_status try_once(void *ud) {
   rng r;
   rng_init(&r, t->seed, UINT64_C(1) << 62);
   vec_clear(&w->made);
+  w->skipped = false;
   switch (t->o->how) {
   case SEARCH_DRAW:
     t->sketch = t->o->sketch >= 0 ? (uint32_t)t->o->sketch
@@ -248,7 +280,8 @@ static bool make_one(tess_session *s, search_worker *w, const search_order *o,
         .s = s, .w = w, .o = o, .seed = hash_mix(hash_mix(s->seed, number), k)};
     w->tally.sampled++;
     tess_status st = mem_protect(&w->heap, try_once, t);
-    if (st == TESS_OK && passes_checks(w, s->base, FUNNEL_REJECTED))
+    if (st == TESS_OK &&
+        (w->skipped || passes_checks(w, s->base, FUNNEL_REJECTED)))
       return true;
     if (st == TESS_NOT_FOUND) {
       funnel_add(&w->tally, &w->heap, FUNNEL_NO_NEIGHBOUR, "", "", 0);
@@ -336,13 +369,42 @@ void session_begin_batch(tess_session *s) {
     map_clear(&w->kept_at);
     w->kept.n = 0;
     arena_reset(&w->kept_rows);
+    if (w->memo->rows.cap && !memo_has_room(w->memo)) memo_clear(w->memo);
   }
+}
+
+/* In the frame of worker 0's heap: its machine has the program of w->made. */
+static tess_status note_replayed(void *ud) {
+  const attempt *t = ud;
+  search_worker *w = t->w;
+  const char *why;
+  int64_t number;
+  for (uint32_t i = 0; i < search_npostprocs; i++)
+    if (!search_postprocs[i]->run(&w->m.state, t->s->base, &why, &number))
+      return TESS_OK;
+  session_keep_rows(t->s, w, search_hash(t->sketch, w->made.n, w->made.v));
+  return TESS_OK;
+}
+
+tess_status session_replay_numbered(tess_session *s, uint32_t sketch,
+                                    const uint64_t *index, uint64_t *count,
+                                    uint32_t *reached) {
+  search_worker *w = &s->worker[0];
+  attempt t = {.s = s, .w = w, .sketch = sketch};
+  const vm_memory memory = {recall_replay, note_refused, &t};
+  const vm_replay_opts o = {.memory = &memory};
+  vec_clear(&w->made);
+  w->skipped = false;
+  tess_status st = vm_replay_numbered(&w->m, s->base, s->sketch[sketch], &o,
+                                      index, count, reached, &w->made);
+  if (st == TESS_OK && !w->skipped) mem_protect(&w->heap, note_replayed, &t);
+  return st;
 }
 
 tess_status session_replay(tess_session *s, const search_cand *c) {
   search_worker *w = &s->worker[0];
   search_order o = {.how = SEARCH_GIVEN, .a = c};
-  attempt t = {.s = s, .w = w, .o = &o};
+  attempt t = {.s = s, .w = w, .o = &o, .whole = true};
   tess_status st = session_finish(s, c, &t.trace);
   if (st == TESS_OK) st = mem_protect(&w->heap, try_once, &t);
   if (st != TESS_OK) return st;
@@ -375,7 +437,7 @@ static tess_status check_proposal(void *ud) {
   }
   tess_status st = mem_protect(&w->heap, try_once, &t);
   if (st == TESS_OK)
-    x->fits = passes_checks(w, x->s->base, FUNNEL_UNFIT);
+    x->fits = w->skipped || passes_checks(w, x->s->base, FUNNEL_UNFIT);
   else
     note_refusal(w, FUNNEL_UNFIT, st);
   return TESS_OK;

@@ -78,6 +78,8 @@ static tess_status tune_set_up(tune *t) {
   if (s == TESS_OK)
     s = session_init(&t->s, t->c, &set->program->p, set->nsketch, t->sketch,
                      set->o->seed, set->o->threads);
+  if (s == TESS_OK && set->memo && set->o->threads == 1)
+    t->s.worker[0].memo = set->memo;
   t->s.program = set->program;
   t->s.mutator = set->o->mutators;
   t->s.nmutator = set->o->nmutators;

@@ -104,6 +104,8 @@ typedef struct tune_setup {
   bool shares;               /* a budget with others: it is not told of here */
   thread_alarm *deadline;    /* set where the options have one; NULL: none */
   const measure_ledger *ledger;/* of its workers; NULL: none */
+  search_memo *memo;         /* of earlier runs with the same sketches on one
+                              * thread; NULL: none */
 } tune_setup;
 
 tess_status tune_run(const tune_setup *setup, tess_result **out);

@@ -94,6 +94,12 @@ options.list = {
     default = "false",
     help = "measure nothing: take the best that the database holds, or, " ..
            "where it holds nothing, what a heuristic prefers; a note says so" },
+  { name = "transfer", flag = "no-transfer", takes = "flag", negates = true,
+    type = "boolean", default = "true",
+    help = "whether what the database holds of other workloads, measured " ..
+           "for the same target in the same way, teaches a built-in cost " ..
+           "model before there are own times, and whether the best " ..
+           "decisions of the nearest of them are tried first" },
   { name = "warm_cache", flag = "warm-cache", takes = "flag", type = "boolean",
     default = "false",
     help = "on CUDA devices, leave in the L2 cache what the run before left " ..

@@ -7,7 +7,7 @@ local options = require "tessera.options"
 local common = { "target", "trials", "seed", "space", "strategy", "cost_model",
                  "database", "threads", "kernel_threads", "batch", "min_time",
                  "timeout", "deadline", "on_error", "check", "progress",
-                 "postprocs", "measure", "measured" }
+                 "postprocs", "measure", "measured", "transfer" }
 
 local fields = { program = true, space = true, weight = true, name = true,
                  strategy = true, cost_model = true, target = true }

@@ -51,7 +51,8 @@ static bool step_aside(mutation *x, uint32_t k) {
   vm_replay_opts o = {.source = x->o->given ? VM_GIVEN : VM_SAME,
                       .seed = seed,
                       .given = x->o->given,
-                      .ngiven = x->o->ngiven};
+                      .ngiven = x->o->ngiven,
+                      .memory = x->o->memory};
   vm_cursor given = {o.given, o.ngiven, 0};
   vm_pick pick = {.how = VM_NEIGHBOUR, .seed = seed, .random = x->random};
   vm_start(x->m, x->base, x->t);
@@ -59,6 +60,10 @@ static bool step_aside(mutation *x, uint32_t k) {
   if (!parent_decision(x, k, &given, &pick))
     return fail_mutation(x, VM_W_FEW_DECISIONS);
   if (!vm_step(x->m, x->t, k, &pick, &o, x->made)) return false;
+  if (o.memory && k + 1 == vm_decided_at(x->t)) {
+    vm_known known = o.memory->known(o.memory->ud, x->m, x->made);
+    if (known != VM_UNKNOWN) return known == VM_VALID;
+  }
   if (!x->o->exact) o.source = VM_REPAIR;
   return vm_run(x->m, x->t, k + 1, x->end, &o, &given, x->made);
 }

@@ -99,15 +99,29 @@ static bool choose_decision(vm_machine *m, const vm_trace *t, const vm_inst *in,
   return true;
 }
 
+uint32_t vm_decided_at(const vm_trace *t) {
+  uint32_t n = t->inst.n;
+  while (n > 0 && !vm_samples(&t->inst.v[n - 1])) n--;
+  return n;
+}
+
 bool vm_run(vm_machine *m, const vm_trace *t, uint32_t from, uint32_t to,
             const vm_replay_opts *o, vm_cursor *given, vm_decisions *made) {
   vm_pick pick = {0};
+  uint32_t decided = o->memory ? vm_decided_at(t) : 0;
   for (uint32_t k = from; k < to; k++) {
     const vm_inst *in = &t->inst.v[k];
     m->at = k + 1;
     if (vm_samples(in) && !choose_decision(m, t, in, o, given, &pick))
       return false;
-    if (!vm_step(m, t, k, &pick, o, made)) return false;
+    if (!vm_step(m, t, k, &pick, o, made)) {
+      if (decided && k >= decided) o->memory->refused(o->memory->ud, m, made);
+      return false;
+    }
+    if (k + 1 != decided) continue;
+    vm_known known = o->memory->known(o->memory->ud, m, made);
+    if (known == VM_REFUSED) return false;
+    if (known == VM_VALID) break;
   }
   mem_note(m->heap, NULL, NULL);
   return true;

@@ -161,6 +161,7 @@ typedef struct numbered {
   vm_machine *m;
   const ir_program *base;
   const vm_trace *t;
+  const vm_replay_opts *o;
   const uint64_t *index;
   uint64_t *count;
   uint32_t *reached;
@@ -171,6 +172,8 @@ static tess_status replay_numbers(void *ud) {
   numbered *x = ud;
   vm_machine *m = x->m;
   const vm_replay_opts o = {.source = VM_SAME};
+  const vm_memory *memory = x->o->memory;
+  uint32_t decided = memory ? vm_decided_at(x->t) : 0;
   vm_start(m, x->base, x->t);
   for (uint32_t k = 0; k < x->t->inst.n; k++) {
     bool samples = vm_samples(&x->t->inst.v[k]);
@@ -179,18 +182,24 @@ static tess_status replay_numbers(void *ud) {
       pick.number = x->index[*x->reached];
       pick.count = &x->count[*x->reached];
     }
-    if (!vm_step(m, x->t, k, &pick, &o, x->made))
+    if (!vm_step(m, x->t, k, &pick, &o, x->made)) {
+      if (decided && k >= decided) memory->refused(memory->ud, m, x->made);
       return vm_failure_status(&m->fail);
+    }
     *x->reached += samples;
+    if (k + 1 != decided) continue;
+    vm_known known = memory->known(memory->ud, m, x->made);
+    if (known == VM_REFUSED) return vm_failure_status(&m->fail);
+    if (known == VM_VALID) break;
   }
   return TESS_OK;
 }
 
 tess_status vm_replay_numbered(vm_machine *m, const ir_program *base,
-                               const vm_trace *t, const uint64_t *index,
-                               uint64_t *count, uint32_t *reached,
-                               vm_decisions *made) {
-  numbered x = {m, base, t, index, count, reached, made};
+                               const vm_trace *t, const vm_replay_opts *o,
+                               const uint64_t *index, uint64_t *count,
+                               uint32_t *reached, vm_decisions *made) {
+  numbered x = {m, base, t, o, index, count, reached, made};
   m->fail = (vm_failure){.why = VM_W_NONE};
   *reached = 0;
   return mem_protect(m->heap, replay_numbers, &x);

@@ -29,11 +29,12 @@ tess_status vm_alternatives_here(vm_machine *m, const vm_trace *t, uint32_t k,
 /* Replays with decision number index[i], in the space's own order, at the i-th
  * sampling instruction; count[i] becomes how many it has there.  *reached is
  * how many sampling instructions were performed, on a failure, too, which may
- * be that there is no decision of that number (TESS_NOT_FOUND). */
+ * be that there is no decision of that number (TESS_NOT_FOUND).  Of o, `memory`
+ * is heeded. */
 tess_status vm_replay_numbered(vm_machine *m, const ir_program *base,
-                               const vm_trace *t, const uint64_t *index,
-                               uint64_t *count, uint32_t *reached,
-                               vm_decisions *made);
+                               const vm_trace *t, const vm_replay_opts *o,
+                               const uint64_t *index, uint64_t *count,
+                               uint32_t *reached, vm_decisions *made);
 /* Is d exactly a decision there?  TESS_OK, or as a failing replay. */
 tess_status vm_admits(vm_machine *m, const ir_program *base,
                       const vm_trace *t, const vm_replay_opts *o, uint32_t k,
@@ -64,6 +65,7 @@ typedef struct vm_mutate_opts {
   uint32_t tries;          /* 0: 32 */
   bool exact;              /* do not repair the decisions that follow */
   bool no_postproc;
+  const vm_memory *memory; /* NULL: none */
 } vm_mutate_opts;
 
 /* A random legal neighbour: one decision is mutated, those before it are kept,

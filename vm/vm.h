@@ -243,6 +243,19 @@ typedef enum vm_source {
                             * it is open */
 } vm_source;
 
+/* What the host remembers of vectors that were replayed before, so that the
+ * instructions after the last decision need not be run again. */
+typedef enum vm_known { VM_UNKNOWN, VM_VALID, VM_REFUSED } vm_known;
+typedef struct vm_memory {
+  /* Called when the last decision is applied.  VM_VALID: the replay ends there
+   * as if it had succeeded, without its program.  VM_REFUSED: it fails, as
+   * m->fail and m->state.refusal say, which were restored. */
+  vm_known (*known)(void *ud, vm_machine *m, const vm_decisions *made);
+  /* Called when an instruction after it was refused. */
+  void (*refused)(void *ud, const vm_machine *m, const vm_decisions *made);
+  void *ud;
+} vm_memory;
+
 typedef struct vm_replay_opts {
   vm_source source;
   uint64_t seed;           /* instruction k draws from the stream (seed, k) */
@@ -255,7 +268,11 @@ typedef struct vm_replay_opts {
    * yet applied: m->args, m->dec, m->state are as its sampler wants them. */
   void (*visit)(void *ud, vm_machine *m, const vm_inst *in);
   void *ud;
+  const vm_memory *memory; /* NULL: none */
 } vm_replay_opts;
+
+/* How many instructions there are up to the last that samples. */
+uint32_t vm_decided_at(const vm_trace *t);
 
 /* Replays `t` over a copy of `base`.  The decisions that took effect are
  * appended to *made (of the machine's heap; may be NULL).  Else than TESS_OK:

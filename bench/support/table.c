@@ -18,6 +18,7 @@ static _Noreturn void table_stop(const char *path, const char *what) {
 static tess_status begin_map(void *ud) {
   table *t = ud;
   map_init(&t->at, &t->heap);
+  memo_init(&t->memo, &t->heap);
   return TESS_OK;
 }
 
@@ -124,6 +125,7 @@ void table_free(table *t) {
   free(t->cand);
   free(t->seconds);
   map_free(&t->at);
+  memo_free(&t->memo);
   tess_program_free(t->p);
 }
 
@@ -202,6 +204,7 @@ void table_search(table *t, const char *search, tess_tune_options o,
                     .sketch = t->sketch,
                     .o = &o,
                     .policy = "recorded",
+                    .memo = &t->memo,
                     .measurer = &m};
   if (tune_run(&set, out) != TESS_OK)
     table_stop(search, tess_error(t->c)->message);

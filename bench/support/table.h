@@ -21,7 +21,8 @@ typedef struct table {
   double cut_off;            /* slower ones, in times the best of the run, are
                               * ended there and fail; 0: none is */
   double ran;                /* seconds of what was asked for */
-  mem_heap heap;             /* of the map */
+  search_memo memo;          /* of replays, over all searches */
+  mem_heap heap;             /* of map and memo */
   map at;                    /* a candidate's hash -> its index */
   uint32_t missing;          /* candidates asked for that are not there */
 } table;

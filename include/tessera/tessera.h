@@ -1226,7 +1226,12 @@ typedef struct tess_tune_options {
   int32_t warm_cache;           /* 0: a device's L2 cache is evicted before each
                                  * timed run; 1: it keeps what the run before
                                  * left there */
-  int32_t reserved;
+  int32_t no_transfer;          /* what the database holds of other workloads,
+                                 * measured for the same target in the same
+                                 * way, 0: teaches a built-in cost model before
+                                 * there are own times, and the best decisions
+                                 * of the nearest are tried first; 1: is not
+                                 * looked at */
 } tess_tune_options;
 
 /* Searches the space for the fastest schedule of p; target NULL: "llvm", space

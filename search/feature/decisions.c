@@ -176,7 +176,8 @@ tess_status decisions_make(const tess_session *s, search_worker *w,
                       .given = c->d,
                       .ngiven = c->n,
                       .visit = fill,
-                      .ud = &f};
+                      .ud = &f,
+                      .stop = vm_decided_at(t)};
   out->v[c->sketch] = 1;
   tess_status st = vm_replay(&w->m, s->base, t, &o, NULL);
   if (st == TESS_OK) fill_derived(s, &w->m, c->sketch, out->v);

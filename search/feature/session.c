@@ -15,6 +15,7 @@ void session_want(tess_session *s, feature_kind k) {
     map_clear(&s->worker[i].kept_at);
     s->worker[i].kept.n = 0;
     arena_reset(&s->worker[i].kept_rows);
+    memo_want(s->worker[i].memo, s->wants, k);
   }
 }
 
@@ -30,10 +31,24 @@ static void make_rows(search_worker *w, const ir_program *p, feature_kind k,
   arena_reset_to(&w->m.scratch, mark);
 }
 
+/* What the memo has lies there until the batch ends; so does what it has no
+ * room for in the arena of the batch. */
+static feature_rows rows_of_made(const tess_session *s, search_worker *w,
+                                 uint64_t hash) {
+  const feature_rows *known = memo_find(w->memo, hash);
+  feature_rows r = {0};
+  if (known) return *known;
+  bool room = memo_has_room(w->memo);
+  if (s->wants)
+    make_rows(w, &w->m.prog, s->want, room ? &w->memo->keep : &w->kept_rows,
+              &r);
+  if (room) memo_enter(w->memo, hash, &r);
+  return r;
+}
+
 void session_keep_rows(const tess_session *s, search_worker *w, uint64_t hash) {
-  feature_rows r;
+  feature_rows r = rows_of_made(s, w, hash);
   if (!s->wants || map_get(&w->kept_at, hash) != MAP_NONE) return;
-  make_rows(w, &w->m.prog, s->want, &w->kept_rows, &r);
   map_put(&w->kept_at, hash, w->kept.n);
   vec_push(&w->heap, &w->kept, r);
 }
@@ -97,6 +112,13 @@ static tess_status make_item(void *ud) {
     return TESS_OK;
   }
   if (j->kind == FEATURE_DECISIONS) return decisions_make(j->s, w, c, out);
+  if (!j->trace && w->memo->wants && w->memo->want == j->kind) {
+    kept = memo_find(w->memo, c->hash);
+    if (kept && kept->n) {
+      *out = *kept;
+      return TESS_OK;
+    }
+  }
   vm_replay_opts o = {.source = VM_GIVEN, .given = c->d, .ngiven = c->n};
   const vm_trace *t = j->trace ? j->trace[x->i] : j->s->sketch[c->sketch];
   if (!t) return TESS_REFUSED;

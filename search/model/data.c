@@ -22,19 +22,6 @@ void data_free(model_data *d) {
   vec_free(d->heap, &d->best);
 }
 
-void data_copy(model_data *to, const model_data *from) {
-  mem_heap *h = to->heap;
-  vec_copy(h, &to->sample, &from->sample);
-  vec_copy(h, &to->group, &from->group);
-  vec_copy(h, &to->best, &from->best);
-  to->kinds = from->kinds;
-  for (int k = 0; k < FEATURE_KINDS; k++) {
-    to->rows[k].width = from->rows[k].width;
-    vec_copy(h, &to->rows[k].first, &from->rows[k].first);
-    vec_copy(h, &to->rows[k].v, &from->rows[k].v);
-  }
-}
-
 uint32_t data_group(model_data *d, uint64_t hash) {
   for (uint32_t i = 0; i < d->group.n; i++)
     if (d->group.v[i] == hash) return i;
@@ -83,6 +70,32 @@ void data_add(model_data *d, model_sample s, const search_rows *rows,
   vec_push(d->heap, &d->sample, s);
   if (s.status == TESS_OK && s.seconds < d->best.v[s.group])
     d->best.v[s.group] = s.seconds;
+}
+
+static bool is_of_group(const model_data *d, uint32_t i, uint64_t group) {
+  return d->group.v[d->sample.v[i].group] == group;
+}
+
+void data_pick(model_data *to, const model_data *from, uint64_t group,
+               bool others) {
+  search_rows rows[FEATURE_KINDS] = {0};
+  for (int k = 0; k < FEATURE_KINDS; k++)
+    rows[k] = (search_rows){.kind = k,
+                            .n = from->sample.n,
+                            .width = from->rows[k].width,
+                            .first = from->rows[k].first.v,
+                            .v = from->rows[k].v.v};
+  vec_copy(to->heap, &to->group, &from->group);
+  vec_copy(to->heap, &to->best, &from->best);
+  for (uint32_t i = 0; i < from->sample.n; i++)
+    if (is_of_group(from, i, group) != others)
+      data_add(to, from->sample.v[i], rows, i);
+}
+
+uint32_t data_count(const model_data *d, uint64_t group) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < d->sample.n; i++) n += is_of_group(d, i, group);
+  return n;
 }
 
 double data_label(const model_data *d, uint32_t i) {

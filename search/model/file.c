@@ -170,6 +170,9 @@ static tess_status read_data(void *ud) {
   if (!r->wrong) read_samples(r, ngroup, n);
   for (int k = 0; k < FEATURE_KINDS && !r->wrong; k++)
     if (r->m->data.kinds >> k & 1) read_rows(r, k, n);
+  /* While it is attached to no session its own are those of the last. */
+  const model_data *d = &r->m->data;
+  if (n && !r->wrong) model_join(r->m, d->group.v[d->sample.v[n - 1].group]);
   if (!r->wrong && r->at != r->end) r->wrong = "more follows than it has";
   return TESS_OK;
 }

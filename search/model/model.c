@@ -185,25 +185,17 @@ static void add_vote(uint32_t n, const double *mean, const double *sd,
   }
 }
 
-/* What was learnt of the decisions of another space says nothing here. */
-static bool is_of_space(const tess_model *m) {
-  return m->now->group == m->group;
-}
+static bool judges(const tess_model *m) { return m->now && m->now->judges; }
 
-static bool judges(const tess_model *m) {
-  return m->now->judges && is_of_space(m);
-}
-
-static bool votes(const tess_model *m, uint32_t i) {
-  if (m->now->status[i] != TESS_OK) return false;
-  return is_of_space(m) ||
-         !(m->now->learner[i]->kinds >> FEATURE_DECISIONS & 1);
+static uint32_t count_members(const model_fits *x) {
+  uint32_t k = 0;
+  for (uint32_t i = 0; x && i < x->n; i++) k += x->status[i] == TESS_OK;
+  return k;
 }
 
 static uint32_t count_votes(const tess_model *m) {
-  uint32_t k = 0;
-  for (uint32_t i = 0; m->now && i < m->now->n; i++) k += votes(m, i);
-  return k;
+  return count_members(m->now) +
+         (model_trust(m) > 0 ? count_members(m->base) : 0);
 }
 
 typedef struct scoring {
@@ -214,33 +206,75 @@ typedef struct scoring {
 static tess_status make_room(void *ud) {
   const scoring *w = ud;
   vec_clear(&w->m->part);
-  (void)vec_extend(&w->m->c->heap, &w->m->part, 2 * (size_t)w->n + 1);
+  (void)vec_extend(&w->m->c->heap, &w->m->part, 4 * (size_t)w->n + 1);
   return TESS_OK;
+}
+
+/* Of the members of one fit, each with a vote; `one` and `unsure` are room. */
+static tess_status score_fits(const tess_model *m, const model_fits *x,
+                              uint32_t n, double *one, double *unsure,
+                              double *mean, double *sd) {
+  bool scaled = model_is_scaled(m);
+  uint32_t k = count_members(x);
+  memset(mean, 0, n * sizeof *mean);
+  memset(sd, 0, n * sizeof *sd);
+  for (uint32_t i = 0; i < x->n; i++) {
+    if (x->status[i] != TESS_OK) continue;
+    tess_status st =
+        x->learner[i]->score(&x->member[i], n, m->asked, one, unsure);
+    if (st != TESS_OK)
+      return ctx_fail(m->c, st, "cost model \"%s\" cannot predict",
+                      x->learner[i]->name);
+    if (!scaled && k > 1) standardise(n, one, unsure);
+    add_vote(n, one, unsure, mean, sd);
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    mean[i] /= k;
+    sd[i] = sqrt(fmax(0, sd[i] / k - mean[i] * mean[i]));
+  }
+  return TESS_OK;
+}
+
+/* What own samples say and what those of others do, by how far the latter are
+ * trusted. */
+static void blend(const tess_model *m, uint32_t n, double *mean, double *sd,
+                  double *other, double *other_sd) {
+  double trust = model_trust(m);
+  if (!model_is_scaled(m)) {
+    standardise(n, mean, sd);
+    standardise(n, other, other_sd);
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    mean[i] += trust * (other[i] - mean[i]);
+    sd[i] += trust * (other_sd[i] - sd[i]);
+  }
+}
+
+static tess_status score_both(tess_model *m, uint32_t n, double *mean,
+                              double *sd) {
+  double *one = m->part.v, *unsure = one + n;
+  bool own = count_members(m->now) > 0;
+  bool others = model_trust(m) > 0 && count_members(m->base) > 0;
+  tess_status st = TESS_OK;
+  if (own) st = score_fits(m, m->now, n, one, unsure, mean, sd);
+  if (st != TESS_OK || !others) return st;
+  if (!own) return score_fits(m, m->base, n, one, unsure, mean, sd);
+  double *other = unsure + n, *other_sd = other + n;
+  st = score_fits(m, m->base, n, one, unsure, other, other_sd);
+  if (st == TESS_OK) blend(m, n, mean, sd, other, other_sd);
+  return st;
 }
 
 tess_status model_score(tess_model *m, uint32_t n, double *mean, double *sd) {
   scoring w = {m, n};
   tess_status st = mem_protect(&m->c->heap, make_room, &w);
   if (st != TESS_OK) return st;
-  double *one = m->part.v, *unsure = m->part.v + n;
-  bool scaled = model_is_scaled(m);
-  uint32_t k = count_votes(m);
-  memset(mean, 0, n * sizeof *mean);
-  if (sd) memset(sd, 0, n * sizeof *sd);
-  for (uint32_t i = 0; i < m->nmember; i++) {
-    if (!votes(m, i)) continue;
-    st = m->member[i]->score(&m->now->member[i], n, m->asked, one, unsure);
-    if (st != TESS_OK)
-      return ctx_fail(m->c, st, "cost model \"%s\" cannot predict",
-                      m->member[i]->name);
-    if (!scaled && k > 1) standardise(n, one, unsure);
-    add_vote(n, one, unsure, mean, sd);
-  }
-  for (uint32_t i = 0; i < n; i++) {
-    mean[i] /= k;
-    if (sd) sd[i] = sqrt(fmax(0, sd[i] / k - mean[i] * mean[i]));
-  }
-  return TESS_OK;
+  size_t bytes = (n + 1) * sizeof *sd;
+  double *room = sd ? NULL : mem_try_resize(&m->c->heap, NULL, 0, bytes);
+  if (!sd && !room) return mem_refusal(&m->c->heap);
+  st = score_both(m, n, mean, sd ? sd : room);
+  if (room) mem_free(&m->c->heap, room, bytes);
+  return st;
 }
 
 /* Noise of the session's seed, so that runs repeat. */
@@ -306,6 +340,24 @@ tess_status session_predict_spread(tess_session *s, uint32_t n,
   return tess_session_predict(s, n, c, mean);
 }
 
+tess_status model_prior(tess_model *m, tess_session *s, uint32_t n,
+                        const search_cand *c, double *mean, bool *knows) {
+  const double least = 1e-6;
+  scoring w = {m, n};
+  bool scaled = model_is_scaled(m);
+  model_begin_base(m);
+  *knows = count_members(m->base) > 0 && (scaled || m->nmember == 1);
+  if (!*knows) return TESS_OK;
+  tess_status st = ask_all(m, s, m->kinds, n, c);
+  if (st == TESS_OK) st = mem_protect(&m->c->heap, make_room, &w);
+  if (st != TESS_OK) return st;
+  double *one = m->part.v, *sd = one + 2 * (size_t)n;
+  st = score_fits(m, m->base, n, one, one + n, mean, sd);
+  for (uint32_t i = 0; scaled && i < n; i++)
+    mean[i] = log2(fmax(mean[i], least));
+  return st;
+}
+
 bool session_model_knows(tess_session *s) {
   if (!s->learns) return true;
   model_settle(s->learns);
@@ -343,7 +395,7 @@ static tess_status look_back(lesson *w, const model_data *d, uint32_t group) {
   if (st != TESS_OK) return st;
   tess_quality q =
       quality_of(w->n, w->score, w->seconds, best, model_is_scaled(m));
-  q.trials = d->sample.n;
+  q.trials = m->own;
   vec_push(&m->c->heap, &m->quality, q);
   return TESS_OK;
 }
@@ -360,13 +412,13 @@ static tess_status learn(void *ud) {
         &m->data,
         (model_sample){group, w->c[i].status, ok ? w->c[i].seconds : INFINITY},
         m->asked, i);
+    m->own++;
   }
   return st;
 }
 
-static tess_status update(void *ud, tess_session *s, uint32_t n,
-                          const tess_candidate *c) {
-  tess_model *m = ud;
+tess_status model_teach(tess_model *m, tess_session *s, uint32_t n,
+                        const tess_candidate *c) {
   mem_heap *h = &m->c->heap;
   if (!m->nmember || !n) return TESS_OK;
   size_t bytes = n * (sizeof(search_cand) + 2 * sizeof(double));
@@ -379,7 +431,13 @@ static tess_status update(void *ud, tess_session *s, uint32_t n,
   tess_status st = ask_all(m, s, m->data.kinds, n, w.own);
   if (st == TESS_OK) st = mem_protect(h, learn, &w);
   mem_free(h, w.own, bytes);
-  if (st == TESS_OK) model_taught(m);
+  return st;
+}
+
+static tess_status update(void *ud, tess_session *s, uint32_t n,
+                          const tess_candidate *c) {
+  tess_status st = model_teach(ud, s, n, c);
+  if (st == TESS_OK) model_taught(ud);
   return st;
 }
 
@@ -401,9 +459,11 @@ static tess_status find_group(void *ud) {
 }
 
 tess_status model_attach(tess_model *m, tess_session *s, tess_cost_model *out) {
-  void *asks[2] = {s, &m->group};
+  uint64_t group = 0;
+  void *asks[2] = {s, &group};
   tess_status st = mem_protect(&s->worker[0].heap, find_group, asks);
   if (st != TESS_OK) return ctx_ran_out(m->c, st, "a cost model");
+  model_join(m, group);
   m->seed = s->seed;
   s->learns = m;
   vec_clear(&m->quality);

@@ -39,7 +39,11 @@ typedef struct model_data {
 /* Unwind. */
 void data_init(model_data *d, mem_heap *heap, uint32_t kinds);
 void data_free(model_data *d);
-void data_copy(model_data *to, const model_data *from);
+/* Copies the samples of one group, or those of all others. */
+void data_pick(model_data *to, const model_data *from, uint64_t group,
+               bool others);
+/* How many samples of the group there are. */
+uint32_t data_count(const model_data *d, uint64_t group);
 uint32_t data_group(model_data *d, uint64_t hash);
 /* A sample; its rows are those of candidate `at` in each of the kinds kept. */
 void data_add(model_data *d, model_sample s, const search_rows *rows,

@@ -30,11 +30,12 @@ enum { MOST_COLUMNS = 512 };
 
 /* Of all members over the columns of "per_store", each with an equal vote. */
 static tess_status add_up(tess_model *m, uint32_t n, double *share) {
-  for (uint32_t i = 0; m->now && i < m->now->n; i++) {
-    const learner *l = m->now->learner[i];
+  const model_fits *x = m->now ? m->now : m->base;
+  for (uint32_t i = 0; x && i < x->n; i++) {
+    const learner *l = x->learner[i];
     double one[MOST_COLUMNS] = {0}, sum = 0;
-    if (!l->importance || m->now->status[i] != TESS_OK) continue;
-    tess_status st = l->importance(&m->now->member[i], n, one);
+    if (!l->importance || x->status[i] != TESS_OK) continue;
+    tess_status st = l->importance(&x->member[i], n, one);
     if (st != TESS_OK)
       return ctx_fail(m->c, st, "cost model \"%s\" cannot tell what matters",
                       l->name);

@@ -24,7 +24,6 @@ typedef struct model_fits {
   tess_status status[MODEL_MEMBERS]; /* NOT_FOUND: it knows nothing yet */
   model_fit feasible;
   bool judges;               /* there were failures to learn from */
-  uint64_t group;            /* of the newest sample, which decisions are of */
 } model_fits;
 
 struct tess_model {
@@ -37,10 +36,13 @@ struct tess_model {
   uint64_t seed;
   uint64_t group;            /* of the session: hash of workload and space */
   model_data data;
-  model_fits *now, *next;    /* predicting; in training */
+  uint32_t own;              /* samples of that group */
+  model_fits *now, *next;    /* predicting; in training: by own samples */
+  model_fits *base;          /* by those of other groups; NULL: none */
+  bool based;                /* base was trained, or tried to be */
   thread_task task;
   bool training;
-  uint32_t started;          /* samples that the newest training has */
+  uint32_t started;          /* own samples that the newest training has */
   VEC(tess_quality) quality; /* of the run at work */
   /* Features of the candidates that were asked about last. */
   search_rows asked[FEATURE_KINDS];
@@ -60,6 +62,10 @@ tess_status model_attach(tess_model *m, tess_session *s,
 /* The features of kind k of n candidates, in m->asked[k]. */
 tess_status model_ask(tess_model *m, tess_session *s, feature_kind k,
                       uint32_t n, const search_cand *c);
+/* Enters measured candidates, and how well they were predicted; does not begin
+ * to train. */
+tess_status model_teach(tess_model *m, tess_session *s, uint32_t n,
+                        const tess_candidate *c);
 /* What the fits say; mean and sd as learner.score; sd may be NULL. */
 tess_status model_score(tess_model *m, uint32_t n, double *mean, double *sd);
 /* The same of a session's candidates, ready to be ranked: where failures were
@@ -68,7 +74,14 @@ tess_status model_score(tess_model *m, uint32_t n, double *mean, double *sd);
 tess_status model_predict(tess_model *m, tess_session *s, uint32_t n,
                           const tess_candidate *c, double *mean, double *sd,
                           bool *knows);
+/* The same by what was learnt from other workloads alone, which stays as it is
+ * while the session lasts, on a logarithmic scale where it is scaled; FALSE in
+ * *knows: nothing was, or by members of different scales. */
+tess_status model_prior(tess_model *m, tess_session *s, uint32_t n,
+                        const search_cand *c, double *mean, bool *knows);
 bool model_is_scaled(const tess_model *m);
+/* The group's samples are own ones from now on. */
+void model_join(tess_model *m, uint64_t group);
 /* For strategies: model_predict of the session's own model.  A model of the
  * host's has sd 0 and knows. */
 tess_status session_predict_spread(tess_session *s, uint32_t n,
@@ -80,6 +93,12 @@ bool session_model_knows(tess_session *s);
 
 /* ---- training (train.c) ------------------------------------------------- */
 
+/* What predictions by other workloads' samples weigh beside those by own ones,
+ * which weigh the rest: halved with each 64 of those, as in AutoTVM (Chen et
+ * al., 2018), and 0 at last. */
+double model_trust(const tess_model *m);
+/* Trains on other workloads' samples, where there are enough. */
+void model_begin_base(tess_model *m);
 /* Called when the model is asked, and when it was taught. */
 void model_settle(tess_model *m);
 void model_taught(tess_model *m);

@@ -4,6 +4,8 @@
  * so that a run repeats whatever the machine does meanwhile. */
 #include "search/model/object.h"
 
+#include <math.h>
+
 #define FIT_CAP ((size_t)4 << 30)
 
 /* ---- one training ------------------------------------------------------- */
@@ -44,13 +46,14 @@ static void begin_fit(model_fit *f, const tess_model *m) {
 typedef struct starting {
   tess_model *m;
   model_fits *made;
+  bool others;
 } starting;
 
 static tess_status copy_data(void *ud) {
   starting *w = ud;
   model_fits *x = w->made;
   data_init(&x->data, &x->heap, w->m->data.kinds);
-  data_copy(&x->data, &w->m->data);
+  data_pick(&x->data, &w->m->data, w->m->group, w->others);
   return TESS_OK;
 }
 
@@ -65,10 +68,10 @@ static void free_fits(tess_model *m, model_fits *x) {
   mem_free(&m->c->heap, x, sizeof *x);
 }
 
-/* Without memory for it the model stays as it is. */
-static void train_start(tess_model *m) {
+/* With a copy of own samples or of the others; NULL: no memory. */
+static model_fits *make_fits(tess_model *m, bool others) {
   model_fits *x = mem_try_resize(&m->c->heap, NULL, 0, sizeof *x);
-  if (!x) return;
+  if (!x) return NULL;
   *x = (model_fits){.n = m->nmember};
   mem_heap_init(&x->heap, m->c->heap.alloc, FIT_CAP);
   for (uint32_t i = 0; i < m->nmember; i++) {
@@ -78,13 +81,17 @@ static void train_start(tess_model *m) {
   }
   begin_fit(&x->feasible, m);
   arena_init(&x->feasible.a, &x->feasible.heap);
-  starting w = {m, x};
-  if (mem_protect(&x->heap, copy_data, &w) != TESS_OK) {
-    free_fits(m, x);
-    return;
-  }
+  starting w = {m, x, others};
+  if (mem_protect(&x->heap, copy_data, &w) == TESS_OK) return x;
+  free_fits(m, x);
+  return NULL;
+}
+
+/* Without memory for it the model stays as it is. */
+static void train_start(tess_model *m) {
+  model_fits *x = make_fits(m, false);
+  if (!x) return;
   m->started = x->data.sample.n;
-  x->group = x->data.group.v[x->data.sample.v[m->started - 1].group];
   m->next = x;
   m->training = true;
   thread_task_start(&m->task, train, x);
@@ -111,17 +118,50 @@ static void train_finish(tess_model *m) {
   m->next = NULL;
 }
 
+/* ---- other workloads ---------------------------------------------------- */
+
+double model_trust(const tess_model *m) {
+  const double half = 64, least = 0.05;
+  double trust = exp2(-(double)m->own / half);
+  return m->base && trust >= least ? trust : 0;
+}
+
+/* Of decisions in other spaces nothing can be learnt for this one. */
+static void drop_decisions(model_fits *x) {
+  for (uint32_t i = 0; i < x->n; i++)
+    if (x->learner[i]->kinds >> FEATURE_DECISIONS & 1)
+      x->status[i] = TESS_NOT_FOUND;
+}
+
+void model_begin_base(tess_model *m) {
+  enum { FEW = 32 };
+  if (m->based || !m->nmember || m->data.sample.n - m->own < FEW) return;
+  m->based = true;
+  m->base = make_fits(m, true);
+  if (!m->base) return;
+  train(m->base);
+  tell_failures(m, m->base);
+  drop_decisions(m->base);
+}
+
+void model_join(tess_model *m, uint64_t group) {
+  if (m->group != group) model_forget(m);
+  m->group = group;
+  m->own = data_count(&m->data, group);
+}
+
 /* ---- when --------------------------------------------------------------- */
 
 /* There is a tenth more to learn from than the last time. */
 static bool is_due(const tess_model *m) {
-  uint32_t n = m->data.sample.n, more = n - m->started;
+  uint32_t more = m->own - m->started;
   return m->nmember && more > 0 && more >= m->started / 10;
 }
 
 void model_settle(tess_model *m) {
+  model_begin_base(m);
   if (m->training && (m->started < MODEL_FRESH || !m->now)) train_finish(m);
-  bool waits = m->data.sample.n < MODEL_FRESH || !m->now;
+  bool waits = m->own < MODEL_FRESH || !m->now;
   if (!m->training && waits && is_due(m)) {
     train_start(m);
     train_finish(m);
@@ -138,6 +178,8 @@ void model_wait(tess_model *m) { train_finish(m); }
 void model_forget(tess_model *m) {
   train_finish(m);
   free_fits(m, m->now);
-  m->now = NULL;
+  free_fits(m, m->base);
+  m->now = m->base = NULL;
+  m->based = false;
   m->started = 0;
 }

@@ -185,6 +185,7 @@ static tess_status propose_plan(void *ud) {
     if (st == TESS_OK) take_from_plan(w, w->n - whole);
   }
   session_begin_batch(w->s);
+  if (st == TESS_OK) st = strategy_hints(a->batch, w->s, w->n, w->out, w->got);
   return st == TESS_OK && *w->got < w->n
              ? strategy_draws(a->batch, w->s, w->n, w->out, w->got)
              : st;

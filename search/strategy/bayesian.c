@@ -9,7 +9,10 @@
 
 #include <math.h>
 
-enum { FIRST_DRAWS = 128 }; /* for the pool; then as many as are new */
+enum {
+  FIRST_DRAWS = 128, /* for the pool; then as many as are new */
+  PROMISING = 32     /* draws of which the best by the model is proposed */
+};
 
 /* ---- batches ------------------------------------------------------------ */
 
@@ -140,6 +143,33 @@ typedef struct proposing {
   tess_candidate *out;
 } proposing;
 
+/* Ranking takes all that it ranks; what is proposed stays so. */
+static void forget_taken(strategy_batch *b, uint32_t n,
+                         const tess_candidate *out) {
+  map_clear(&b->taken);
+  for (uint32_t i = 0; i < n; i++)
+    map_put(&b->taken, session_from_public(&out[i]).hash, 1);
+}
+
+/* Before there is a surrogate: of the draws that it begins with every second
+ * one is the best of several by what the model learnt from other workloads. */
+static tess_status propose_first(proposing *w, uint32_t n) {
+  strategy_batch *b = w->b->batch;
+  uint32_t made = n / 2 * PROMISING;
+  tess_status st = strategy_hints(b, w->s, (n + 1) / 2, w->out, w->got);
+  if (st == TESS_OK && session_model_knows(w->s)) {
+    uint32_t most = *w->got + n / 2 < n ? *w->got + n / 2 : n;
+    for (uint32_t i = 0; i < made; i++)
+      b->order[i] = strategy_draw(w->s, w->s->next + i);
+    st = session_make(w->s, made, b->order, b->made);
+    if (st == TESS_OK) st = strategy_rank(b, w->s, &made);
+    forget_taken(b, *w->got, w->out);
+    if (st == TESS_OK)
+      *w->got = strategy_unique(b, w->s, made, most, w->out, *w->got);
+  }
+  return st == TESS_OK ? strategy_draws(b, w->s, n, w->out, w->got) : st;
+}
+
 static tess_status propose(void *ud) {
   proposing *w = ud;
   bayes *b = w->b;
@@ -150,7 +180,7 @@ static tess_status propose(void *ud) {
   if (st != TESS_OK) return st;
   if (s->history.n < initial) {
     uint32_t n = initial - s->history.n;
-    return strategy_draws(b->batch, s, n < w->n ? n : w->n, w->out, w->got);
+    return propose_first(w, n < w->n ? n : w->n);
   }
   for (uint32_t i = 0; i < w->n; i++)
     drawn += rng_unit(&s->random) < b->option[BAYES_EPS];
@@ -171,7 +201,7 @@ tess_status bayes_propose(void *ud, tess_session *s, uint32_t n,
   uint32_t most = (uint32_t)b->option[BAYES_BATCH];
   proposing w = {b, s, n < most ? n : most, got, out};
   *got = 0;
-  tess_status st = strategy_begin(b->batch, s, n);
+  tess_status st = strategy_begin(b->batch, s, PROMISING * w.n);
   return st == TESS_OK ? mem_protect(b->heap, propose, &w) : st;
 }
 

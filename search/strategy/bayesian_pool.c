@@ -17,6 +17,29 @@ enum {
 
 /* ---- rows --------------------------------------------------------------- */
 
+/* Rows of decisions; where the session's model has learnt from other workloads
+ * what it says by that is one more column, which the surrogate heeds as far as
+ * own times agree.  A record whose decisions no longer replay has zeros. */
+static tess_status make_rows(bayes *b, tess_session *s, uint32_t n,
+                             const search_cand *c, const float **row) {
+  double *prior = arena_array(&b->spare, double, n + 1);
+  bool primed = false;
+  search_rows r;
+  tess_status st =
+      s->learns ? model_prior(s->learns, s, n, c, prior, &primed) : TESS_OK;
+  if (st == TESS_OK) st = session_rows(s, FEATURE_DECISIONS, n, c, &r);
+  if (st != TESS_OK) return st;
+  b->width = r.width + primed;
+  for (uint32_t i = 0; i < n; i++) {
+    float *v = arena_zalloc(&b->spare, (b->width + 1) * sizeof *v);
+    row[i] = v;
+    if (r.first[i] == r.first[i + 1]) continue;
+    memcpy(v, r.v + (size_t)r.first[i] * r.width, r.width * sizeof *v);
+    if (primed) v[r.width] = (float)prior[i];
+  }
+  return TESS_OK;
+}
+
 static const float *keep_row(arena *a, uint32_t width, const float *v) {
   float *row = arena_array(a, float, width + 1);
   memcpy(row, v, width * sizeof *row);
@@ -33,18 +56,11 @@ static double value_of(const search_seen *h) {
   return -log2(h->seconds);
 }
 
-/* A record whose decisions no longer replay has a row of zeros. */
 static tess_status look_at_one(bayes *b, tess_session *s, uint32_t i) {
   const search_cand *c = &s->history.v[i].c;
   const float *row = find_in_pool(b, c->hash);
-  search_rows r;
-  if (!row) {
-    tess_status st = session_rows(s, FEATURE_DECISIONS, 1, c, &r);
-    if (st != TESS_OK) return st;
-    b->width = r.width;
-    row =
-        r.first[1] ? r.v : arena_zalloc(&b->rows, (r.width + 1) * sizeof *row);
-  }
+  tess_status st = row ? TESS_OK : make_rows(b, s, 1, c, &row);
+  if (st != TESS_OK) return st;
   row = keep_row(&b->rows, b->width, row);
   vec_push(b->heap, &b->seen, row);
   vec_push(b->heap, &b->value, NAN);
@@ -90,8 +106,8 @@ static void ask(bayes *b, bayes_point *p) {
 static tess_status add_made(bayes *b, tess_session *s, uint32_t n,
                             const search_cand *made) {
   search_cand *fresh = arena_array(&b->spare, search_cand, n + 1);
+  const float **row = arena_array(&b->spare, const float *, n + 1);
   uint32_t k = 0;
-  search_rows r;
   b->repeated = 0;
   for (uint32_t i = 0; i < n; i++) {
     if (!made[i].d || session_knows(s, &made[i])) continue;
@@ -103,15 +119,14 @@ static tess_status add_made(bayes *b, tess_session *s, uint32_t n,
     fresh[k++] = made[i];
   }
   if (!k) return TESS_OK;
-  tess_status st = session_rows(s, FEATURE_DECISIONS, k, fresh, &r);
+  tess_status st = make_rows(b, s, k, fresh, row);
   if (st != TESS_OK) return st;
-  b->width = r.width;
   for (uint32_t i = 0; i < k; i++) {
     bayes_point p = {.c = fresh[i]};
     int64_t *d = arena_array(&b->keep, int64_t, p.c.n + 1);
     if (p.c.n) memcpy(d, p.c.d, p.c.n * sizeof *d);
     p.c.d = d;
-    p.row = keep_row(&b->keep, r.width, r.v + (size_t)r.first[i] * r.width);
+    p.row = keep_row(&b->keep, b->width, row[i]);
     ask(b, &p);
     vec_push(b->heap, &b->pool, p);
   }

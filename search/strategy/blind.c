@@ -44,13 +44,15 @@ tess_status evolution_blind(evolution *e, tess_session *s, uint32_t n,
                             tess_candidate *out, uint32_t *got) {
   strategy_batch *b = e->batch;
   uint32_t best[PARENTS], nbest = session_best(s, PARENTS, best);
+  tess_status st = strategy_hints(b, s, n, out, got);
+  if (st != TESS_OK || *got == n) return st;
   uint32_t draws = nbest ? evolution_draws(e, s, n) : n;
   uint32_t made = nbest ? n * BROOD : n;
   for (uint32_t i = 0; i < made; i++)
     b->order[i] =
         i < draws ? strategy_draw(s, s->next + i) : breed(e, s, best, nbest);
   if (s->broken != TESS_OK) return s->broken;
-  tess_status st = session_make(s, made, b->order, b->made);
+  st = session_make(s, made, b->order, b->made);
   if (st == TESS_OK) *got = strategy_unique(b, s, made, n, out, *got);
   return st == TESS_OK && *got < n ? strategy_draws(b, s, n, out, got) : st;
 }

@@ -40,3 +40,19 @@ tess_status strategy_draws(strategy_batch *b, tess_session *s, uint32_t n,
   leftover x = {b, s, n, got, out};
   return st == TESS_OK && *got < n ? mem_protect(b->heap, sweep_rest, &x) : st;
 }
+
+tess_status strategy_hints(strategy_batch *b, tess_session *s, uint32_t n,
+                           tess_candidate *out, uint32_t *got) {
+  tess_status st = TESS_OK;
+  while (st == TESS_OK && s->hinted < s->hint.n && *got < n) {
+    uint32_t left = s->hint.n - s->hinted, made = n - *got;
+    if (made > left) made = left;
+    for (uint32_t i = 0; i < made; i++)
+      b->order[i] =
+          (search_order){.how = SEARCH_REPAIR, .a = &s->hint.v[s->hinted + i]};
+    s->hinted += made;
+    st = session_make(s, made, b->order, b->made);
+    if (st == TESS_OK) *got = strategy_unique(b, s, made, n, out, *got);
+  }
+  return st;
+}

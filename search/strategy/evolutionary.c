@@ -124,7 +124,18 @@ static tess_status next_generation(breeding *g) {
 
 /* ---- a round ------------------------------------------------------------ */
 
-/* The best measured, and draws: rounds of as many until there are enough. */
+/* What was good for other workloads, once. */
+static tess_status add_hints(breeding *g) {
+  tess_session *s = g->s;
+  uint32_t n = 0;
+  while (s->hinted < s->hint.n && n < g->e->option[POPULATION_SIZE])
+    g->order[n++] =
+        (search_order){.how = SEARCH_REPAIR, .a = &s->hint.v[s->hinted++]};
+  return n ? pool_make(&g->e->pool, s, n, g->order, NULL) : TESS_OK;
+}
+
+/* The best measured, hints, and draws: rounds of as many until there are
+ * enough. */
 static tess_status first_population(breeding *g) {
   evolution *e = g->e;
   const double *o = e->option;
@@ -133,6 +144,9 @@ static tess_status first_population(breeding *g) {
       &e->pool, g->s, (uint32_t)(size * o[INIT_MEASURED_RATIO]));
   uint32_t wanted = size - measured, least = (uint32_t)o[INIT_MIN_UNMEASURED];
   if (wanted < least) wanted = least;
+  tess_status hints = add_hints(g);
+  if (hints != TESS_OK) return hints;
+  measured = e->pool.c.n;
   for (int fails = 0; fails < (int)o[MAX_FAIL_COUNT];) {
     uint32_t before = e->pool.c.n;
     for (uint32_t i = 0; i < wanted; i++)
@@ -158,7 +172,7 @@ static void begin_round(breeding *g, uint32_t n) {
   const double *o = e->option;
   /* Rounds of draws add up to less than two of them. */
   uint32_t size = (uint32_t)o[POPULATION_SIZE],
-           most = 2 * (size + (uint32_t)o[INIT_MIN_UNMEASURED]);
+           most = 3 * (size + (uint32_t)o[INIT_MIN_UNMEASURED]);
   pool_clear(&e->pool);
   top_begin(&e->top, n);
   g->sum = arena_array(&e->pool.keep, double, most);

@@ -100,6 +100,10 @@ search_order strategy_draw(const tess_session *s, uint64_t i);
 tess_status strategy_draws(strategy_batch *b, tess_session *s, uint32_t n,
                            tess_candidate *out, uint32_t *got);
 
+/* The same with what was good for other workloads, repaired; each once. */
+tess_status strategy_hints(strategy_batch *b, tess_session *s, uint32_t n,
+                           tess_candidate *out, uint32_t *got);
+
 /* ---- the whole space (sweep.c) ------------------------------------------ */
 
 /* Unwinds; what is in *out then is to be freed, too. */

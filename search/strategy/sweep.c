@@ -40,10 +40,8 @@ static bool try_here(strategy_sweep *w, strategy_batch *b, tess_session *s,
   search_worker *worker = &s->worker[0];
   odometer *o = &w->at[sketch];
   uint32_t reached = 0;
-  vec_clear(&worker->made);
   tess_status st =
-      vm_replay_numbered(&worker->m, s->base, s->sketch[sketch], o->index,
-                         o->count, &reached, &worker->made);
+      session_replay_numbered(s, sketch, o->index, o->count, &reached);
   turn_on(o, st == TESS_OK ? o->n : reached + (st == TESS_NOT_FOUND));
   if (st != TESS_OK) return false;
   uint32_t n = worker->made.n;

@@ -119,6 +119,7 @@ local function tune_options(o, d, path)
   check_fields(d, path)
   for _, option in ipairs(options.list) do
     local v = option.flag and o[option.flag]
+    if v and option.negates then v = false end
     if v == nil then v = d[option.name] end
     all[option.name] = v
   end

@@ -109,4 +109,47 @@ do
   fails(nil, "cannot be read", ts.cost_model.load, "/nowhere/model", m)
   fails(nil, "predict is nil, not a function", ts.cost_model.load, path, {})
 end
+
+-- What a database holds of other workloads makes the first candidates of a new
+-- one better; with transfer = false they are those of an empty database.
+do
+  local ops = require "tessera.ops"
+  local function seconds(session, c)
+    local rows, columns = session:features({ c }, "per_store")
+    local sum = 0
+    for _, row in ipairs(rows[1]) do
+      for k, name in ipairs(columns) do
+        if name:find "^buffer%d%.lines$" then sum = sum + row[k] end
+      end
+    end
+    return 1e-3 * 1.2 ^ sum
+  end
+  local function first_batch(strategy, m, n, k, trials, transfer)
+    local sum
+    local r = ts.tune(ops.matmul { m = m, n = n, k = k }, {
+      trials = trials, batch = 8, seed = 3, database = path,
+      strategy = strategy, measure = seconds, transfer = transfer,
+      measured = function(_, list)
+        if sum then return end
+        sum = 0
+        for _, c in ipairs(list) do sum = sum + math.log(c.seconds) / #list end
+      end })
+    return sum, r.cost_model:samples()
+  end
+  for _, strategy in ipairs { "hybrid", "evolutionary", "annealing" } do
+    os.remove(path)
+    local alone, n = first_batch(strategy, 128, 128, 64, 8)
+    assert(n == 8)
+    local other = first_batch(strategy, 128, 64, 128, 8, false)
+    os.remove(path)
+    first_batch("replay", 64, 64, 128, 32)
+    first_batch("replay", 128, 64, 64, 32, false)
+    local without = first_batch(strategy, 128, 128, 64, 8, false)
+    assert(without == alone)
+    local with_them, more = first_batch(strategy, 128, 64, 128, 8)
+    assert(more == n + 72, more)
+    assert(with_them < other - 0.5, strategy)
+  end
+  fails(nil, "transfer", ts.tune, p, with { transfer = 1 })
+end
 os.remove(path)
