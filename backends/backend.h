@@ -57,6 +57,13 @@ typedef struct backend {
    * the caller's memory, and is timed from outside. */
   int32_t (*time)(const backend_code *c, void **args, void *const *resident,
                   const int64_t *sizes, uint64_t runs, double *seconds);
+  /* Whether what a run leaves in the device's caches stays there for the next
+   * one, from now on in the process; false at first.  NULL: it makes no
+   * difference. */
+  void (*keep_caches)(bool keep);
+  /* What is known of the device's clocks at this moment, and of what holds them
+   * back, as a sentence; "" where nothing is.  NULL: nothing ever. */
+  void (*clocks)(const backend_code *c, char *out, size_t n);
   /* The driver of a device for memory that outlives loaded code, opened once in
    * the process and kept: its alloc, release, to_device and to_host, with *ud.
    * UNSUPPORTED: there is no such device.  NULL: the backend has none. */

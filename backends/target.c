@@ -42,7 +42,7 @@ static const option options[] = {
     TEXT("mcpu", CPU, cpu),
     TEXT("arch", CUDA, cpu),
     TEXT("model", DEVICE, model),
-    NUMBER("device", OPENCL, device, 0, 15),
+    NUMBER("device", DEVICE, device, 0, 15),
     TEXT("mattr", CPU | CUDA, attr),
     TEXT("fp-contract", EVERY, contract),
     TEXT("tensor-cores", CUDA, tensor_cores),

@@ -31,7 +31,7 @@ typedef struct target {
   int64_t max_registers;             /* of a thread; 0: the compiler's choice */
   int64_t warp_size;                 /* threads in lockstep */
   int64_t multiprocessors;
-  int64_t device;                    /* of OpenCL's devices here, from 0 */
+  int64_t device;                    /* of those here of the kind, from 0 */
   uint32_t given;                    /* bit i: the text gave option i */
   bool is_host;                      /* the processor is this machine's */
 } target;

@@ -249,8 +249,9 @@ static bool head_eq(pairing *x, ir_stmt a, ir_stmt b) {
   case IR_BLOCK:
     return block_eq(x, ir_blk(x->p, a), ir_blk(x->q, b)) && annos_eq(x, a, b);
   case IR_STORE:
-    return x->buf[r->buf] == s->buf && run_eq(x, r->idx, s->idx) &&
-           expr_eq(x, r->value, s->value) && expr_eq(x, r->mask, s->mask);
+    return x->buf[r->buf] == s->buf && r->loop_kind == s->loop_kind &&
+           run_eq(x, r->idx, s->idx) && expr_eq(x, r->value, s->value) &&
+           expr_eq(x, r->mask, s->mask);
   case IR_IF: return expr_eq(x, r->cond, s->cond);
   case IR_LET:
     x->var[r->let_var] = s->let_var;

@@ -117,6 +117,7 @@ static uint64_t hash_head(hasher *h, uint64_t r, ir_stmt s) {
   case IR_BLOCK: r = hash_block(h, r, ir_blk(h->p, s)); break;
   case IR_STORE:
     r = hash_run(h, hash_mix(r, h->buf[x->buf]), x->idx);
+    if (x->loop_kind) r = hash_mix(r, x->loop_kind);
     r = hash_mix(r, hash_expr(h, x->value));
     return hash_mix(r, hash_expr(h, x->mask));
   case IR_IF: return hash_mix(r, hash_expr(h, x->cond));

@@ -318,6 +318,7 @@ static ir_stmt make_store(ir_import *m, const ir_stmt_rec *r) {
   ir_stmt s = ir_store_new(m->dst, m->buf[r->buf], idx.n,
                            m->dst->arg.v + idx.at, m->node[r->value]);
   ir_st(m->dst, s)->mask = m->node[r->mask];
+  ir_st(m->dst, s)->loop_kind = r->loop_kind;
   return s;
 }
 

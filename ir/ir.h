@@ -245,7 +245,8 @@ typedef enum ir_thread {
  * is detached. */
 typedef struct ir_stmt_rec {
   uint8_t kind;          /* ir_kind */
-  uint8_t loop_kind;     /* IR_LOOP */
+  uint8_t loop_kind;     /* IR_LOOP; IR_STORE: the ir_op of an atomic update
+                          * of the element, which the value loads; 0: none */
   uint8_t thread;        /* IR_LOOP of kind IR_THREAD: ir_thread; IR_BARRIER:
                           * the ir_scope that it orders */
   uint8_t in_alt;        /* it is in its parent's alt list */

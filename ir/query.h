@@ -46,6 +46,9 @@ bool ir_stmt_any_expr(const ir_program *p, ir_stmt s,
 /* Is the buffer loaded (`stores`: or stored to) in `top` or nested in it, also
  * through a match buffer? */
 bool ir_uses_below(const ir_program *p, ir_stmt top, ir_buf buf, bool stores);
+/* Does some store of the entry function name the buffer?  An input for which
+ * that holds is changed. */
+bool ir_is_stored(const ir_program *p, ir_buf b);
 /* The first statement in `top` that clobbers a buffer which e loads (0: none),
  * and the buffer. */
 ir_stmt ir_first_clobber(const ir_program *p, ir_stmt top, ir_expr e,

@@ -172,7 +172,10 @@ static void note_stmt(promote *k, ir_stmt s) {
     note_loads(k, r->lo);
     note_loads(k, r->extent);
     break;
-  case IR_STORE: note_store(k, r); break;
+  case IR_STORE:
+    k->failed |= r->loop_kind && r->buf == k->buf; /* atomic */
+    note_store(k, r);
+    break;
   case IR_IF: note_loads(k, r->cond); break;
   case IR_LET: note_loads(k, r->let_value); break;
   case IR_EVALUATE: note_loads(k, r->eval); break;

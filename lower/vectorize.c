@@ -215,7 +215,7 @@ static void append_stmt(lanes *v, ir_stmt into, bool alt, ir_stmt s) {
 static void build_store(lanes *v, const ir_stmt_rec *r, ir_stmt into,
                         bool alt) {
   ir_program *p = v->p;
-  if (r->idx.n != 1 || r->mask) {
+  if (r->idx.n != 1 || r->mask || r->loop_kind) {
     v->failed = true;
     return;
   }

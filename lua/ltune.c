@@ -309,11 +309,11 @@ static void print_note(const lt_run *r, tess_result *made) {
 /* ---- tune --------------------------------------------------------------- */
 
 static const char *const options[] = {
-    "target",         "trials",   "seed",      "space",    "strategy",
-    "cost_model",     "database", "progress",  "batch",    "threads",
-    "kernel_threads", "min_time", "timeout",   "deadline", "on_error",
-    "check",          "inputs",   "postprocs", "measure",  "measured",
-    "frozen",         NULL};
+    "target",         "trials",     "seed",      "space",    "strategy",
+    "cost_model",     "database",   "progress",  "batch",    "threads",
+    "kernel_threads", "min_time",   "timeout",   "deadline", "on_error",
+    "check",          "inputs",     "postprocs", "measure",  "measured",
+    "frozen",         "warm_cache", NULL};
 
 /* Which of two words it is. */
 static int one_of(lua_State *L, const char *k, const char *const *words) {
@@ -353,6 +353,7 @@ void lt_read_tune_options(lua_State *L, tess_tune_options *o) {
   o->on_error = one_of(L, "on_error", errors);
   o->check = one_of(L, "check", checks);
   o->frozen = lt_field_bool(L, 2, "frozen", 0);
+  o->warm_cache = lt_field_bool(L, 2, "warm_cache", 0);
 }
 
 /* "name", or a table with functions, which goes to the slot (true), or

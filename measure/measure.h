@@ -51,6 +51,7 @@ typedef struct measure_policy {
   uint32_t threads;     /* of the kernel, each on a core of its own */
   uint64_t seed;        /* of the inputs' contents */
   uint64_t inputs;      /* key of contents that are given; 0: they are drawn */
+  bool warm_cache;      /* a device's caches keep what the run before left */
 } measure_policy;
 
 measure_policy measure_default_policy(uint32_t threads);

@@ -25,4 +25,5 @@ void measure_policy_text(const measure_policy *p, strbuf *out) {
              (unsigned long long)p->seed);
   if (p->inputs)
     str_printf(out, " inputs=%016llx", (unsigned long long)p->inputs);
+  if (p->warm_cache) str_puts(out, " cache=warm");
 }

@@ -197,7 +197,8 @@ static job_run run_request(const measure_task *t, uint32_t n,
                .timeout = fmax(p->timeout, 0),
                .cutoff = fmax(p->cutoff, 0),
                .margin = fmax(p->margin, 0),
-               .repeats = p->repeats};
+               .repeats = p->repeats,
+               .warm_cache = p->warm_cache};
   for (uint32_t i = 0; i < n; i++)
     r.code[i] = (job_bytes){code[i]->n ? code[i]->v : "", code[i]->n};
   return r;

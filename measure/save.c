@@ -37,8 +37,10 @@ static const char *c_type_of(tess_dtype t) {
   return uints[log]; /* bool; the bits of float16 and bfloat16 */
 }
 
-static bool is_output(const ir_program *p, ir_buf b) {
-  return p->buf.v[b].role == IR_ROLE_OUTPUT;
+/* What an argument is: an output, an input, or an input that is changed. */
+static const char *direction(const ir_program *p, ir_buf b) {
+  if (p->buf.v[b].role == IR_ROLE_OUTPUT) return "output";
+  return ir_is_stored(p, b) ? "inout" : "input";
 }
 
 /* Of the i-th parameter or, after those, size. */
@@ -85,7 +87,7 @@ static void put_shapes(saving *w, const ir_program *p, const ir_func *f) {
     tess_dtype_text(p->buf.v[b].dtype, type);
     str_puts(out, " *   ");
     put_name(w, p, i);
-    str_printf(out, ": %s, %s [", is_output(p, b) ? "output" : "input", type);
+    str_printf(out, ": %s, %s [", direction(p, b), type);
     for (uint32_t d = 0; d < ir_ndim(p, b); d++) {
       int64_t n;
       if (d) str_puts(out, ", ");
@@ -103,7 +105,8 @@ static void put_params(saving *w, const ir_program *p, const ir_func *f) {
   const char *before = "";
   for (uint32_t i = 0; i < f->params.n; i++, before = ", ") {
     ir_buf b = p->arg.v[f->params.at + i];
-    str_printf(out, "%s%s%s *", before, is_output(p, b) ? "" : "const ",
+    bool is_const = p->buf.v[b].role != IR_ROLE_OUTPUT && !ir_is_stored(p, b);
+    str_printf(out, "%s%s%s *", before, is_const ? "const " : "",
                c_type_of(p->buf.v[b].dtype));
     put_name(w, p, i);
   }

@@ -138,6 +138,7 @@ static measure_policy policy_of(const tess_tune_options *o) {
   measure_policy p = measure_default_policy(o->kernel_threads);
   if (o->min_time > 0) p.min_time = o->min_time;
   if (o->timeout > 0) p.timeout = o->timeout;
+  p.warm_cache = o->warm_cache != 0;
   return p;
 }
 

@@ -94,6 +94,11 @@ options.list = {
     default = "false",
     help = "measure nothing: take the best that the database holds, or, " ..
            "where it holds nothing, what a heuristic prefers; a note says so" },
+  { name = "warm_cache", flag = "warm-cache", takes = "flag", type = "boolean",
+    default = "false",
+    help = "on CUDA devices, leave in the L2 cache what the run before left " ..
+           "there, instead of evicting it before each timed run; such times " ..
+           "are not comparable with others" },
   { name = "measure", instead = "the field measure of what FILE.lua returns",
     type = "function", default = "none",
     help = "instead of compiling and running candidates: a function of " ..

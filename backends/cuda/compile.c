@@ -54,10 +54,13 @@ typedef struct compiling {
   cuda_kernels all;
 } compiling;
 
-/* For the driver: the entry's name, bytes of dynamic shared memory of each
- * kernel, the PTX, and for the card of this machine its machine code. */
+/* For the driver: the device's number, the host program, the entry's name,
+ * bytes of dynamic shared memory of each kernel, the PTX, and for the card of
+ * this machine its machine code. */
 static void write_head(compiling *c) {
   const char *name = ir_text(c->p, ir_entry(c->p)->name);
+  uint64_t device = (uint64_t)c->t->device;
+  str_write(c->out, (const char *)&device, sizeof device);
   device_write(&c->split, c->out);
   str_write(c->out, name, strlen(name) + 1);
   for (uint32_t i = 0; i < c->all.n; i++)
@@ -125,6 +128,8 @@ const backend cuda_backend = {
     .compile = cuda_compile,
     .load = cuda_load,
     .time = cuda_time,
+    .keep_caches = cuda_keep_caches,
+    .clocks = cuda_clocks,
     .memory = cuda_memory,
     .unload = cuda_unload,
     .on_fatal = cuda_on_fatal,

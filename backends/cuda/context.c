@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Makes the process's context on the first NVIDIA card, with the events and the
- * memory that timing uses, and keeps it: a context takes tenths of a second. */
+ * Makes the process's context on an NVIDIA card, with the events and the memory
+ * that timing uses, and keeps it: a context takes tenths of a second. */
 #include "backends/cuda/context.h"
 #include <pthread.h>
 
 enum { EVICT_THREADS = 256, EVICT_VECTOR = 16 };
 
-/* Each thread loads 16 bytes, zeros; the store keeps the load alive. */
+/* Each thread loads 16 bytes, zeros; the store keeps the load alive.  The other
+ * kernel takes some 20 us and touches no memory. */
 static const char evict_ptx[] =
     ".version 6.3\n"
     ".target sm_70\n"
@@ -26,6 +27,17 @@ static const char evict_ptx[] =
     "  setp.ne.u32 %p, %r5, 0;\n"
     "  @%p st.global.u32 [%a3], %r6;\n"
     "  ret;\n"
+    "}\n"
+    ".visible .entry tessera_delay() {\n"
+    "  .reg .pred %p;\n"
+    "  .reg .b64 %t<4>;\n"
+    "  mov.u64 %t1, %clock64;\n"
+    "again:\n"
+    "  mov.u64 %t2, %clock64;\n"
+    "  sub.s64 %t3, %t2, %t1;\n"
+    "  setp.lt.u64 %p, %t3, 40000;\n"
+    "  @%p bra again;\n"
+    "  ret;\n"
     "}\n";
 
 /* Twice the cache, whose two halves may each hold a copy of a line. */
@@ -39,8 +51,9 @@ static int prepare_evicting(cuda_process *c) {
   code = d->alloc(&c->evicted, bytes);
   if (!code) code = d->fill(c->evicted, 0, bytes / 4);
   if (!code) code = d->module_load(&c->module, evict_ptx, 0, NULL, NULL);
+  if (!code) code = d->module_function(&c->evict, c->module, "tessera_evict");
   return code ? code
-              : d->module_function(&c->evict, c->module, "tessera_evict");
+              : d->module_function(&c->delay, c->module, "tessera_delay");
 }
 
 int cuda_evict_l2(const cuda_process *c) {
@@ -51,11 +64,30 @@ int cuda_evict_l2(const cuda_process *c) {
                       NULL, args, NULL);
 }
 
-static tess_status make_context(cuda_process *c, err_state *e) {
+int cuda_delay(const cuda_process *c) {
+  return c->delay
+             ? c->d->launch(c->delay, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL)
+             : 0;
+}
+
+static tess_status find_device(cuda_process *c, uint32_t device, err_state *e) {
+  const cuda_driver *d = c->d;
+  int n = 0;
+  tess_status s = cuda_check(d, d->device_count(&n), "counting devices", e);
+  if (!s && device >= (uint32_t)n)
+    s = err_set(e, TESS_UNSUPPORTED,
+                "there is no device 'cuda:%u' here, but %d of them", device, n);
+  return s ? s
+           : cuda_check(d, d->device_get(&c->device, (int)device), "the device",
+                        e);
+}
+
+static tess_status make_context(cuda_process *c, uint32_t device,
+                                err_state *e) {
   *c = (cuda_process){.d = NULL};
   tess_status s = cuda_driver_get(&c->d, e);
   const cuda_driver *d = c->d;
-  if (!s) s = cuda_check(d, d->device_get(&c->device, 0), "the device", e);
+  if (!s) s = find_device(c, device, e);
   if (!s)
     s = cuda_check(d, d->context_retain(&c->context, c->device),
                    "making a context", e);
@@ -65,17 +97,20 @@ static tess_status make_context(cuda_process *c, err_state *e) {
   return s ? s : cuda_check(d, prepare_evicting(c), "timing", e);
 }
 
-tess_status cuda_process_get(cuda_process **out, err_state *e) {
+tess_status cuda_process_get(uint32_t device, cuda_process **out,
+                             err_state *e) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  static cuda_process process;
-  static bool is_made;
+  static cuda_process process[CUDA_MOST_DEVICES];
+  cuda_process *c = &process[device % CUDA_MOST_DEVICES];
+  if (device >= CUDA_MOST_DEVICES)
+    return err_set(e, TESS_UNSUPPORTED, "there is no device 'cuda:%u' here",
+                   device);
   pthread_mutex_lock(&lock);
-  tess_status s = is_made ? TESS_OK : make_context(&process, e);
-  if (!s && is_made)
-    s = cuda_check(process.d, process.d->context_use(process.context),
-                   "using the context", e);
-  is_made |= s == TESS_OK;
+  tess_status s = c->is_made ? TESS_OK : make_context(c, device, e);
+  if (!s && c->is_made)
+    s = cuda_check(c->d, c->d->context_use(c->context), "using the context", e);
+  c->is_made |= s == TESS_OK;
   pthread_mutex_unlock(&lock);
-  *out = &process;
+  *out = c;
   return s;
 }

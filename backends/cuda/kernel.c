@@ -244,7 +244,7 @@ static int64_t copies(emit *m, ir_stmt loop, int64_t extent) {
 
 static bool store_of_warp(emit *m, const ir_stmt_rec *s) {
   ir_buf fragment = state_of(m)->in_warp;
-  if (!fragment) return cuda_store(m, s);
+  if (!fragment) return cuda_atomic(m, s) || cuda_store(m, s);
   refuse_warp(m, fragment);
   return true;
 }

@@ -72,5 +72,7 @@ bool cuda_must_synchronize(emit *m, ir_stmt at, const uint8_t *reads,
 LLVMValueRef cuda_call(emit *m, ir_expr e);
 LLVMValueRef cuda_copies_call(emit *m, const ir_node *n);
 bool cuda_store(emit *m, const ir_stmt_rec *s);
+/* Emits the store where it is an atomic update (atomic.c). */
+bool cuda_atomic(emit *m, const ir_stmt_rec *s);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs kernels on an NVIDIA card: PTX is loaded into the primary context of the
- * first device, and timed by events.
+ * target's device, and timed by events.
  *
  * An error while kernels run leaves the context unusable, so it ends the
  * process, a worker, and is charged to the kernel. */
@@ -49,29 +49,38 @@ static void end_process(const backend_code *c, const char *doing, int code) {
 
 static cuda_address address_of(device_memory m) { return (uintptr_t)m; }
 
+/* A process may use several devices: what follows is of this one. */
+static int enter_context(const backend_code *c) {
+  return c->cuda->context_use(c->process->context);
+}
+
 static int32_t cuda_alloc(void *ud, uint64_t bytes, device_memory *out) {
   backend_code *c = ud;
   cuda_address at = 0;
-  int code = c->cuda->alloc(&at, bytes ? bytes : 1);
+  int code = enter_context(c);
+  if (!code) code = c->cuda->alloc(&at, bytes ? bytes : 1);
   *out = (device_memory)(uintptr_t)at;
   return cuda_status(code);
 }
 
 static void cuda_release(void *ud, device_memory m) {
   backend_code *c = ud;
-  c->cuda->release(address_of(m));
+  if (!enter_context(c)) c->cuda->release(address_of(m));
 }
 
 static int32_t cuda_to_device(void *ud, device_memory to, const void *from,
                               uint64_t bytes) {
   backend_code *c = ud;
-  return cuda_status(c->cuda->to_device(address_of(to), from, bytes));
+  int code = enter_context(c);
+  return cuda_status(code ? code
+                          : c->cuda->to_device(address_of(to), from, bytes));
 }
 
 static int32_t cuda_to_host(void *ud, void *to, device_memory from,
                             uint64_t bytes) {
   backend_code *c = ud;
-  int code = c->cuda->to_host(to, address_of(from), bytes);
+  int code = enter_context(c);
+  if (!code) code = c->cuda->to_host(to, address_of(from), bytes);
   if (code) end_process(c, "copying from the device", code);
   return 0;
 }
@@ -91,11 +100,19 @@ static int32_t cuda_start(void *ud, const device_launch *l) {
       (unsigned)l->block[2], (unsigned)c->shared[l->kernel], NULL, args, NULL));
 }
 
-/* Reading memory takes longer than launching, so the device does not wait for
+static bool keeps_caches; /* a worker runs one kernel at a time */
+
+void cuda_keep_caches(bool keep) { keeps_caches = keep; }
+
+void cuda_clocks(const backend_code *c, char *out, size_t n) {
+  cuda_read_clocks(c->process, out, n);
+}
+
+/* What runs first takes longer than launching, so the device does not wait for
  * the host between the events. */
 static int32_t cuda_begin(void *ud) {
   backend_code *c = ud;
-  int code = cuda_evict_l2(c->process);
+  int code = keeps_caches ? cuda_delay(c->process) : cuda_evict_l2(c->process);
   return cuda_status(code ? code
                           : c->cuda->event_record(c->process->from, NULL));
 }
@@ -122,9 +139,10 @@ static const device_driver cuda_host = {.alloc = cuda_alloc,
 
 /* ---- loading ------------------------------------------------------------ */
 
-static tess_status open_context(backend_code *c, err_state *e) {
+static tess_status open_context(backend_code *c, uint32_t device,
+                                err_state *e) {
   cuda_process *process = NULL;
-  tess_status s = cuda_process_get(&process, e);
+  tess_status s = cuda_process_get(device, &process, e);
   if (s) return s;
   c->process = process;
   c->cuda = process->d;
@@ -210,7 +228,7 @@ void cuda_unload(backend_code *c) {
   device_unload(&c->device);
   if (c->kernel) mem_free(c->heap, (void *)c->kernel, c->n * sizeof *c->kernel);
   if (c->shared) mem_free(c->heap, c->shared, c->n * sizeof *c->shared);
-  if (c->module) c->cuda->module_unload(c->module);
+  if (c->module && !enter_context(c)) c->cuda->module_unload(c->module);
   mem_delete(c->heap, c);
 }
 
@@ -219,8 +237,14 @@ tess_status cuda_load(mem_heap *heap, const void *code, size_t n,
   backend_code *c = mem_try_resize(heap, NULL, 0, sizeof *c);
   if (!c) return err_ran_out(e, heap, mem_refusal(heap), "loading a kernel");
   *c = (backend_code){.heap = heap};
-  tess_status s = open_context(c, e);
-  if (!s) s = device_load(&c->device, heap, code, n, &cuda_host, c, e);
+  uint64_t on = 0;
+  tess_status s =
+      n < sizeof on ? err_set(e, TESS_PARSE, "the code is damaged") : TESS_OK;
+  if (!s) memcpy(&on, code, sizeof on);
+  if (!s) s = open_context(c, (uint32_t)on, e);
+  if (!s)
+    s = device_load(&c->device, heap, (const char *)code + sizeof on,
+                    n - sizeof on, &cuda_host, c, e);
   if (!s) s = take_payload(c, e);
   if (s)
     cuda_unload(c);
@@ -235,23 +259,21 @@ tess_status cuda_load(mem_heap *heap, const void *code, size_t n,
 int32_t cuda_time(const backend_code *c, void **args, void *const *resident,
                   const int64_t *sizes, uint64_t runs, double *seconds) {
   backend_code *own = (backend_code *)(uintptr_t)c;
+  int code = enter_context(c);
+  if (code) return cuda_status(code);
   return device_call(&own->device, args, resident, sizes, runs, seconds);
 }
 
-/* The primary context, retained for tensors as long as the process lives. */
-static backend_code the_memory;
+/* The primary contexts, retained for tensors as long as the process lives. */
+static backend_code the_memory[CUDA_MOST_DEVICES];
 
 tess_status cuda_memory(uint32_t device, const device_driver **out, void **ud,
                         err_state *e) {
-  if (device)
-    return err_set(e, TESS_UNSUPPORTED,
-                   "kernels run on 'cuda:0', and there is no 'cuda:%u'",
-                   device);
-  if (!the_memory.process) {
-    tess_status s = open_context(&the_memory, e);
-    if (s) return s;
-  }
+  backend_code here = {.process = NULL};
+  tess_status s = open_context(&here, device, e);
+  if (s) return s;
+  the_memory[device] = here;
   *out = &cuda_host;
-  *ud = &the_memory;
+  *ud = &the_memory[device];
   return TESS_OK;
 }

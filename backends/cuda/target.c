@@ -81,8 +81,11 @@ static tess_status find_card(target *t, err_state *e) {
   const cuda_driver *d;
   cuda_device at;
   tess_status s = cuda_driver_get(&d, e);
-  if (!s && d->device_get(&at, 0))
-    s = err_set(e, TESS_UNSUPPORTED, "there is no NVIDIA card here");
+  if (!s && d->device_get(&at, (int)t->device))
+    s = t->device
+            ? err_set(e, TESS_UNSUPPORTED, "there is no device 'cuda:%d' here",
+                      (int)t->device)
+            : err_set(e, TESS_UNSUPPORTED, "there is no NVIDIA card here");
   if (!s) take_limits(t, d, at);
   return s;
 }
@@ -97,7 +100,7 @@ int cuda_count_devices(void) {
 }
 
 bool cuda_is_card_here(const target *t) {
-  target own = {.kind = "cuda"};
+  target own = {.kind = "cuda", .device = t->device};
   err_state e;
   err_clear(&e);
   return !find_card(&own, &e) && !strcmp(own.cpu, t->cpu);
@@ -184,6 +187,11 @@ tess_status cuda_complete_target(target *t, err_state *e) {
   if (t->model[0]) s = take_model(t, e);
   if (!s && !t->cpu[0]) {
     s = find_card(t, e);
+    if (s == TESS_UNSUPPORTED && t->device)
+      return err_set(e, TESS_INVALID,
+                     "target: 'cuda' needs -arch=sm_80 or -model=a100, since "
+                     "there is no NVIDIA card number %d here",
+                     (int)t->device);
     if (s == TESS_UNSUPPORTED)
       return err_set(e, TESS_INVALID,
                      "target: 'cuda' needs -arch=sm_80 or -model=a100, since "
@@ -201,7 +209,7 @@ tess_status cuda_complete_target(target *t, err_state *e) {
 /* ---- this machine ------------------------------------------------------- */
 
 tess_status cuda_runs_here(const target *t, err_state *e) {
-  target own = {.kind = "cuda"};
+  target own = {.kind = "cuda", .device = t->device};
   tess_status s = find_card(&own, e);
   if (s) return s;
   int need = cuda_capability(t), has = cuda_capability(&own);

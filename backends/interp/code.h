@@ -43,6 +43,7 @@ typedef enum code_op {
   /* memory: access `a`; b: the value stored */
   OP_LOAD_INPUT,  /* of a buffer that is never written               */
   OP_LOAD, OP_LOAD_RACING, OP_STORE, OP_STORE_RACING,
+  OP_STORE_ATOMIC,
   OP_CHECK,       /* bounds and regions of an access only */
   OP_ALLOC,       /* a: buffer                                       */
   /* control: loop `a` */

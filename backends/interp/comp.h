@@ -24,6 +24,7 @@ typedef struct comp {
   uint32_t *reg;           /* node -> first one, 0: none yet */
   uint32_t *var_reg;       /* var -> first one */
   uint32_t *buf_index;     /* buf -> in k->bufs */
+  ir_buf atomically;       /* the current statement updates it so; 0: none */
   bool keep;               /* values computed now stay valid */
   bool acts;               /* calls are also made for their side effects */
   ir_unconditional must;   /* evaluated on both sides of choices */

@@ -252,7 +252,11 @@ static void compile_lane(comp *c, const ir_stmt_rec *r, uint32_t lane,
   }
   uint32_t a = comp_access(c, r->buf, r->idx.n, idx, true);
   code_guard guard = (code_guard)c->k->bufs.v[c->k->accesses.v[a].buf].guard;
-  comp_op(c, guard == CODE_RACING ? OP_STORE_RACING : OP_STORE, 0, a, value);
+  comp_op(c,
+          guard != CODE_RACING ? OP_STORE
+          : c->atomically      ? OP_STORE_ATOMIC
+                               : OP_STORE_RACING,
+          0, a, value);
   if (r->mask) {
     comp_undo(c, mark);
     c->k->insn.v[jump].c = comp_here(c);
@@ -265,6 +269,7 @@ static void compile_store(comp *c, ir_stmt s) {
   uint32_t lanes = ir_at(c->p, r.value)->dtype.lanes;
   bool race = lanes > 1 && !lanes_apart(c, &r);
   uint32_t *value = arena_array(c->memory, uint32_t, lanes);
+  if (r.loop_kind) c->atomically = r.buf;
   for (uint32_t l = 0; l < lanes; l++) value[l] = comp_lane(c, r.value, l);
   if (race) comp_op(c, OP_LANES, 0, s, 0);
   for (uint32_t l = 0; l < lanes && !c->e->code; l++) {
@@ -272,6 +277,7 @@ static void compile_store(comp *c, ir_stmt s) {
     compile_lane(c, &r, l, value[l]);
   }
   if (race) comp_op(c, OP_LANES_END, 0, 0, 0);
+  c->atomically = 0;
 }
 
 /* ---- other statements --------------------------------------------------- */

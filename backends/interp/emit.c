@@ -228,9 +228,10 @@ static void emit_load_lane(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
   uint32_t a = comp_access(c, n.a, n.n, idx, false);
   code_guard guard = (code_guard)c->k->bufs.v[c->k->accesses.v[a].buf].guard;
   comp_op(c,
-          guard == CODE_INPUT   ? OP_LOAD_INPUT
-          : guard == CODE_PLAIN ? OP_LOAD
-                                : OP_LOAD_RACING,
+          guard == CODE_INPUT    ? OP_LOAD_INPUT
+          : guard == CODE_PLAIN  ? OP_LOAD
+          : n.a == c->atomically ? OP_LOAD_INPUT /* its store checks both */
+                                 : OP_LOAD_RACING,
           d, a, 0);
 }
 

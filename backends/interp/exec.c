@@ -295,6 +295,12 @@ machine_stop machine_exec(machine *m, interp_word *R, uint32_t *start) {
       if (m->copies && m->copies->open && !machine_send(m, a, at))
         return MACHINE_FAULT;
       break;
+    case OP_STORE_ATOMIC:
+      a = &accesses[i->a];
+      if (!locate(m, a, R, &at) || !machine_update(m, a, at))
+        return MACHINE_FAULT;
+      m->buf[a->buf].val[at] = RB;
+      break;
     case OP_ASYNC:
       TRY(machine_async(m, (ir_fn)i->what, RA.i, m->k->origin.v[pc - 1]));
     case OP_CHECK: TRY(locate(m, &accesses[i->a], R, &at));

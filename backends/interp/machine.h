@@ -39,6 +39,8 @@ typedef struct machine_buf {
   machine_cell *cell;    /* CODE_RACING, else NULL */
   uint32_t birth;        /* allocation time: earlier writes are of a former
                           * lifetime */
+  machine_cell *atomic;  /* the atomic updates since the last write, as
+                          * readers; or NULL */
   uint32_t *in_flight;  /* element -> thread + 1 whose copy is in flight; or
                           * NULL */
   uint64_t size, room;   /* elements in use, allocated */
@@ -157,6 +159,9 @@ int64_t machine_value_at(const machine *m, uint32_t d, uint32_t t);
 /* Checks and records an access to element `at`; false: fault. */
 bool machine_read(machine *m, const code_access *a, uint64_t at);
 bool machine_write(machine *m, const code_access *a, uint64_t at);
+/* The same for a read and a write at once, which does not race with others of
+ * the kind. */
+bool machine_update(machine *m, const code_access *a, uint64_t at);
 
 /* ---- copies (copies.c) -------------------------------------------------- */
 

@@ -77,9 +77,12 @@ static void live_block(plan *n, ir_stmt s) {
   }
 }
 
+/* Threads, or blocks of threads, share a reduction. */
 static bool is_cross(const ir_program *p, ir_stmt loop) {
   for (ir_stmt b = loop; b; b = ir_next(p, b, loop))
-    if (ir_is_block(p, b) && lower_is_cross(p, loop, b)) return true;
+    if (ir_is_block(p, b) &&
+        (lower_is_cross(p, loop, b) || ir_is_grid_reduction(p, loop, b)))
+      return true;
   return false;
 }
 

@@ -76,8 +76,8 @@ uint32_t plan_operands(const ir_program *p, ir_expr e, const uint32_t **out,
 static inline bool plan_is_thread(const ir_stmt_rec *r) {
   return r->kind == IR_LOOP && r->loop_kind == IR_THREAD;
 }
-/* Is it a loop whose iterations race?  Cross-thread reductions are excluded:
- * they mean what a serial loop does. */
+/* Is it a loop whose iterations race?  Cross-thread reductions, and those
+ * over the grid, are excluded: they mean what a serial loop does. */
 bool plan_is_racing(const ir_program *p, ir_stmt s);
 /* One for each warp of a kernel. */
 static inline bool plan_is_of_warp(ir_scope s) {

@@ -84,9 +84,9 @@ static bool after_write(machine *m, const code_access *a, uint64_t at,
   return false;
 }
 
-/* The reads that remain relevant after a read now: bits of levels that are
- * still in the same iteration, and one for the level at which the last reader
- * is in another. */
+/* The reads (or atomic updates) that remain relevant after a read now: bits of
+ * levels that are still in the same iteration, and one for the level at which
+ * the last reader is in another. */
 static void note_read(const machine *m, machine_cell *c) {
   uint32_t keep = 0, d = 0;
   for (; d < m->depth && c->reader >= m->level[d].iter; d++)
@@ -97,6 +97,44 @@ static void note_read(const machine *m, machine_cell *c) {
     c->other = same ? c->other : c->reader;
   }
   c->levels = keep;
+}
+
+static void add_reader(const machine *m, const machine_buf *b,
+                       machine_cell *c) {
+  if (c->reader < b->birth)
+    c->levels = 0;
+  else if (c->reader < m->top)
+    note_read(m, c);
+  c->reader = m->clock;
+}
+
+/* Does an earlier read, or atomic update, race with an access now? */
+static bool after_readers(machine *m, const code_access *a, uint64_t at,
+                          const machine_cell *c, bool wrote, bool writes) {
+  for (uint32_t d = 0; d < m->depth; d++) {
+    const machine_level *l = &m->level[d];
+    if (c->reader < l->start) return true;
+    bool earlier = c->reader < l->iter;
+    if (earlier && !is_same_lane(m, d, c->reader)) {
+      machine_race(m, a, at, d, c->reader, wrote, writes);
+      return false;
+    }
+    if (c->levels >> d & 1) {
+      bool known = c->other >= l->start && c->other < l->iter;
+      machine_race(m, a, at, d, known ? c->other : 0, wrote, writes);
+      return false;
+    }
+    if (earlier) return true;
+  }
+  return true;
+}
+
+/* Are the atomic updates of the element ordered before a read or write now? */
+static bool after_updates(machine *m, const code_access *a, uint64_t at,
+                          bool writes) {
+  const machine_buf *b = &m->buf[a->buf];
+  return !b->atomic || b->atomic[at].reader < b->birth ||
+         after_readers(m, a, at, &b->atomic[at], true, writes);
 }
 
 bool machine_read(machine *m, const code_access *a, uint64_t at) {
@@ -110,33 +148,9 @@ bool machine_read(machine *m, const code_access *a, uint64_t at) {
     machine_unwritten(m, a, at);
     return false;
   }
-  if (!after_write(m, a, at, c, false)) return false;
-  if (c->reader < b->birth)
-    c->levels = 0;
-  else if (c->reader < m->top)
-    note_read(m, c);
-  c->reader = m->clock;
-  return true;
-}
-
-/* Does an earlier read race with a write now? */
-static bool after_reads(machine *m, const code_access *a, uint64_t at,
-                        const machine_cell *c) {
-  for (uint32_t d = 0; d < m->depth; d++) {
-    const machine_level *l = &m->level[d];
-    if (c->reader < l->start) return true;
-    bool earlier = c->reader < l->iter;
-    if (earlier && !is_same_lane(m, d, c->reader)) {
-      machine_race(m, a, at, d, c->reader, false, true);
-      return false;
-    }
-    if (c->levels >> d & 1) {
-      bool known = c->other >= l->start && c->other < l->iter;
-      machine_race(m, a, at, d, known ? c->other : 0, false, true);
-      return false;
-    }
-    if (earlier) return true;
-  }
+  if (!after_write(m, a, at, c, false) || !after_updates(m, a, at, false))
+    return false;
+  add_reader(m, b, c);
   return true;
 }
 
@@ -148,7 +162,27 @@ bool machine_write(machine *m, const code_access *a, uint64_t at) {
     return false;
   }
   if (c->writer >= b->birth && !after_write(m, a, at, c, true)) return false;
-  if (c->reader >= b->birth && !after_reads(m, a, at, c)) return false;
+  if (c->reader >= b->birth && !after_readers(m, a, at, c, false, true))
+    return false;
+  if (!after_updates(m, a, at, true)) return false;
   *c = (machine_cell){.writer = m->clock};
+  if (b->atomic) b->atomic[at] = (machine_cell){0};
+  return true;
+}
+
+bool machine_update(machine *m, const code_access *a, uint64_t at) {
+  machine_buf *b = &m->buf[a->buf];
+  const machine_cell *c = &b->cell[at];
+  if (!b->atomic)
+    b->atomic = machine_memory(m, b->size * sizeof *b->atomic, a->id, a->stmt);
+  if (!b->atomic) return false;
+  if (c->writer < b->birth) {
+    machine_unwritten(m, a, at);
+    return false;
+  }
+  if (!after_write(m, a, at, c, true)) return false;
+  if (c->reader >= b->birth && !after_readers(m, a, at, c, false, true))
+    return false;
+  add_reader(m, b, &b->atomic[at]);
   return true;
 }

@@ -63,6 +63,8 @@ typedef struct ocl {
   uint32_t ntrail;
   uint32_t first, width; /* the slice */
   ocl_text mask;         /* active lanes of the slice; s NULL: all */
+  ir_buf given_buf;      /* whose loads are this text; 0: none */
+  ocl_text given;
   uint32_t temps, branches;
   bool has_double;
   ir_unconditional must;
@@ -127,6 +129,8 @@ const char *ocl_helper_extreme(ocl *m, tess_dtype t, bool is_max);
 const char *ocl_helper_divide(ocl *m, tess_dtype t, bool is_mod);
 const char *ocl_helper_shift(ocl *m, tess_dtype t, bool left);
 const char *ocl_helper_saturate(ocl *m, tess_dtype to, tess_dtype from);
+/* Updates an element of 32 bits in global memory. */
+const char *ocl_helper_atomic(ocl *m, tess_dtype t, ir_op op);
 /* To and from float32, of float16 and bfloat16. */
 const char *ocl_helper_half(ocl *m, tess_dtype t, bool to_float);
 /* To float32, rounded to odd: so the second rounding gives what one would. */

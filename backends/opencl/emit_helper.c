@@ -117,6 +117,26 @@ const char *ocl_helper_saturate(ocl *m, tess_dtype to, tess_dtype from) {
   return name;
 }
 
+/* Of floats by comparing and exchanging bits, until no other work-item came in
+ * between. */
+const char *ocl_helper_atomic(ocl *m, tess_dtype t, ir_op op) {
+  if (!ir_is_float(t))
+    return op == IR_ADD   ? "atomic_add"
+           : op == IR_MIN ? "atomic_min"
+                          : "atomic_max";
+  const char *name = "ts_atomic_add";
+  if (!is_new_helper(m, name)) return name;
+  str_puts(&m->helpers,
+           "static inline void ts_atomic_add(__global float *at, float x) {\n"
+           "  volatile __global uint *bits = (volatile __global uint *)at;\n"
+           "  for (uint was = *bits, seen;; was = seen) {\n"
+           "    seen = atomic_cmpxchg(bits, was,\n"
+           "                          as_uint(as_float(was) + x));\n"
+           "    if (seen == was) return;\n"
+           "  }\n}\n");
+  return name;
+}
+
 static const char *bfloat_helper(ocl *m, bool to_float) {
   const char *name = to_float ? "ts_float_of_bfloat" : "ts_bfloat_of_float";
   if (!is_new_helper(m, name)) return name;

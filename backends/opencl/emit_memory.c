@@ -2,7 +2,9 @@
  * Loads and stores: vloadn and vstoren where indices are consecutive, else
  * lane by lane. */
 #include "backends/opencl/emit.h"
+#include "ir/analysis/analysis.h"
 #include "ir/query.h"
+#include "ir/scalar.h"
 #include <string.h>
 
 /* ---- shapes of an access -------------------------------------------- */
@@ -116,6 +118,7 @@ static ocl_text load_elements(ocl *m, const reach *x, tess_dtype t) {
 
 ocl_text ocl_load(ocl *m, ir_expr e) {
   const ir_node n = *ir_at(m->p, e);
+  if (m->given_buf && n.a == m->given_buf) return m->given;
   if (n.n - (n.c ? 1 : 0) != 1 && n.n != 1)
     ocl_refuse(m, TESS_INTERNAL, "buffer '%s' was not flattened",
                ir_text(m->p, m->p->buf.v[n.a].name));
@@ -183,11 +186,51 @@ static ocl_text value_of(ocl *m, const ir_stmt_rec *r, const reach *x,
   return several || by_lane ? ocl_bind(m, type, v) : v;
 }
 
+/* What an atomic update combines with the element. */
+static ocl_text operand_of(ocl *m, const ir_stmt_rec *r, tess_dtype t) {
+  ir_expr e = ir_atomic_operand(m->p, r);
+  int64_t v = r->loop_kind == IR_ADD   ? 0
+              : r->loop_kind == IR_MIN ? ir_int_max(t)
+                                       : ir_int_min(t);
+  if (!e) { /* what it makes of the identity */
+    m->given_buf = r->buf;
+    m->given = ir_is_float(t) ? ocl_real(m, t, -0.0) : ocl_int(m, t, v);
+  }
+  ocl_count(m, e ? e : r->value);
+  ocl_text text = ocl_expr(m, e ? e : r->value);
+  m->given_buf = 0;
+  return text;
+}
+
+static void ocl_atomic(ocl *m, const ir_stmt_rec *r) {
+  tess_dtype t = m->p->buf.v[r->buf].dtype;
+  ir_expr index = m->p->arg.v[r->idx.at];
+  const char *name = ir_text(m->p, m->p->buf.v[r->buf].name);
+  if (t.bits != 32)
+    ocl_refuse(m, TESS_UNSUPPORTED,
+               "'%s' is updated atomically, which OpenCL 1.2 has for 32 bits",
+               name);
+  if (ir_at(m->p, index)->dtype.lanes != 1 || r->mask || m->mask.s)
+    ocl_refuse(m, TESS_UNSUPPORTED,
+               "the atomic update of '%s' is of several elements", name);
+  if (m->refused) return;
+  ocl_slice(m, 0, 1);
+  ocl_text v = operand_of(m, r, t);
+  ocl_count(m, index);
+  reach x = reach_of(m, r->buf, index, 0);
+  ocl_line(m, "%s(%s, %s);", ocl_helper_atomic(m, t, (ir_op)r->loop_kind),
+           address_of(m, &x), v.s);
+}
+
 void ocl_store(ocl *m, const ir_stmt_rec *r) {
   ir_expr index = m->p->arg.v[r->idx.at];
   if (r->idx.n != 1)
     ocl_refuse(m, TESS_INTERNAL, "buffer '%s' was not flattened",
                ir_text(m->p, m->p->buf.v[r->buf].name));
+  if (r->loop_kind) {
+    ocl_atomic(m, r);
+    return;
+  }
   ocl_count(m, r->value);
   ocl_count(m, index);
   ocl_count(m, r->mask);

@@ -10,8 +10,8 @@ local wgmma = {}
 -- ---- the instruction -------------------------------------------------------
 
 -- One block over a tile: body(builder, parameters, iters...).
-local function describe(params, iters, body)
-  local b, p = ts.builder "wgmma", {}
+function wgmma.describe(name, params, iters, body)
+  local b, p = ts.builder(name), {}
   for i, x in ipairs(params) do p[i] = b[x[1]](b, table.unpack(x, 2)) end
   local function nest(k, vars)
     if k > #iters then
@@ -27,21 +27,19 @@ local function describe(params, iters, body)
   return b:program()
 end
 
--- The matrix descriptors' strides, in units of 16 bytes: of 8 rows, and of 8
--- elements of k.
-local function strides(rows, pad) return 8, rows + pad // 8 end
-
 local wait = "wgmma.wait_group.sync.aligned 0;"
 
 -- 64 x bn x bk by a warp group, what one thread of it has: thread
 -- 32 w + 4 r + q of the group has rows 16 w + 8 h + r and columns
 -- 8 g + 2 q + c.  The operands' addresses are those of the first element that
--- the thread itself reads.  `lead`: it waits for the group before, not for its
--- own, so that copies are issued while it runs; versions of tiles that are
--- overwritten meanwhile must be two steps old, and `wgmma.done` ends it.
+-- the thread itself reads.  The descriptors' strides, in units of 16 bytes, are
+-- 8 for 8 rows, and that of dimension 0 for 8 elements of k.  `lead`: it waits
+-- for the group before, not for its own, so that copies are issued while it
+-- runs; versions of tiles that are overwritten meanwhile must be two steps old,
+-- and `wgmma.done` ends it.
 function wgmma.intrinsic(o)
   local n, kb = o.bn // 8, o.bk // 8
-  local desc = describe(
+  local desc = wgmma.describe("wgmma",
     { { "input", "A", { kb, 1, 2, 1, 8 }, "float16", "shared.dyn" },
       { "input", "B", { kb, n, 1, 2, 8 }, "float16", "shared.dyn" },
       { "inout", "C", { 1, 1, n, 2, 1, 2 }, "float32", "local" } },
@@ -57,11 +55,9 @@ function wgmma.intrinsic(o)
   for i = 1, 4 * n do out[i], list[i] = "$" .. i - 1, "=f" end
   for i = 1, 4 * n do list[#list + 1] = tostring(i - 1) end
   local ab, acc = 8 * n, table.concat(out, ", ")
-  local down, along_a = strides(o.bm, o.pad)
-  local _, along_b = strides(o.bn, o.pad)
   local t = { ([[{
-.reg .b32 t, w, r, q, a, b;
-.reg .b64 da, db;
+.reg .b32 t, w, r, q, a, b, s;
+.reg .b64 da, db, sa, sb;
 mov.u32 t, %%tid.x;
 bfe.u32 w, t, 5, 2;
 bfe.u32 r, t, 2, 3;
@@ -71,20 +67,25 @@ mad.lo.u32 a, r, -16, a;
 mad.lo.u32 b, q, -32, $%d;
 bfe.u32 a, a, 4, 14;
 bfe.u32 b, b, 4, 14;
-or.b32 a, a, %d;
-or.b32 b, b, %d;
-mov.b64 da, {a, %d};
-mov.b64 db, {b, %d};
+cvt.u32.u64 s, $%d;
+shl.b32 s, s, 12;
+or.b32 a, a, s;
+cvt.u32.u64 s, $%d;
+shl.b32 s, s, 12;
+or.b32 b, b, s;
+shr.u64 sa, $%d, 3;
+shr.u64 sb, $%d, 3;
+mov.b64 da, {a, 8};
+mov.b64 db, {b, 8};
 %s
 fence.proxy.async.shared::cta;
-wgmma.fence.sync.aligned;]]):format(ab, ab + 1, along_a << 16, along_b << 16,
-                                    down, down, o.lead and wait or "") }
+wgmma.fence.sync.aligned;]]):format(ab, ab + 1, ab + 2, ab + 3, ab + 2, ab + 3,
+                                    o.lead and wait or "") }
   for s = 1, o.bk // 16 do
     t[#t + 1] = ("wgmma.mma_async.sync.aligned.m64n%dk16.f32.f16.f16 " ..
                  "{%s}, da, db, 1, 1, 1, 0, 0;"):format(o.bn, acc)
     if s < o.bk // 16 then
-      t[#t + 1] = ("add.u64 da, da, %d;\nadd.u64 db, db, %d;")
-                  :format(2 * along_a, 2 * along_b)
+      t[#t + 1] = "add.u64 da, da, sa;\nadd.u64 db, db, sb;"
     end
   end
   t[#t + 1] = "wgmma.commit_group.sync.aligned;"
@@ -92,16 +93,16 @@ wgmma.fence.sync.aligned;]]):format(ab, ab + 1, along_a << 16, along_b << 16,
   return ts.tensor_intrin{
     name = ("wgmma_64x%dx%d_of_%d"):format(o.bn, o.bk, o.bm), desc = desc,
     override = true,
-    impl = ('C = asm("%s", "%s,r,r,~{memory}", C, int32(address(A)), ' ..
-            'int32(address(B)))'):format(table.concat(t, "\n"),
-                                         table.concat(list, ",")) }
+    impl = ('C = asm("%s", "%s,r,r,l,l,~{memory}", C, int32(address(A)), ' ..
+            'int32(address(B)), bytes(A, 0), bytes(B, 0))')
+           :format(table.concat(t, "\n"), table.concat(list, ",")) }
 end
 
 -- What a thread has of the sum, once it is complete: the same registers.
 function wgmma.done(o)
   local n, list = o.bn // 8, {}
   local shape = { 1, 1, n, 2, 1, 2 }
-  local desc = describe(
+  local desc = wgmma.describe("wgmma",
     { { "input", "C", shape, "float32", "local" },
       { "output", "E", shape, "float32", "local" } },
     { { "spatial", n }, { "spatial", 2 }, { "spatial", 2 } },
@@ -138,9 +139,8 @@ end
 
 -- program: hgemm.program with trans; bm, bn, bk: of a block; stages: tiles on
 -- their way or in use; pad: elements; group: rows of blocks side by side.
--- Where 16 bm does not divide bn bk only some threads copy the last elements:
--- right in the interpreter, NaN on an H100 (192 x 256 x 32, 256 x 192 x 32; the
--- cause is not known).
+-- Where 16 bm does not divide bn bk only some threads copy the last elements,
+-- and the tile in shared memory has room for what the others would copy.
 function wgmma.schedule(program, o)
   local sch = ts.schedule(program)
   local c, d = sch:get_block "C", sch:get_block "D"

@@ -1223,6 +1223,10 @@ typedef struct tess_tune_options {
   uint32_t npostprocs;          /* of the host's, in order; candidates out of a
                                  * database are not asked about */
   const tess_postproc *postprocs;
+  int32_t warm_cache;           /* 0: a device's L2 cache is evicted before each
+                                 * timed run; 1: it keeps what the run before
+                                 * left there */
+  int32_t reserved;
 } tess_tune_options;
 
 /* Searches the space for the fastest schedule of p; target NULL: "llvm", space

@@ -63,6 +63,25 @@ void ir_view_condition(ir_program *p, arena *scratch, ir_expr given,
 /* Does e use variables other than the loops of the view? */
 bool ir_view_uses_outer(const ir_program *p, const ir_view *v, ir_expr e);
 
+/* ---- reductions over the grid (grid_reduction.c) ------------------------ */
+
+/* Does the iter follow the variable?  A reduce iter does not where the variable
+ * only determines from what is in memory where its domain begins, as a row of a
+ * sparse matrix does. */
+bool ir_iter_follows(const ir_program *p, ir_iter it, ir_var var);
+/* Does a reduce iter of the block follow the loop? */
+bool ir_loop_reduces(const ir_program *p, ir_stmt loop, ir_stmt block);
+/* Is the loop, of the same scope, one over blocks of threads that share the
+ * block's reduction? */
+bool ir_is_grid_reduction(const ir_program *p, ir_stmt loop, ir_stmt block);
+/* The store as X[i] = X[i] op e, e not reading X: e; 0: it is not of that
+ * form. */
+ir_expr ir_atomic_operand(const ir_program *p, const ir_stmt_rec *store);
+/* May the block's updates be made atomically in any order?  It reduces by a
+ * sum, or an extreme of integers, into single elements of global memory, and
+ * has no init. */
+bool ir_updates_atomically(const ir_program *p, ir_stmt block);
+
 /* ---- order of reductions (reduction_order.c) ---------------------------- */
 
 /* Executed in the order of the loops l, outermost first: does each result of

@@ -63,6 +63,13 @@ static bool loads(const ir_program *p, ir_expr e, void *buf) {
   return ir_has_load(p, e, *(ir_buf *)buf);
 }
 
+bool ir_is_stored(const ir_program *p, ir_buf b) {
+  ir_stmt root = ir_entry(p)->root;
+  for (ir_stmt s = root; s; s = ir_next(p, s, root))
+    if (ir_st(p, s)->kind == IR_STORE && ir_st(p, s)->buf == b) return true;
+  return false;
+}
+
 bool ir_uses_below(const ir_program *p, ir_stmt top, ir_buf buf, bool stores) {
   for (ir_stmt s = top; s; s = ir_next(p, s, top)) {
     const ir_stmt_rec *r = ir_st(p, s);

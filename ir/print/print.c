@@ -106,7 +106,8 @@ static void block_head(printer *pr, ir_stmt s, bool wrap) {
 }
 
 static void store_head(printer *pr, const ir_stmt_rec *r) {
-  str_printf(pr->out, "%s[", print_buf(pr, r->buf));
+  str_printf(pr->out, "%s%s[", r->loop_kind ? "atomic " : "",
+             print_buf(pr, r->buf));
   for (uint32_t i = 0; i < r->idx.n; i++) {
     str_puts(pr->out, i ? ", " : "");
     print_expr(pr, pr->p->arg.v[r->idx.at + i]);
@@ -262,20 +263,13 @@ static void print_statements(printer *pr, ir_stmt first) {
 
 /* ---- functions ---------------------------------------------------------- */
 
-static bool param_is_written(const ir_program *p, ir_buf b) {
-  ir_stmt root = ir_entry(p)->root;
-  for (ir_stmt s = root; s; s = ir_next(p, s, root))
-    if (ir_st(p, s)->kind == IR_STORE && ir_st(p, s)->buf == b) return true;
-  return false;
-}
-
 /* An input that is written is an inout parameter. */
 static const char *role_word(const ir_program *p, ir_buf b) {
   switch ((ir_role)p->buf.v[b].role) {
   case IR_ROLE_OUTPUT: return "out";
   case IR_ROLE_CONSTANT: return "constant";
   case IR_ROLE_LAYOUT_FREE: return "layout_free";
-  case IR_ROLE_INPUT: return param_is_written(p, b) ? "inout" : "";
+  case IR_ROLE_INPUT: return ir_is_stored(p, b) ? "inout" : "";
   case IR_ROLE_LOCAL: break;
   }
   return "";

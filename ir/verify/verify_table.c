@@ -145,6 +145,10 @@ static bool links_in(const ir_program *p, const ir_stmt_rec *r) {
          r->alt < n && in_or_none(r->anno, p->anno.n);
 }
 
+static bool atomic_ok(unsigned op) {
+  return !op || op == IR_ADD || op == IR_MIN || op == IR_MAX;
+}
+
 static bool stmt_ok(const ir_program *p, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(p, s);
   uint32_t n = p->node.n;
@@ -157,8 +161,8 @@ static bool stmt_ok(const ir_program *p, ir_stmt s) {
   case IR_BLOCK:
     return in(r->block, p->block.n) && p->block.v[r->block].stmt == s;
   case IR_STORE:
-    return in(r->buf, p->buf.n) && run_ok(p, r->idx, n) && in(r->value, n) &&
-           in_or_none(r->mask, n);
+    return atomic_ok(r->loop_kind) && in(r->buf, p->buf.n) &&
+           run_ok(p, r->idx, n) && in(r->value, n) && in_or_none(r->mask, n);
   case IR_IF: return in(r->cond, n);
   case IR_LET: return in(r->let_var, p->var.n) && in(r->let_value, n);
   case IR_EVALUATE: return in(r->eval, n);

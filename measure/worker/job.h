@@ -74,6 +74,7 @@ typedef struct job_run {
   job_bytes reference;
   double min_time, timeout, cutoff, margin, best;
   uint32_t repeats;
+  bool warm_cache;    /* as the policy's */
 } job_run;
 
 /* A kernel's launch on the caller's tensors, whose contents are copied. */

@@ -77,6 +77,14 @@ static tess_status launch_guarded(kernel *k, double *seconds) {
   return bench_inspect(&j->bench, &j->err);
 }
 
+/* Of a success the message is the state of the device's clocks. */
+static void note_clocks(const kernel *k, measure_result *out) {
+  char text[160];
+  if (!k->code->backend->clocks) return;
+  k->code->backend->clocks(k->code->kernel, text, sizeof text);
+  if (text[0]) job_say(&out->message, text);
+}
+
 static tess_status check_outputs(running *w, measure_result *out) {
   job_state *j = w->j;
   double start = clock_now();
@@ -130,6 +138,7 @@ static tess_status take_samples(running *w, kernel *k, double first,
   timing_subject s = {launch_counted, k, faster, j->bench.in_place};
   if (!timing_take(&j->heap, &l, 1, &s, &out))
     return launch_failed(j, k->status);
+  note_clocks(k, out);
   job_enter(j, JOB_CHECKING);
   bool is_here = !j->bench.in_place && !k->is_there;
   return is_here ? bench_inspect(&j->bench, &j->err) : TESS_OK;
@@ -182,7 +191,10 @@ static tess_status run_several(running *w, kernel *k) {
   if (n && !timing_take(&j->heap, &l, n, subject, out))
     return err_set(&j->err, TESS_LAUNCH_ERROR, "a kernel failed late");
   job_enter(j, JOB_CHECKING);
-  for (uint32_t i = 0; i < n; i++) timing_summarize(&j->heap, out[i]);
+  for (uint32_t i = 0; i < n; i++) {
+    timing_summarize(&j->heap, out[i]);
+    note_clocks(subject[i].ud, out[i]);
+  }
   return worst;
 }
 
@@ -238,6 +250,7 @@ static tess_status run_kernels(void *ud) {
                    "preparing tensors: %s", job_why(j, s));
   s = load_all(w, k);
   if (s) return s;
+  if (j->backend->keep_caches) j->backend->keep_caches(w->r->warm_cache);
   return w->r->n == 1 ? run_one(w, k, w->out) : run_several(w, k);
 }
 

@@ -71,6 +71,7 @@ void wire_write_run(strbuf *out, const job_run *r) {
   put_f64(out, r->margin);
   put_f64(out, r->best);
   put_u64(out, r->repeats);
+  put_u64(out, r->warm_cache);
   put_u64(out, r->n);
   for (uint32_t i = 0; i < r->n; i++)
     put_bytes(out, r->code[i].v, r->code[i].n);
@@ -291,6 +292,7 @@ bool wire_read_run(const void *body, size_t n, job_run *out) {
   out->margin = get_amount(&r);
   out->best = get_amount(&r);
   out->repeats = get_below(&r, UINT32_MAX);
+  out->warm_cache = get_below(&r, 2) != 0;
   out->n = get_below(&r, JOB_MAX_KERNELS + 1);
   for (uint32_t i = 0; i < out->n; i++) out->code[i] = get_bytes(&r);
   return finished(&r) && out->n > 0;

@@ -239,13 +239,24 @@ static bool is_doubled(const ir_program *p, ir_stmt scope, ir_buf buf) {
   return false;
 }
 
+/* As many as the pipelined loop asks for in shared memory, 1 where it does
+ * not. */
+static int64_t versions_wanted(const ir_program *p, ir_stmt loop, ir_buf buf) {
+  int64_t n;
+  return gpu_is_shared(p->buf.v[buf].scope) &&
+                 sch_anno_int(p, loop, "software_pipeline_versions", &n)
+             ? n
+             : 1;
+}
+
 static int64_t versions_of(const ir_program *p, ir_stmt scope, ir_stmt lives,
                            ir_buf buf) {
   bool pipelined = false;
-  int64_t n =
-      ir_is_loop(p, lives) ? pipeline_versions(p, lives, buf, &pipelined) : 1;
-  bool doubled = ir_is_loop(p, lives) && is_doubled(p, scope, buf);
-  return n < 2 && doubled ? 2 : n;
+  if (!ir_is_loop(p, lives)) return 1;
+  int64_t n = pipeline_versions(p, lives, buf, &pipelined);
+  if (n < 2 && is_doubled(p, scope, buf)) n = 2;
+  int64_t wanted = pipelined ? versions_wanted(p, lives, buf) : 1;
+  return n < wanted ? wanted : n;
 }
 
 /* ---- a buffer ----------------------------------------------------------- */

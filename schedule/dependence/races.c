@@ -16,6 +16,40 @@ static bool is_of_block(int thread) {
   return thread >= IR_THREADIDX_X && thread <= IR_THREADIDX_Z;
 }
 
+static bool is_of_grid(int thread) {
+  return thread >= IR_BLOCKIDX_X && thread <= IR_BLOCKIDX_Z;
+}
+
+/* The block reduces over another loop, too, that is bound to an axis of threads
+ * in a block, or else to one of the grid. */
+static bool reduces_over_axis(const ir_program *p, ir_stmt block, ir_stmt loop,
+                              bool grid) {
+  ir_stmt scope = ir_scope_of(p, block);
+  for (ir_stmt l = ir_st(p, block)->parent; l != scope;
+       l = ir_st(p, l)->parent) {
+    const ir_stmt_rec *r = ir_st(p, l);
+    if (l != loop && r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
+        (grid ? is_of_grid(r->thread) : is_of_block(r->thread)) &&
+        !ir_is_const(p, r->extent, 1) && ir_loop_reduces(p, l, block))
+      return true;
+  }
+  return false;
+}
+
+/* Blocks of threads may make the updates in any order, each of them atomic. */
+static bool may_update(const ir_program *p, ir_stmt loop, int thread,
+                       ir_stmt block) {
+  if (!is_of_grid(thread) || !ir_updates_atomically(p, block) ||
+      reduces_over_axis(p, block, loop, false))
+    return false;
+  ir_span it = ir_blk(p, block)->iters;
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    if (p->iter.v[i].kind != IR_REDUCE &&
+        ir_uses_var(p, p->iter.v[i].bind, ir_st(p, loop)->var))
+      return false;
+  return ir_loop_reduces(p, loop, block);
+}
+
 /* The threads of a block may share the work of reducing, in any order. */
 static bool may_cross(const ir_program *p, ir_stmt loop, int thread,
                       ir_stmt block) {
@@ -23,7 +57,8 @@ static bool may_cross(const ir_program *p, ir_stmt loop, int thread,
   bool reduces = false;
   if (!is_of_block(thread) || !b->reducer || ir_reduces_in_order(p, block) ||
       b->writes.n != p->reducer.v[b->reducer].n ||
-      ir_reduce_iter_in_write(p, block))
+      ir_reduce_iter_in_write(p, block) ||
+      reduces_over_axis(p, block, loop, true))
     return false;
   for (uint32_t i = b->iters.at; i < b->iters.at + b->iters.n; i++) {
     if (!ir_uses_var(p, p->iter.v[i].bind, ir_st(p, loop)->var)) continue;
@@ -71,11 +106,14 @@ static bool parts_add_up(sch_state *s, ir_stmt block) {
          sch_begins_at_init(s, block, 0);
 }
 
-/* Why threads do not share what iters of this kind go through. */
-static sch_reason unshared(sch_state *s, ir_stmt block, int thread,
-                           ir_iter_kind kind) {
+/* Why the iterations do not share what iters of this kind go through. */
+static sch_reason unshared(sch_state *s, ir_stmt loop, ir_stmt block,
+                           int thread, ir_iter_kind kind) {
   const ir_program *p = s->p;
   if (kind != IR_REDUCE) return SCH_R_ITER_NOT_SPATIAL;
+  if (is_of_grid(thread) ||
+      (is_of_block(thread) && reduces_over_axis(p, block, loop, true)))
+    return sch_has_init(p, block) ? SCH_R_GRID_INIT : SCH_R_GRID_UPDATE;
   if (begins_otherwise(s, thread, block)) return SCH_R_INIT_NOT_IDENTITY;
   return is_of_block(thread) && ir_blk(p, block)->reducer &&
                  ir_reduces_in_order(p, block)
@@ -83,30 +121,18 @@ static sch_reason unshared(sch_state *s, ir_stmt block, int thread,
              : SCH_R_ITER_NOT_SPATIAL;
 }
 
-static ir_walk is_var_or_load(const ir_program *p, ir_expr e, void *ud) {
-  const ir_node *n = ir_at(p, e);
-  if (n->op == IR_LOAD) return IR_WALK_SKIP;
-  return n->op == IR_VAR && n->a == *(ir_var *)ud ? IR_WALK_FOUND
-                                                  : IR_WALK_DESCEND;
-}
-
-/* Does the iter follow the loop?  Not where the loop only determines from what
- * is in memory where its domain begins, as a row of a sparse matrix does. */
-static bool follows(const ir_program *p, ir_iter it, ir_var var) {
-  if (!ir_uses_var(p, it.bind, var)) return false;
-  return it.kind != IR_REDUCE || ir_any(p, it.bind, is_var_or_load, &var);
-}
-
 /* Only iters that say "in any order" may follow the loop. */
 static bool kinds_allow(sch_state *s, ir_stmt loop, int thread, ir_stmt block) {
   const ir_program *p = s->p;
   if (may_cross(p, loop, thread, block)) return parts_add_up(s, block);
+  if (may_update(p, loop, thread, block)) return true;
   ir_span it = ir_blk(p, block)->iters;
   for (uint32_t i = it.at; i < it.at + it.n; i++) {
     ir_iter_kind kind = (ir_iter_kind)p->iter.v[i].kind;
-    if (kind == IR_SPATIAL || !follows(p, p->iter.v[i], ir_st(p, loop)->var))
+    if (kind == IR_SPATIAL ||
+        !ir_iter_follows(p, p->iter.v[i], ir_st(p, loop)->var))
       continue;
-    sch_reason why = unshared(s, block, thread, kind);
+    sch_reason why = unshared(s, loop, block, thread, kind);
     if (why == SCH_R_REDUCER_ORDERED) return sch_refuse(s, why, .s = {block});
     return sch_refuse(s, why, .s = {loop, block});
   }
@@ -256,7 +282,9 @@ static bool pair_allows(dist *d, ir_stmt loop, int thread, ir_stmt b1,
              (!delta.lo && !delta.hi)) {
     return true;
   }
-  if (b1 == b2 && may_cross(p, loop, thread, b1)) return true;
+  if (b1 == b2 &&
+      (may_cross(p, loop, thread, b1) || may_update(p, loop, thread, b1)))
+    return true;
   if (race_is_own(s, loop, w.buf, thread)) return true;
   if (separates_iterations(d, loop, b1, w, b2, r)) return true;
   sch_reason why = b1 == b2 ? SCH_R_RACE : SCH_R_RACE_OTHER;
@@ -282,10 +310,6 @@ static bool write_allows(dist *d, ir_stmt loop, int thread, ir_stmt block,
     if (!pair_allows(d, loop, thread, block, write, other, r)) return false;
   }
   return true;
-}
-
-static bool is_of_grid(int thread) {
-  return thread >= IR_BLOCKIDX_X && thread <= IR_BLOCKIDX_Z;
 }
 
 /* The outermost loop of the kernel that `st` is in; 0: it is in none. */

@@ -21,7 +21,12 @@ PRIM_DEFINE(
         "   or the axis is of threadIdx and the block reduces by a known\n"
         "   reducer, whose identity is its init, from that on, each point\n"
         "   once, into elements that its other iters distinguish: the threads\n"
-        "   share the work.\n"
+        "   share the work. Or the axis is of blockIdx, and the block, "
+        "without\n"
+        "   an init, updates single elements of global memory by a reducer\n"
+        "   that adds up, or takes the minimum or maximum of integers of 32\n"
+        "   or 64 bits, where no loop of threadIdx drives a reduce iter: each\n"
+        "   update is atomic, so sums of floats round in any order.\n"
         "4. No two iterations conflict on an element, but\n"
         "   in buffers private to an iteration; those in global\n"
         "   memory it has not.  Blocks of threads (blockIdx) do not wait for\n"
@@ -49,12 +54,13 @@ PRIM_DEFINE(
         "changes below determines where that is. Loops below them that drive "
         "other\n"
         "iters need only those for their bounds that threads share.\n",
-    .refusals = SCH_REASONS(SCH_R_INIT_LATE, SCH_R_INIT_NOT_IDENTITY,
-                            SCH_R_INPUT_OVERWRITTEN, SCH_R_LOOP_KIND,
-                            SCH_R_NOT_INJECTIVE, SCH_R_NOT_STATIC,
-                            SCH_R_REDUCER_ORDERED, SCH_R_RESULT_SHARED,
-                            SCH_R_THREAD_TAKEN, SCH_R_THREAD_UNKNOWN,
-                            SCH_R_WOULD_RACE, SCH_RACE_REASONS),
+    .refusals = SCH_REASONS(SCH_R_GRID_INIT, SCH_R_GRID_UPDATE, SCH_R_INIT_LATE,
+                            SCH_R_INIT_NOT_IDENTITY, SCH_R_INPUT_OVERWRITTEN,
+                            SCH_R_LOOP_KIND, SCH_R_NOT_INJECTIVE,
+                            SCH_R_NOT_STATIC, SCH_R_REDUCER_ORDERED,
+                            SCH_R_RESULT_SHARED, SCH_R_THREAD_TAKEN,
+                            SCH_R_THREAD_UNKNOWN, SCH_R_WOULD_RACE,
+                            SCH_RACE_REASONS),
     .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
                "sch:bind(i, \"blockIdx.x\")\n");
 

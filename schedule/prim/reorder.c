@@ -37,6 +37,7 @@ PRIM_DEFINE(
     .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_INPUT_OVERWRITTEN,
                             SCH_R_LOOP_REPEATED, SCH_R_LOOPS_NOT_CHAIN,
                             SCH_R_NOT_ONLY_CHILD, SCH_R_RESULT_SHARED,
+                            SCH_R_GRID_INIT, SCH_R_GRID_UPDATE,
                             SCH_ORDER_REASONS, SCH_RACE_REASONS,
                             SCH_R_WOULD_RACE),
     .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"

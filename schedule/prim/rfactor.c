@@ -38,8 +38,9 @@ PRIM_DEFINE(
         "and\n"
         "   those of other reduce iters have not; the predicate, where it "
         "holds,\n"
-        "   holds at the start of the reduction; and where its loops start in\n"
-        "   an iteration of the loop, so do its other reduce iters.\n"
+        "   holds at the start of the reduction, and in each iteration of the\n"
+        "   loop where the other loops start that reduce; there its other\n"
+        "   reduce iters start, too.\n"
         "5. The reducer is associative; where it is not commutative, no other\n"
         "   loop that drives a reduce iter is around the loop.\n"
         "6. No other block in the same nest writes what the result starts "
@@ -259,6 +260,9 @@ static bool check_nest(sch_rfactor *w) {
   if (!sch_holds_at_start(s, w->block, w->loops, w->drives, DROPPED))
     return false;
   w->drives[ir_st(p, w->loop)->var] &= (uint8_t)~DROPPED;
+  /* Partial results are initialized by a reduction each. */
+  if (!sch_holds_at_start(s, w->block, w->loops, w->drives, DROPPED))
+    return false;
   return sch_begins_at_init(s, w->block, 0) &&
          sch_results_disjoint(s, w->block, w->loops.v[0], w->loops);
 }

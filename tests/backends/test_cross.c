@@ -100,7 +100,7 @@ static void read_at_once(void **state) {
 static void not_over_the_grid(void **state) {
   (void)state;
   cross_describe(4, 6, 2);
-  REFUSED(&t, ITER_NOT_SPATIAL, bind, AT(loop, cross_loop("C", 1)),
+  REFUSED(&t, GRID_INIT, bind, AT(loop, cross_loop("C", 1)),
           STR(thread_axis, "blockIdx.x"));
   REFUSED(&t, ITER_NOT_SPATIAL, bind, AT(loop, cross_loop("C", 1)),
           STR(thread_axis, "vthread.x"));

@@ -22,6 +22,13 @@ static void suite(void **state) {
   expect_most(&c);
 }
 
+static void atomics(void **state) {
+  (void)state;
+  gpu_compared c = {0};
+  gpu_compare_cases("atomics", 2, "cuda -arch=sm_70", &c);
+  assert_int_equal(c.right, 12);
+}
+
 static void tensor_cores(void **state) {
   (void)state;
   gpu_compared c = {0};
@@ -94,6 +101,7 @@ int main(void) {
       cmocka_unit_test(tensor_cores), cmocka_unit_test(mma),
       cmocka_unit_test(bert),         cmocka_unit_test(fetching),
       cmocka_unit_test(layouts),      cmocka_unit_test(pipelined),
+      cmocka_unit_test(atomics),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

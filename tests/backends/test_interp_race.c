@@ -79,6 +79,41 @@ static void parallel_reduction_races(void **state) {
                       "iteration 1 of loop i (in block root)");
 }
 
+/* Parallel iterations of k update C[i] atomically; some of them read it, too,
+ * or write it, before or after. */
+static tess_status updated(nest *n, bool reads, bool writes, bool first) {
+  ir_buf a = nest_param(n, "A", F32, IR_ROLE_INPUT, N, N, 0);
+  ir_buf c = nest_param(n, "C", F32, IR_ROLE_OUTPUT, N, 0, 0);
+  ir_buf b = nest_param(n, "B", F32, IR_ROLE_OUTPUT, N, 0, 0);
+  ir_expr i = nest_loop(n, N, IR_SERIAL);
+  nest_store(n, c, i, 0, one(n));
+  ir_expr k = nest_loop(n, N, IR_PARALLEL);
+  for (int at = 0; at < 2; at++) {
+    if (reads && at != first) nest_store(n, b, k, 0, nest_load(n, c, i, 0));
+    if (writes && at != first) nest_store(n, c, i, 0, one(n));
+    if (at) continue;
+    ir_expr sum = ir_add(&n->p, nest_load(n, c, i, 0), nest_load(n, a, i, k));
+    nest_store(n, c, i, 0, sum);
+    ir_st(&n->p, n->p.stmt.n - 1)->loop_kind = IR_ADD;
+  }
+  return interp_race_run(n);
+}
+
+static void atomic_updates(void **state) {
+  nest *n = *state;
+  char text[200];
+  for (int what = 0; what < 7; what++) {
+    tess_status st = updated(n, what & 1, what & 2, what & 4);
+    assert_int_equal(st, what & 3 ? TESS_RACE : TESS_OK);
+    if (what == 1)
+      assert_string_equal(nest_error(n, text, sizeof text),
+                          "race: C[0] is read in iteration 0 and written in "
+                          "iteration 1 of loop i (in block root)");
+    nest_end(n);
+    nest_start(n);
+  }
+}
+
 static void vectorized_reduction_races(void **state) {
   sum_rows(*state, IR_SERIAL, IR_VECTORIZED);
   assert_int_equal(interp_race_run(*state), TESS_RACE);
@@ -397,6 +432,7 @@ int main(void) {
       TEST(spatial_parallel_passes),
       TEST(parallel_reduction_races),
       TEST(vectorized_reduction_races),
+      TEST(atomic_updates),
       TEST(serial_stencil_passes),
       TEST(parallel_stencil_races),
       TEST(write_after_read_races),

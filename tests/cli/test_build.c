@@ -38,6 +38,11 @@ static void test_best_schedule_is_deployed(void **state) {
   shell("sed s/matmul.h/mm.h/ " TESS_SOURCE_DIR "/examples/deploy.c > h.c && "
         "cc h.c matmul.o -o alone && ./alone",
         "C[3, 5] is right");
+  /* What it changes in place is no constant. */
+  shell("printf 'return require \"tessera.ops\".lu { n = 8 }' > lu.lua", "");
+  expect("build lu.lua -o lu.o", 0, "");
+  shell("cat lu.h", "A: inout, float");
+  shell("grep 'int32_t lu(' lu.h | grep -c const || true", "0");
   /* A record by its number. */
   expect("build tune.db:1 -o one.o", 0, "");
   expect("build d.lua -o x.o --db tune.db --target 'llvm -num-cores=7'", 1,

@@ -108,6 +108,18 @@ do
     has(text, "cp.async.cg.shared.global")
     lacks(text, ".local")
   end
+  -- Where threads do not divide a copy, its tile has room for more rows (64 of
+  -- 48), and 16 bytes of padding: the descriptor's stride follows the tile.
+  local o = { m = 64, n = 96, k = 64, bm = 64, bn = 48, bk = 32, stages = 2,
+              pad = 8, group = 1, trans = true }
+  local p = hgemm.program(o)
+  local s = wgmma.schedule(p, o)
+  assert(ts.equivalent(s, p))
+  has(tostring(ts.lower(s)), "B_shared.dyn: float16[2, 4, 8, 4, 2, 8]")
+  local text = ts.build(s, "cuda -arch=sm_90a"):source "ptx"
+  local to = text:match "cvt.u32.u64 s, %%rd%d+;.-cvt.u32.u64 s, (%%rd%d+);"
+  assert(to, text)
+  has(text, "mov.u64 \t" .. to .. ", 1040;")
 end
 
 -- Two kernels, for a stage in between lives in global memory.
@@ -136,6 +148,28 @@ ptx = ts.build(sch, "cuda -arch=sm_80"):source "ptx"
 has(ptx, ".extern .shared .align 128 .b8 tess_dynamic_shared[]")
 fails("BUILD_ERROR", "131072 bytes of shared memory, of which 'sm_75' allows "
       .. "65536", ts.build, tiled(large, 4, 16, 256), "cuda -arch=sm_75")
+
+-- Blocks of threads update sums, minima and maxima together.
+do
+  local atomics = dofile((arg[0]:gsub("[^/]*$", "../support/atomics.lua")))
+  for _, case in ipairs {
+    { "float32", ts.sum, "add.f32" }, { "float64", ts.sum, "add.f64" },
+    { "float16", ts.sum, "add.noftz.f16" }, { "int32", ts.sum, "add.u32" },
+    { "int64", ts.sum, "add.u64" }, { "int32", ts.reduce_min, "min.s32" },
+    { "uint64", ts.reduce_max, "max.u64" },
+  } do
+    local dtype, reduce, says = table.unpack(case)
+    local p = atomics.rows(dtype, reduce)
+    for _, schedule in ipairs { atomics.terms, atomics.parts } do
+      local sch = schedule(p)
+      checks.same(sch, p)
+      has(ts.build(sch, "cuda -arch=sm_70"):source "ptx",
+          "atom.global." .. says)
+    end
+  end
+  has(tostring(ts.lower(atomics.terms(atomics.rows("int32", ts.sum)))),
+      "atomic S[tx] = S[tx] + A[")
+end
 
 -- What is bound to no threads is run by one.
 has(ts.build(program, "cuda -arch=sm_80"):source "ptx", ".reqntid 1, 1, 1")

@@ -157,3 +157,29 @@ do
     assert(ts.trace.from_tvm_json(t:to_tvm_json(), p) == t)
   end)
 end
+
+-- Blocks of threads share a reduction by updates that are atomic, where there
+-- are such of it.
+do
+  local atomics = dofile((arg[0]:gsub("[^/]*$", "../support/atomics.lua")))
+  local function update(dtype, reduce)
+    local p = atomics.rows(dtype, reduce)
+    local s = ts.schedule(p)
+    local block = s:get_block "S"
+    s:decompose_reduction(block, (s:get_loops(block)))
+    return s, p, s:get_loops(block)
+  end
+  for dtype, reduce in pairs { float32 = ts.reduce_max, int32 = ts.prod,
+                               int8 = ts.sum, bfloat16 = ts.sum } do
+    local s, _, _, k = update(dtype, reduce)
+    refused(s, "GRID_UPDATE", "bind", k, "blockIdx.x")
+    s:bind(k, "threadIdx.x")
+  end
+  local s, p, i, k = update("float32", ts.sum)
+  local k0, k1 = s:split(k, { ts.auto, 5 })
+  s:bind(k0, "blockIdx.x")
+  refused(s, "GRID_UPDATE", "bind", k1, "threadIdx.x")
+  s:reorder(k0, k1, i)
+  s:vectorize((select(2, s:split(i, { ts.auto, 4 }))))
+  same(s, p)
+end

@@ -163,6 +163,21 @@ do
   end
 end
 
+-- Blocks of threads update sums, minima and maxima together.
+do
+  local atomics = dofile((arg[0]:gsub("[^/]*$", "../support/atomics.lua")))
+  for _, schedule in ipairs { atomics.terms, atomics.parts } do
+    for dtype, reduce in pairs { float32 = ts.sum, int32 = ts.reduce_min,
+                                 uint32 = ts.reduce_max } do
+      local p = atomics.rows(dtype, reduce)
+      agree(schedule(p), p)
+    end
+  end
+  local p = atomics.rows("float64", ts.sum)
+  fails("BUILD_ERROR", "'S' is updated atomically, which OpenCL 1.2 has for " ..
+        "32 bits", ts.build, atomics.terms(p), "opencl")
+end
+
 -- ---- types -----------------------------------------------------------------
 
 -- Every cast, rounding and saturating as the interpreter does.

@@ -222,7 +222,7 @@ illegal(P, "ITER_NOT_SPATIAL", function(s)
 end)
 
 -- ---- bind ------------------------------------------------------------------
-illegal(P, "ITER_NOT_SPATIAL", function(s)
+illegal(P, "GRID_INIT", function(s)
   local i, j, k = L(s, "C")
   s:bind(k, "blockIdx.x")
 end)

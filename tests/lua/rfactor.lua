@@ -129,6 +129,27 @@ do
   refused(sch, "INIT_START", "decompose_reduction", block, f)
 end
 
+-- Of two loops the predicate leaves one iteration for each of the other: in
+-- other ones than the first of either there is none at the start of the other.
+do
+  local b = ts.builder("diagonal")
+  local A = b:input("A", { 8 }, "int32")
+  local O = b:output("O", { 1 }, "int32")
+  b:loop("k", 0, 8, function(k) b:loop("f", 0, 2, function(f)
+    b:block("sum", { { "q", "reduce", extent = 8, bind = k // 2 * 2 + f } },
+      { where = ts.eq(f, k % 2) }, function(q)
+        b:init(function() b:store(O, { 0 }, 0) end)
+        b:store(O, { 0 }, O(0) + A(q))
+      end)
+  end) end)
+  local p = b:program()
+  local sch = ts.schedule(p)
+  local k, f = sch:get_loops(sch:get_block "sum")
+  refused(sch, "INIT_START", "rfactor", k)
+  refused(sch, "INIT_START", "rfactor", f)
+  same(sch, p)
+end
+
 -- ---- the result is used in the same nest -----------------------------------
 
 -- Rows are summed, and each sum is used, and changed, where it is complete.

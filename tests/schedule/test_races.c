@@ -21,8 +21,7 @@ static void test_races_matmul(void **state) {
                       "is not spatial, so its iterations must not run in "
                       "parallel");
   REFUSED(&t, ITER_NOT_SPATIAL, vectorize, AT(loop, k));
-  REFUSED(&t, ITER_NOT_SPATIAL, bind, AT(loop, k),
-          STR(thread_axis, "blockIdx.x"));
+  REFUSED(&t, GRID_INIT, bind, AT(loop, k), STR(thread_axis, "blockIdx.x"));
   DO(&t, parallel, AT(loop, i));
   assert_int_equal(races_kind_of(&t, i), IR_PARALLEL);
   DO(&t, vectorize, AT(loop, j));

@@ -74,6 +74,19 @@ function kinds.binding()
   return list, all
 end
 
+-- Sums of parts by blocks that update the results.
+function kinds.atomics()
+  local atomics = dofile((arg[0]:gsub("[^/]*$", "atomics.lua")))
+  local all = { min = atomics.rows("int64", ts.reduce_min),
+                max = atomics.rows("uint32", ts.reduce_max) }
+  for _, t in ipairs { "int32", "float16", "float32", "float64" } do
+    all[t] = atomics.rows(t, ts.sum)
+  end
+  return function(p)
+    return { atomics.terms(p):trace(), atomics.parts(p):trace() }
+  end, all
+end
+
 -- Products for tensor cores.
 function kinds.tensor_core()
   local function product(dtype, acc, trans)

@@ -94,6 +94,11 @@ static void announce_all(rewrite *r, LLVMValueRef fn) {
          i = LLVMGetNextInstruction(i)) {
       if (LLVMIsALoadInst(i))
         announce(r, layout, LLVMGetOperand(i, 0), LLVMTypeOf(i), false, i);
+      if (LLVMIsAAtomicRMWInst(i)) {
+        LLVMValueRef at = LLVMGetOperand(i, 0), v = LLVMGetOperand(i, 1);
+        announce(r, layout, at, LLVMTypeOf(v), false, i);
+        announce(r, layout, at, LLVMTypeOf(v), true, i);
+      }
       if (LLVMIsAStoreInst(i))
         announce(r, layout, LLVMGetOperand(i, 1),
                  LLVMTypeOf(LLVMGetOperand(i, 0)), true, i);

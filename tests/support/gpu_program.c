@@ -134,8 +134,9 @@ static tess_status load_parts(emulated *x, const char *at, size_t n,
   at += sizeof ir;
   x->m = gpu_load(at, ir, x->why);
   if (!x->m) return err_set(e, TESS_INTERNAL, "emulator: %s", x->why);
-  tess_status s = device_load(&x->program, x->heap, at + ir, n - sizeof ir - ir,
-                              &gpu_host, x, e);
+  at += ir + sizeof(uint64_t); /* the device's number */
+  tess_status s = device_load(&x->program, x->heap, at,
+                              n - 2 * sizeof(uint64_t) - ir, &gpu_host, x, e);
   if (s) return s;
   x->payload = malloc(x->program.npayload);
   memcpy(x->payload, x->program.payload, x->program.npayload);

@@ -4,23 +4,8 @@
 local ts = require "tessera"
 local hopper = {}
 
--- One block over a tile: body(builder, parameters, iters...).
-local function describe(name, params, iters, body)
-  local b, p = ts.builder(name), {}
-  for i, x in ipairs(params) do p[i] = b[x[1]](b, table.unpack(x, 2)) end
-  local function nest(k, vars)
-    if k > #iters then
-      b:block("tile", vars, function(...) body(b, p, ...) end)
-      return
-    end
-    b:loop("i" .. k, 0, iters[k][2], function(v)
-      vars[k] = { "v" .. k, iters[k][1], extent = iters[k][2], bind = v }
-      nest(k + 1, vars)
-    end)
-  end
-  nest(1, {})
-  return b:program()
-end
+local wgmma = dofile((arg[0]:gsub("[^/]*$", "../../bench/gpu/wgmma.lua")))
+local describe = wgmma.describe
 
 -- What one thread of a warp group, 4 warps, computes of 64 x 8n x 16: thread
 -- 32 w + 4 r + q has rows 16 w + 8 h + r and columns 8 g + 2 q + c.  Operands
