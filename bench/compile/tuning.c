@@ -1,19 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Building candidates as a tuning run does: by its workers, while others are
- * timed, candidates that the strategy prefers. */
+ * timed, candidates that the strategy prefers; then the same ones again in this
+ * process, one after the other, for the stages and the processor's time. */
 #include "compile/tuning.h"
 
+#include "backends/llvm/llvm.h"
+#include "lower/lower.h"
 #include "search/work.h"
 #include "support/bench.h"
 #include "support/sketches.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 enum { MOST = 4096 };
 
 static search_measurer inner;
 static double all[MOST], replay[MOST], lower[MOST], compile[MOST];
 static uint32_t n;
+
+/* The candidates that were built. */
+static struct {
+  const vm_trace *trace;
+  int64_t *d;
+  uint32_t n;
+} built[MOST];
+
+static void keep_candidate(const vm_trace *t, const search_cand *c) {
+  size_t bytes = (c->n + 1) * sizeof *c->d;
+  built[n].trace = t;
+  built[n].n = c->n;
+  built[n].d = malloc(bytes);
+  if (!built[n].d) exit(1);
+  memcpy(built[n].d, c->d, c->n * sizeof *c->d);
+}
 
 static tess_status watch_measure(void *ud, tess_session *s, uint32_t count,
                                  const search_cand *c, double best,
@@ -24,6 +45,7 @@ static tess_status watch_measure(void *ud, tess_session *s, uint32_t count,
     const search_outcome *o = &out[i];
     double sum = o->replay + o->lower + o->compile;
     if (sum <= 0) continue;
+    keep_candidate(s->sketch[c[i].sketch], &c[i]);
     replay[n] = 1e3 * o->replay;
     lower[n] = 1e3 * o->lower;
     compile[n] = 1e3 * o->compile;
@@ -53,6 +75,88 @@ static void report_builds(uint32_t threads) {
             figures[3].value);
 }
 
+/* ---- again, in this process --------------------------------------------- */
+
+typedef struct maker {
+  mem_heap heap;
+  vm_machine m;
+  arena scratch;
+  target target;
+  strbuf code;
+  err_state err;
+} maker;
+
+typedef struct stages {
+  double emit, optimize, codegen, all, cpu; /* milliseconds */
+} stages;
+
+static double cpu_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+static tess_status open_maker(void *ud) {
+  maker *m = ud;
+  vm_machine_init(&m->m, &m->heap);
+  arena_init(&m->scratch, &m->heap);
+  str_init(&m->code, &m->heap);
+  return TESS_OK;
+}
+
+static bool make_again(maker *m, const ir_program *base, uint32_t i,
+                       stages *out) {
+  vm_replay_opts o = {
+      .source = VM_GIVEN, .given = built[i].d, .ngiven = built[i].n};
+  lower_options l = {.vector_bytes = (uint32_t)m->target.vector_bytes};
+  llvm_times t;
+  str_clear(&m->code);
+  double start = bench_now(), cpu = cpu_ms();
+  if (vm_replay(&m->m, base, built[i].trace, &o, NULL) ||
+      lower_program(&m->m.prog, &m->scratch, &l, &m->err) ||
+      llvm_compile(&m->m.prog, &m->scratch, &m->target, BACKEND_CODE, &m->code,
+                   &t, &m->err))
+    return false;
+  *out = (stages){1e3 * (t.emit + t.verify), 1e3 * t.optimize, 1e3 * t.codegen,
+                  1e3 * (bench_now() - start), cpu_ms() - cpu};
+  arena_reset(&m->scratch);
+  return true;
+}
+
+static bool report_again(const ir_program *base) {
+  static double emit[MOST], optimize[MOST], codegen[MOST], wall[MOST],
+      cpu[MOST];
+  maker m = {.err.code = TESS_OK};
+  stages s = {0};
+  mem_heap_init(&m.heap, mem_default_allocator, 0);
+  bool ok = !mem_protect(&m.heap, open_maker, &m) &&
+            !target_parse(&m.target, "llvm", &m.err);
+  for (uint32_t i = 0; ok && i < n; i++) {
+    ok = make_again(&m, base, i, &s);
+    emit[i] = s.emit;
+    optimize[i] = s.optimize;
+    codegen[i] = s.codegen;
+    wall[i] = s.all;
+    cpu[i] = s.cpu;
+  }
+  if (!ok) bench_say("building again: %s", m.err.message);
+  double median = bench_median(cpu, n);
+  bench_figure("build_cpu_ms", median, "ms",
+               json_pack("{s:s, s:s, s:i}", "workload", "tuning_1024",
+                         "statistic", "median", "candidates", (int)n));
+  bench_say("%-24s median %.1f ms, of the processor %.1f, at most %.1f "
+            "(emission %.1f, passes %.1f, code generation %.1f)",
+            "the same, one by one", bench_median(wall, n), median, cpu[n - 1],
+            bench_median(emit, n), bench_median(optimize, n),
+            bench_median(codegen, n));
+  str_free(&m.code);
+  arena_free(&m.scratch);
+  vm_machine_free(&m.m);
+  return ok;
+}
+
+/* ---- the run ------------------------------------------------------------ */
+
 static tess_status run_tuning(tune_work *w, const tess_tune_options *o,
                               tess_result **r) {
   tune_setup setup;
@@ -80,13 +184,16 @@ bool tuning_measure(uint32_t trials, uint32_t threads) {
   ctx_begin_work(k.c);
   if (s == TESS_OK) s = run_tuning(&w, &o, &r);
   ctx_end_work(k.c);
-  if (s == TESS_OK && n)
+  bool ok = s == TESS_OK && n;
+  if (ok)
     report_builds(threads);
   else
     bench_say("tuning: %s", tess_error(k.c)->message);
+  ok = ok && report_again(&k.p->p);
+  for (uint32_t i = 0; i < n; i++) free(built[i].d);
   tess_result_free(r);
   work_end(&w);
   tess_space_free(space);
   sketches_free(&k);
-  return s == TESS_OK && n;
+  return ok;
 }
