@@ -231,9 +231,10 @@ do
   names_of("include/tessera/status.def", "^STATUS%(([%w_]+),")
   names_of("vm/failures.def", "^FAILURE%(([%w_]+),")
   names_of("schedule/refusals.def", "^REFUSAL%(([%w_]+),")
-  for line in io.lines(root .. "search/postproc/postproc.c") do
-    local name = line:match '{"([%w_]+)", [%w_]+}'
-    assert(not name or reference.page(name), name)
+  for line in io.lines(root .. "search/postproc/checks.c") do
+    for name in line:gmatch "&postproc_([%w_]+)" do
+      assert(reference.page(name), name)
+    end
   end
   for _, words in ipairs { "candidates tried", "have no neighbour",
                            "but duplicates", "but not measured",
