@@ -31,7 +31,7 @@ static uint32_t home_of(const map *m, uint64_t key) {
 }
 
 /* The slot that holds `key`, or the free one where it belongs. */
-static map_slot *slot_of(const map *m, uint64_t key) {
+static map_slot *map_slot_of(const map *m, uint64_t key) {
   uint32_t i = home_of(m, key);
   while (m->v[i].era == m->era && m->v[i].key != key)
     i = (i + 1) & (m->cap - 1);
@@ -47,7 +47,7 @@ static void rehash(map *m, uint32_t cap) {
   m->era = 1;
   for (uint32_t i = 0; i < old.cap; i++)
     if (old.v[i].era == old.era) {
-      map_slot *s = slot_of(m, old.v[i].key);
+      map_slot *s = map_slot_of(m, old.v[i].key);
       *s = (map_slot){old.v[i].key, old.v[i].val, m->era};
     }
   mem_free(m->heap, old.v, old.cap * sizeof *old.v);
@@ -63,14 +63,14 @@ void map_reserve(map *m, uint32_t n) {
 
 uint32_t map_get(const map *m, uint64_t key) {
   if (m->n == 0) return MAP_NONE;
-  const map_slot *s = slot_of(m, key);
+  const map_slot *s = map_slot_of(m, key);
   return s->era == m->era ? s->val : MAP_NONE;
 }
 
 /* The slot of `key`, inserted with `val` if it is absent. */
 static map_slot *map_enter(map *m, uint64_t key, uint32_t val) {
   map_reserve(m, m->n + 1);
-  map_slot *s = slot_of(m, key);
+  map_slot *s = map_slot_of(m, key);
   if (s->era != m->era) {
     *s = (map_slot){key, val, m->era};
     m->n++;
@@ -90,7 +90,7 @@ uint32_t map_get_or_put(map *m, uint64_t key, uint32_t val) {
  * home slot (the first slot of the probe sequence). */
 uint32_t map_remove(map *m, uint64_t key) {
   if (map_get(m, key) == MAP_NONE) return MAP_NONE;
-  map_slot *hole = slot_of(m, key);
+  map_slot *hole = map_slot_of(m, key);
   uint32_t val = hole->val, mask = m->cap - 1;
   uint32_t h = (uint32_t)(hole - m->v), i = h;
   for (i = (i + 1) & mask; m->v[i].era == m->era; i = (i + 1) & mask) {

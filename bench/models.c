@@ -182,8 +182,8 @@ static uint32_t try_split(const learner *l, int out, int only,
   return n;
 }
 
-static void say(const learner *l, const char *split, uint32_t n,
-                const tess_quality *sum, double seconds) {
+static void say_split(const learner *l, const char *split, uint32_t n,
+                      const tess_quality *sum, double seconds) {
   if (!n) return;
   bench_say("%-10s %-9s rank accuracy %.3f, recall of the fastest quarter "
             "%.3f, RMSE %.3f; %.1f s",
@@ -202,12 +202,12 @@ static void try_learner(const learner *l) {
   uint32_t n = 0, m = 0;
   for (int k = 0; k < (alone ? (int)nops : 1); k++)
     n += try_split(l, -1, alone ? k : -1, &sum, &seconds);
-  say(l, "program", n, &sum, seconds);
+  say_split(l, "program", n, &sum, seconds);
   seconds = 0;
   if (alone) return;
   for (uint32_t k = 0; k < nops; k++)
     m += try_split(l, (int)k, -1, &other, &seconds);
-  say(l, "operator", m, &other, seconds);
+  say_split(l, "operator", m, &other, seconds);
 }
 
 int main(int argc, char **argv) {

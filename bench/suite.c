@@ -68,7 +68,7 @@ static bool is_named(const char *list, const char *name) {
   return false;
 }
 
-static bool is_wanted(const plan *p, const char *name) {
+static bool is_row_wanted(const plan *p, const char *name) {
   static const char *const quick =
       "C1D-3,C2D-3,DEP-1,GMM-3,TBG-1,CBR-3,NRM-3,SFM-1,sgemm-512,sgemm-1024";
   if (p->rows) return is_named(p->rows, name);
@@ -201,7 +201,7 @@ static int run_suite(const plan *p) {
   FILE *f = popen(line, "r");
   uint32_t failed = 0;
   while (f && fscanf(f, "%63s", name) == 1) {
-    if (!is_wanted(p, name)) continue;
+    if (!is_row_wanted(p, name)) continue;
     json_t *v = known(p, name);
     if (!v) v = measure_row(p, name);
     if (v) print_row(v, &m);

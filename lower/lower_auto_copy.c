@@ -8,7 +8,7 @@
  *
  * In kernels, copies into and out of fragments are executed by whole warps.
  * An epilogue on the way out goes through shared memory, unless the target
- * tells which lane has which element (open_fragments): then it is the warp's,
+ * defines which lane has which element (open_fragments): then it is the warp's,
  * too, on whole tiles. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"

@@ -77,7 +77,7 @@ static inline ir_expr math_poly(math *m, ir_expr x, const double *c, int n) {
 
 static inline bool is_single(const math *m) { return m->t.bits == 32; }
 
-/* The sign bit of x, as a condition: it tells -0 from 0. */
+/* The sign bit of x, as a condition: it distinguishes -0 from 0. */
 static inline ir_expr is_negative(math *m, ir_expr x) {
   return math_lt(m, as_bits(m, x), math_int(m, 0));
 }

@@ -20,7 +20,7 @@ static void to_value(lua_State *L, int i, place at, const char *kind,
 
 /* Operands stay on Lua's stack while they are read, with room left for the
  * error that there are too many. */
-static void reach(lua_State *L) {
+static void reach_operand(lua_State *L) {
   if (!lua_checkstack(L, 256))
     lt_error(L, TESS_LIMIT,
              "the operands have too many elements: those of a call share "
@@ -30,7 +30,7 @@ static void reach(lua_State *L) {
 
 /* Room for n values that lives on the Lua stack. */
 static tess_value *values(lua_State *L, uint32_t n) {
-  reach(L);
+  reach_operand(L);
   return lua_newuserdatauv(L, sizeof(tess_value) * (n ? n : 1), 0);
 }
 
@@ -150,7 +150,7 @@ static void to_value(lua_State *L, int i, place at, const char *kind,
              "%s: operand '%s' nests deeper than %d, or a table in it is "
              "inside itself",
              at.prim, at.operand, MAX_DEPTH);
-  reach(L);
+  reach_operand(L);
   switch (lua_type(L, i)) {
   case LUA_TNIL: return;
   case LUA_TBOOLEAN:
@@ -228,7 +228,7 @@ static int is_out(const tess_prim_operand *o) {
 }
 
 /* What a list of variables is made of; NULL: the operand is no such list. */
-static const char *element_of(const tess_prim_operand *o) {
+static const char *list_element(const tess_prim_operand *o) {
   if (!strcmp(o->kind, "LOOPS")) return "a loop";
   if (!strcmp(o->kind, "BLOCKS")) return "a block";
   if (!strcmp(o->kind, "NODES")) return "a loop or block";
@@ -264,7 +264,7 @@ static void no_element(lua_State *L, const char *prim,
                        const tess_prim_operand *o, int k, int i) {
   lt_error(L, TESS_TYPE, "%s: operand '%s': element %d is %s%s, not %s (%s)",
            prim, o->name, k, lua_isnil(L, i) ? "" : "a ", luaL_typename(L, i),
-           element_of(o), o->help);
+           list_element(o), o->help);
 }
 
 static void one_too_many(lua_State *L, uint32_t prim, int i) {
@@ -295,7 +295,7 @@ static void one_too_many(lua_State *L, uint32_t prim, int i) {
 static int begins_elements(lua_State *L, int i, int top,
                            const tess_prim_operand *o) {
   int first = i;
-  if (!element_of(o) || (i == top && lua_isnil(L, i))) return 0;
+  if (!list_element(o) || (i == top && lua_isnil(L, i))) return 0;
   while (first <= top && lua_isnil(L, first)) first++;
   if (first > top) return o->required;
   return luaL_testudata(L, first, LT_RV) ||
@@ -319,7 +319,7 @@ static void variadic(lua_State *L, int i, int top, place at,
 static void named_value(lua_State *L, int i, place at,
                         const tess_prim_operand *o, tess_value *out) {
   int next;
-  if (element_of(o) && luaL_testudata(L, i, LT_RV))
+  if (list_element(o) && luaL_testudata(L, i, LT_RV))
     variadic(L, i, i, at, o, &next, out);
   else
     to_value(L, i, at, o->kind, out);

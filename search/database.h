@@ -134,7 +134,7 @@ tess_status database_next(database *d, const database_key *k, uint64_t seed,
 
 /* ---- runs (database_runs.c) --------------------------------------------- */
 
-/* What tells runs apart that may be one, broken off. */
+/* The key of a run, by which one that was broken off is found again. */
 typedef struct database_run_key {
   uint64_t space, seed; /* space: hash of its sketches */
   const char *strategy, *model;

@@ -30,7 +30,7 @@ static uint32_t column_of(tess_session *s, const char *name) {
   return 0;
 }
 
-static void find_columns(tess_session *s, columns *c) {
+static void frozen_columns(tess_session *s, columns *c) {
   char name[FEATURE_NAME];
   for (uint32_t k = 0; k < OPS; k++) c->op[k] = k;
   for (uint32_t k = 0; k < LINES; k++) {
@@ -84,7 +84,7 @@ static tess_status prefer(tess_session *s, double threads, search_cand *best,
   for (uint32_t i = 0; st == TESS_OK && i < DRAWS; i++)
     if (made[i].d) made[n++] = made[i];
   if (st != TESS_OK || !n) return st;
-  find_columns(s, &c);
+  frozen_columns(s, &c);
   st = session_rows(s, FEATURE_PER_STORE, n, made, &r);
   for (uint32_t i = 0; st == TESS_OK && i < n; i++) {
     double cost = cost_of_rows(&c, &r, i, threads);

@@ -160,7 +160,7 @@ local function solve(sch, x, nest, sizes)
 end
 
 -- Tiles of rows x columns stay in registers while the pivots k go by; gives the
--- loops of tiles of columns.  Of a triangular update the tiles that meet the
+-- loops of tiles of columns.  Of a triangular update the tiles on the
 -- diagonal are in a loop of their own.
 local function product(sch, x, k, j, triangular, nest, sizes)
   local a, b = last_loops(sch, j)

@@ -5,7 +5,7 @@ local declare = require "tessera.ops.declare"
 
 for _, family in ipairs { "dense", "conv", "winograd", "attention", "norm",
                           "pool", "reduce", "elementwise", "move", "gather",
-                          "stencil", "linear", "fourier" } do
+                          "quantize", "stencil", "linear", "fourier" } do
   require("tessera.ops." .. family)
 end
 

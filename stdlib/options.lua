@@ -268,7 +268,7 @@ end
 -- of option o, which are written "tessera.Space|table|function".
 local function unfit(o, x)
   for t in o.type:gmatch("[^|]+") do
-    local few = o.least and type(x) == "number" and x < o.least
+    local few = o.least and type(x) == "number" and not (x >= o.least)
     if fits(x, t) and not few then return nil end
   end
   return ("'%s' is %s, not %s"):format(o.name, options.text_of(x), wanted(o))

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The rules that divide a source file, "/* ---- what follows --- */", are one
 # line of at most 79 columns: longer ones are broken in two by clang-format.
+# The opening comment of every source says in its second line what the file is
+# for.  No name of a static function is defined in more than three files, so
+# that a breakpoint, a profile or grep names one place.
 # Run with -DROOT=...
 cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE sources RELATIVE ${ROOT}
@@ -20,4 +23,46 @@ foreach(source ${sources})
 endforeach()
 if(found LESS 100)
   message(FATAL_ERROR "only ${found} rules are found in ${ROOT}")
+endif()
+
+# ---- opening comments -------------------------------------------------------
+
+foreach(source ${sources})
+  file(STRINGS ${ROOT}/${source} lines LIMIT_COUNT 2 LIMIT_INPUT 400)
+  list(APPEND lines "" "")
+  list(GET lines 1 said)
+  if(NOT source MATCHES "^tests/fuzz/" AND NOT said MATCHES "^( \\*|--) ...")
+    message(SEND_ERROR "${source}: the second line does not say what it is for")
+  endif()
+endforeach()
+
+# ---- names ------------------------------------------------------------------
+
+# name_<function>: the files that define it.  A definition begins a line with
+# `static` and has its name before the first parenthesis.
+set(names)
+foreach(source ${sources})
+  if(NOT source MATCHES "[.]c$")
+    continue()
+  endif()
+  file(STRINGS ${ROOT}/${source} lines REGEX "^static [^=;(]*[ *][a-z_0-9]+[(]")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^static [^=;(]*[ *]([a-z_0-9]+)[(].*" "\\1" name
+           "${line}")
+    list(APPEND names ${name})
+    list(APPEND name_${name} ${source})
+  endforeach()
+endforeach()
+list(REMOVE_DUPLICATES names)
+list(LENGTH names distinct)
+foreach(name IN LISTS names)
+  list(REMOVE_DUPLICATES name_${name})
+  list(LENGTH name_${name} files)
+  if(files GREATER 3)
+    list(JOIN name_${name} " " where)
+    message(SEND_ERROR "static ${name} is defined in ${files} files: ${where}")
+  endif()
+endforeach()
+if(distinct LESS 3000)
+  message(FATAL_ERROR "only ${distinct} static functions are found in ${ROOT}")
 endif()

@@ -83,7 +83,7 @@ static void put_expr(splitting *s, ir_expr e) {
 }
 
 /* The number of elements: all extents' product. */
-static void put_elements(splitting *s, ir_buf b) {
+static void put_buffer_elements(splitting *s, ir_buf b) {
   for (uint32_t i = 0; i + 1 < ir_ndim(s->p, b); i++) {
     put(s, IR_MUL);
     put(s, code_type(IR_INDEX));
@@ -230,7 +230,7 @@ static uint32_t open_alloc(splitting *s, ir_buf b) {
   put(s, CODE_ALLOC);
   put(s, buffer_slot(s, b));
   put(s, s->p->buf.v[b].dtype.bits / 8);
-  put_elements(s, b);
+  put_buffer_elements(s, b);
   return put(s, 0);
 }
 
@@ -359,7 +359,7 @@ tess_status device_split_program(device_split *d, const ir_program *p,
   for (uint32_t i = 0; i < f.sizes.n; i++)
     variable_place(&s, p->arg.v[f.sizes.at + i]);
   for (uint32_t i = 0; i < f.params.n; i++) /* before the code: their sizes */
-    put_elements(&s, p->arg.v[f.params.at + i]);
+    put_buffer_elements(&s, p->arg.v[f.params.at + i]);
   find_threads(&s, f.root);
   put_list(&s, ir_st(p, f.root)->body);
   return s.refused ? e->code : TESS_OK;

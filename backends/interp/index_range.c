@@ -409,8 +409,8 @@ static void widen(ranging *u, uint32_t n, const ir_buf *in, int64_t most) {
   }
 }
 
-/* Some multiple of the largest extent, so that what compares the same data
- * still meets equal values. */
+/* Some multiple of the largest extent, so that blocks which compare the
+ * same data still find equal values. */
 static int64_t widest(const ranging *u) {
   int64_t most = 1;
   for (uint32_t i = 0; i < u->nuses; i++) {

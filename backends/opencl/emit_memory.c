@@ -167,8 +167,8 @@ static void store_slice(ocl *m, const slice *s) {
   }
 }
 
-static ocl_text value_of(ocl *m, const ir_stmt_rec *r, const reach *x,
-                         bool several) {
+static ocl_text elements_text(ocl *m, const ir_stmt_rec *r, const reach *x,
+                              bool several) {
   tess_dtype t = ir_at(m->p, r->value)->dtype;
   ocl_text v = ocl_expr(m, r->value);
   const char *type = ocl_type(m, t);
@@ -241,7 +241,7 @@ void ocl_store(ocl *m, const ir_stmt_rec *r) {
     ocl_slice(m, first, width);
     reach x = reach_of(m, r->buf, index, r->mask);
     bool several = width < lanes;
-    s[n] = (slice){first, width, x, value_of(m, r, &x, several)};
+    s[n] = (slice){first, width, x, elements_text(m, r, &x, several)};
     first += width;
   }
   for (uint32_t i = 0; i < n; i++) store_slice(m, &s[i]);

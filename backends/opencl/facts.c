@@ -16,7 +16,7 @@ static bool ask_device(const asking *a, unsigned what, size_t size, void *out) {
   return !a->cl->device_info(a->id, what, size, out, NULL);
 }
 
-/* By the vendor's name, of which the first word tells. */
+/* By the first word of the vendor's name. */
 static const char *model_of(const asking *a) {
   static const struct {
     const char *vendor, *model;

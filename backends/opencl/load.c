@@ -27,7 +27,7 @@ static void (*fatal)(const char *message); /* set once, by a worker's main */
 
 void opencl_on_fatal(void (*fn)(const char *message)) { fatal = fn; }
 
-static int32_t status_of(int code) {
+static int32_t status_of_opencl(int code) {
   if (!code) return 0;
   bool memory = code <= OCL_NO_MEMORY && code >= OCL_NO_HOST_MEMORY;
   return memory ? TESS_NOMEM : TESS_LAUNCH_ERROR;
@@ -50,7 +50,7 @@ static int32_t ocl_alloc(void *ud, uint64_t bytes, device_memory *out) {
   int code = 0;
   *out = c->cl->memory_new(c->on->context, OCL_MEMORY_READ_WRITE, bytes, NULL,
                            &code);
-  return status_of(code);
+  return status_of_opencl(code);
 }
 
 static void ocl_free(void *ud, device_memory m) {
@@ -61,7 +61,7 @@ static void ocl_free(void *ud, device_memory m) {
 static int32_t ocl_to_device(void *ud, device_memory to, const void *from,
                              uint64_t bytes) {
   backend_code *c = ud;
-  return status_of(
+  return status_of_opencl(
       c->cl->write(c->on->queue, to, true, 0, bytes, from, 0, NULL, NULL));
 }
 
@@ -101,7 +101,7 @@ static int32_t ocl_launch(void *ud, const device_launch *l) {
     code = c->cl->launch(c->on->queue, kernel, 3, NULL, global, local, 0, NULL,
                          &event);
   if (!code) keep_event(c, event);
-  return status_of(code);
+  return status_of_opencl(code);
 }
 
 static int32_t ocl_begin(void *ud) {
@@ -126,7 +126,7 @@ static int32_t ocl_end(void *ud, double *seconds) {
   if (c->last) c->cl->event_free(c->last);
   c->first = c->last = NULL;
   *seconds = to > from ? 1e-9 * (double)(to - from) : 0;
-  return status_of(code);
+  return status_of_opencl(code);
 }
 
 static const device_driver ocl_host = {.alloc = ocl_alloc,

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Builds the loop nest of a tiled matrix product, as a schedule leaves it. */
 #include "compile/matmul.h"
 #include "ir/edit.h"
 

@@ -90,7 +90,7 @@ static void of_dims(const row *r, const char *name, int64_t otherwise, int nd,
   }
 }
 
-static shape shape_of(const row *r, bool transposed, bool depthwise) {
+static shape onednn_shape_of(const row *r, bool transposed, bool depthwise) {
   static const char *const names[3][3] = {{"w"}, {"h", "w"}, {"d", "h", "w"}};
   shape s = {.n = row_number(r, "n", 1)};
   while (s.nd < 3 && json_object_get(r->options, names[2][2 - s.nd])) s.nd++;
@@ -159,7 +159,7 @@ static dnnl_primitive_attr_t relu_after(bool wanted) {
  * weights. */
 static bool onednn_conv(onednn *d, const row *r, bool transposed,
                         bool depthwise) {
-  shape s = shape_of(r, transposed, depthwise);
+  shape s = onednn_shape_of(r, transposed, depthwise);
   bool bias = json_is_true(json_object_get(r->options, "bias"));
   dnnl_memory_desc_t x, y, w, any, b;
   image(&s, s.in, s.ci, &x);

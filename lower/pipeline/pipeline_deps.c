@@ -187,8 +187,8 @@ bool lower_pipe_allowed(pipe *x) {
   return true;
 }
 
-/* Version n of an iteration's buffer may be used again once the first to
- * touch it, n iterations later, runs after the last one now. */
+/* Version n of an iteration's buffer may be used again once its first
+ * access n iterations later runs after the last one now. */
 int64_t lower_pipe_versions(const pipe *x, ir_buf b) {
   bool any = false;
   uint32_t first = 0, last = 0;

@@ -220,7 +220,7 @@ static bool decide_privacy(kernel *k) {
         ir_scope_is_fragment(k->p->buf.v[b].scope))
       return unsupported(k,
                          "fragment %s belongs to a warp, but several of "
-                         "them touch the same element",
+                         "them access the same element",
                          buf_name(k, b));
   }
   return true;

@@ -4,7 +4,7 @@
  * fragments. */
 #include "lower/threads/kernel.h"
 
-static bool refuse(kernel *k, const char *what, const char *name) {
+static bool refuse_warp(kernel *k, const char *what, const char *name) {
   err_set(k->e, TESS_UNSUPPORTED, what, name, IR_WARP_LANES);
   return false;
 }
@@ -27,18 +27,19 @@ bool kernel_check_warps(kernel *k) {
     if (!ir_scope_is_fragment(b->scope)) continue;
     const char *name = ir_text(p, b->name);
     if (!k->buf[a->buf].alloc)
-      return refuse(
+      return refuse_warp(
           k, "fragment %s is not allocated in the kernel that uses it", name);
     if (!warp_around(k, a->at))
-      return refuse(k,
-                    "fragment %s belongs to a warp, but is touched outside "
-                    "of a block annotated " LOWER_WARP_KEY,
-                    name);
+      return refuse_warp(
+          k,
+          "fragment %s belongs to a warp, but is accessed outside "
+          "of a block annotated " LOWER_WARP_KEY,
+          name);
   }
   int64_t *lanes = &k->extent[IR_THREADIDX_X];
   if (!warps) return true;
   if (*lanes < IR_WARP_LANES) *lanes = IR_WARP_LANES;
   return *lanes <= IR_WARP_LANES ||
-         refuse(k, "%s has more places than the %d lanes of a warp",
-                "threadIdx.x");
+         refuse_warp(k, "%s has more places than the %d lanes of a warp",
+                     "threadIdx.x");
 }

@@ -99,7 +99,7 @@ tess_status tensor_move(tess_tensor *dst, tess_tensor *src) {
   return s;
 }
 
-static tess_status make_copy(void *ud) {
+static tess_status copy_to_device(void *ud) {
   placing *w = ud;
   tess_tensor *t = w->t;
   tess_status s =
@@ -117,7 +117,7 @@ tess_status tess_tensor_to(tess_tensor *t, const char *device,
   *out = NULL;
   ctx_clear(t->c);
   tess_status s = parse_device(t->c, device, w.device);
-  if (!s) s = ctx_run(t->c, make_copy, &w);
+  if (!s) s = ctx_run(t->c, copy_to_device, &w);
   if (!s) s = tensor_move(w.made, t);
   if (s)
     tess_tensor_free(w.made);

@@ -42,8 +42,8 @@ static bool reads_what_it_writes(const ir_program *p, ir_stmt block) {
   return false;
 }
 
-static bool init_touches(const ir_program *p, ir_stmt block, ir_buf buf,
-                         bool stores) {
+static bool init_accesses(const ir_program *p, ir_stmt block, ir_buf buf,
+                          bool stores) {
   for (ir_stmt c = ir_st(p, block)->alt; c; c = ir_st(p, c)->next) {
     if (ir_uses_below(p, c, buf, stores)) return true;
     for (ir_stmt q = c; q; q = ir_next(p, q, c))
@@ -55,11 +55,11 @@ static bool init_touches(const ir_program *p, ir_stmt block, ir_buf buf,
 }
 
 bool sch_init_loads(const ir_program *p, ir_stmt block, ir_buf buf) {
-  return init_touches(p, block, buf, false);
+  return init_accesses(p, block, buf, false);
 }
 
 bool sch_init_uses(const ir_program *p, ir_stmt block, ir_buf buf) {
-  return init_touches(p, block, buf, true);
+  return init_accesses(p, block, buf, true);
 }
 
 unsigned sch_block_props(sch_state *s, ir_stmt top, ir_stmt block) {

@@ -51,7 +51,7 @@ static bool is_invariant(const hoisting *w, ir_expr e) {
   return !ir_has_load(p, e, w->def.buf) && !ir_calls_host(p, e);
 }
 
-static void multiply(ir_program *p, ir_expr *product, ir_expr by) {
+static void multiply_result(ir_program *p, ir_expr *product, ir_expr by) {
   *product = *product ? ir_mul(p, *product, by) : by;
 }
 
@@ -64,20 +64,20 @@ static void hoist_factors(hoisting *w, ir_expr e) {
   ir_program *p = w->s->p;
   const ir_node n = *ir_at(p, e);
   if (is_invariant(w, e)) {
-    multiply(p, &w->up, e);
+    multiply_result(p, &w->up, e);
   } else if (n.op == IR_MUL) {
     hoist_factors(w, n.a);
     hoist_factors(w, n.b);
   } else if (n.op == IR_DIV && ir_is_float(n.dtype)) {
     hoist_factors(w, n.a);
     if (is_invariant(w, n.b)) {
-      multiply(p, &w->down, n.b);
+      multiply_result(p, &w->down, n.b);
     } else {
       if (!w->stays) w->stays = hoist_one(p, n.dtype);
       w->stays = ir_binary(p, IR_DIV, w->stays, n.b);
     }
   } else {
-    multiply(p, &w->stays, e);
+    multiply_result(p, &w->stays, e);
   }
 }
 

@@ -121,8 +121,8 @@ static bool widen_domain(nest_work *w, nest_outer *o) {
   return true;
 }
 
-/* Whatever the loops around say, the blocks inside run. */
-static bool surely_runs(const nest_work *w, ir_stmt top) {
+/* The blocks below run unconditionally. */
+static bool must_run(const nest_work *w, ir_stmt top) {
   const ir_program *p = w->p;
   for (ir_stmt s = top; s; s = sch_next_outside(p, s, top)) {
     const ir_stmt_rec *r = ir_st(p, s);
@@ -148,7 +148,7 @@ static bool part_predicates(nest_work *w) {
   bool sure = same;
   for (ir_stmt t = w->first; t && sure;
        t = t == w->last ? 0 : ir_st(w->p, t)->next)
-    sure = surely_runs(w, t);
+    sure = must_run(w, t);
   for (uint32_t i = 0; i < w->no && !sure; i++)
     if (!widen_domain(w, &w->o[i])) return false;
   return true;

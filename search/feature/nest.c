@@ -229,18 +229,18 @@ double nest_ops(const nest_store *s) {
   return sum;
 }
 
-static bool touches(const nest_store *s, ir_buf buf) {
+static bool accesses_buf(const nest_store *s, ir_buf buf) {
   for (uint32_t k = 0; k < s->naccess; k++)
     if (s->access[k].buf == buf) return true;
   return false;
 }
 
-uint32_t nest_home(const nest *n, const nest_store *s, ir_buf buf) {
+uint32_t nest_lifetime(const nest *n, const nest_store *s, ir_buf buf) {
   uint32_t d = s->depth;
   if (n->p->buf.v[buf].role != IR_ROLE_LOCAL) return 0;
   for (uint32_t i = 0; i < n->nstore; i++) {
     const nest_store *o = &n->store[i];
-    if (o == s || !touches(o, buf)) continue;
+    if (o == s || !accesses_buf(o, buf)) continue;
     uint32_t same = 0;
     while (same < d && same < o->depth && o->loop[same] == s->loop[same])
       same++;

@@ -82,9 +82,9 @@ void nest_build(nest *n, const ir_program *p, arena *scratch);
 /* Executions of the store while the loops from depth d on run. */
 double nest_executions(const nest_store *s, uint32_t d);
 double nest_ops(const nest_store *s);        /* all operations of one */
-/* At how many loops around the store the buffer could be allocated: those
+/* The depth of the buffer's lifetime scope: the loops around the store that are
  * around all accesses of it. */
-uint32_t nest_home(const nest *n, const nest_store *s, ir_buf buf);
+uint32_t nest_lifetime(const nest *n, const nest_store *s, ir_buf buf);
 
 /* ---- parts (count.c, touch.c) ------------------------------------------- */
 

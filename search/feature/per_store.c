@@ -230,10 +230,10 @@ static void intensity(const nest_store *s, float *row) {
 
 static void allocation(const nest *n, const nest_store *s, float *row) {
   const nest_access *a = &s->access[0];
-  uint32_t home = nest_home(n, s, a->buf);
+  uint32_t scope = nest_lifetime(n, s, a->buf);
   bool local = n->p->buf.v[a->buf].role == IR_ROLE_LOCAL;
-  double numel = a->numel[local ? home : 0];
-  double all = nest_executions(s, 0), inside = nest_executions(s, home);
+  double numel = a->numel[local ? scope : 0];
+  double all = nest_executions(s, 0), inside = nest_executions(s, scope);
   double outside = all / inside;
   row[0] = feature_log(numel * a->elem);
   row[1] = feature_log(numel * outside);

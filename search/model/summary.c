@@ -5,7 +5,7 @@
 uint32_t summary_width(uint32_t width) { return 2 * width + 1; }
 
 /* Arithmetic is what the first columns count; all on a logarithmic scale, so
- * that the largest of them tells. */
+ * that the largest of them gives. */
 static float arithmetic(const float *row) {
   float most = 0;
   for (int i = 0; i < NEST_OPS; i++)

@@ -264,7 +264,8 @@ static tess_status open_booster(growing *g) {
   return set_params(g);
 }
 
-/* Tested growth tells how many rounds; then as many on all there is. */
+/* Early stopping on a test set gives the number of rounds; then as many rounds
+ * on all samples. */
 static tess_status xgb_grow(growing *g) {
   uint32_t best = 0;
   tess_status st = make_matrix(g, &g->train);

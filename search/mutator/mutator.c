@@ -62,8 +62,8 @@ bool mutator_annotates(const vm_trace *t, uint32_t k, const char *key) {
 }
 
 /* Whether a later instruction binds that loop. */
-static bool is_bound(const vm_trace *t, uint32_t from, vm_rv loop,
-                     const char *thread) {
+static bool is_thread_bound(const vm_trace *t, uint32_t from, vm_rv loop,
+                            const char *thread) {
   for (uint32_t i = from; i < t->inst.n; i++) {
     if (!mutator_is(t, i, "bind")) continue;
     vm_value v = operand_named(t, i, "loop");
@@ -80,7 +80,7 @@ bool mutator_binds(const vm_trace *t, uint32_t k, const char *thread) {
     vm_value list = operand_named(t, i, "factors");
     for (uint32_t j = 0; list.tag == VM_LIST && j < list.n; j++)
       if (mutator_uses(t, t->val.v[list.at + j], k) &&
-          is_bound(t, i + 1, t->inst.v[i].out + j, thread))
+          is_thread_bound(t, i + 1, t->inst.v[i].out + j, thread))
         return true;
   }
   return false;

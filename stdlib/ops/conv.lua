@@ -127,15 +127,15 @@ local function formula(n, first)
   local at, k, from = letters[n], {}, {}
   for i, x in ipairs(at) do
     k[i] = "k" .. x
-    from[i] = ("%s*s + %s*d - p"):format(x, k[i])
+    from[i] = ("%s*s + %s*t - p"):format(x, k[i])
   end
   local w = first and ("co, ci, " .. table.concat(k, ", ")) or
             (table.concat(k, ", ") .. ", ci, co")
   return ([[
 Y[%s] = act(sum over %s, ci of
   X[%s] * W[%s] + bias[co])
-s: stride, d: dilation, p: pad; X is zero outside.  Along each dimension there
-are (extent + 2 p - d (k - 1) - 1) / s + 1 results.  Of groups, each is a
+s: stride, t: dilation, p: pad; X is zero outside.  Along each dimension there
+are (extent + 2 p - t (k - 1) - 1) / s + 1 results.  Of groups, each is a
 convolution of its own part of the channels; W has ci / groups channels.]])
     :format(index("co", at), table.concat(k, ", "), index("ci", from), w)
 end

@@ -7,6 +7,15 @@ local list_of, number = declare.list_of, declare.number
 
 local shape = list_of("shape", 1, "the shape of X and Y")
 
+-- What the inputs of an example hold where small integers show nothing.
+local inputs_of = {
+  is_nan = { X = "{ 1, 0 / 0, 2, -1 }" },
+  is_inf = { X = "{ 1, 1 / 0, 2, -1 }" },
+  mod = { Z = "{ 3, -3 }" }, fmod = { Z = "{ 3, -3 }" },
+  floor_div = { Z = "{ 3, -3 }" },
+  div = { Z = "{ 2, -4 }" }, pow = { Z = "{ 2, 0.5 }" },
+}
+
 -- ---- of one tensor ---------------------------------------------------------
 
 -- name, class of types, what Y is, the function of an element and the options;
@@ -21,6 +30,7 @@ local function unary(name, class, text, f, more, out)
              out and "; Y is " .. out or ""),
     options = row,
     example = "{ shape = { 4 } }",
+    inputs = inputs_of[name],
     make = function(o)
       local dtype = o.dtype or row[#row].default
       local X = ts.placeholder("X", o.shape, dtype)
@@ -43,9 +53,18 @@ local function softplus(x)
   return ts.max(x, 0) + ts.log(ts.exp(-ts.abs(x)) + 1)
 end
 
-local function hard_sigmoid(x)
-  return ts.min(ts.max(x * (1 / 6) + 0.5, 0), 1)
+local function hard_sigmoid(x, o)
+  return ts.min(ts.max(x * (o.alpha or 1 / 6) + (o.beta or 0.5), 0), 1)
 end
+
+-- (e^x + e^-x) / 2; of |x|, so that one of the two cannot overflow.
+local function cosh(x)
+  local e = ts.exp(ts.abs(x))
+  return (e + 1 / e) * 0.5
+end
+
+-- The fixed point of "self-normalizing" layers (Klambauer et al., 2017).
+local selu_alpha, selu_scale = 1.6732632423543772, 1.0507009873554805
 
 unary("abs", "number", "|X|", ts.abs)
 unary("neg", "number", "-X", function(x) return -x end)
@@ -60,6 +79,10 @@ unary("sin", "float", "sin X, X in radians", ts.sin)
 unary("cos", "float", "cos X, X in radians", ts.cos)
 unary("tan", "float", "tan X, X in radians, by sin X / cos X",
       function(x) return ts.sin(x) / ts.cos(x) end)
+-- tanh keeps the digits of small X, which the difference of e^X and e^-X loses.
+unary("sinh", "float", "(e^X - e^-X) / 2",
+      function(x) return ts.tanh(x) * cosh(x) end)
+unary("cosh", "float", "(e^X + e^-X) / 2", cosh)
 unary("tanh", "float", "the hyperbolic tangent of X", ts.tanh)
 unary("sigmoid", "float", "1 / (1 + e^-X)", ts.sigmoid)
 unary("erf", "float", "the error function of X", ts.erf)
@@ -75,15 +98,43 @@ unary("silu", "float", "X / (1 + e^-X)", kit.activation.silu)
 unary("softplus", "float", "log(1 + e^X)", softplus)
 unary("mish", "float", "X tanh(log(1 + e^X))",
       function(x) return x * ts.tanh(softplus(x)) end)
-unary("hard_sigmoid", "float", "X / 6 + 1/2, between 0 and 1", hard_sigmoid)
+unary("hard_sigmoid", "float", "alpha X + beta, between 0 and 1", hard_sigmoid,
+      { number("alpha", "the slope", "1/6"),
+        number("beta", "what X = 0 becomes", "0.5") })
 unary("hard_swish", "float", "X times X / 6 + 1/2, that between 0 and 1",
-      function(x) return x * hard_sigmoid(x) end)
+      function(x) return x * hard_sigmoid(x, {}) end)
+unary("softsign", "float", "X / (1 + |X|)",
+      function(x) return x / (ts.abs(x) + 1) end)
 unary("leaky_relu", "float", "X, but alpha X below 0", function(x, o)
   return ts.select(ts.lt(x, 0), x * (o.alpha or 0.01), x)
 end, { number("alpha", "the slope below 0", "0.01") })
 unary("elu", "float", "X, but alpha (e^X - 1) below 0", function(x, o)
   return ts.select(ts.lt(x, 0), (ts.exp(x) - 1) * (o.alpha or 1), x)
 end, { number("alpha", "minus the least value", "1") })
+unary("celu", "float", "max(X, 0) + min(alpha (e^(X / alpha) - 1), 0)",
+      function(x, o)
+        local alpha = o.alpha or 1
+        if alpha == 0 then declare.wrong(o.name, "'alpha' is 0") end
+        return ts.max(x, 0) +
+               ts.min((ts.exp(ts.min(x * (1 / alpha), 0)) - 1) * alpha, 0)
+      end, { number("alpha", "minus the least value, not 0", "1") })
+unary("selu", "float", "scale max(X, 0) + scale alpha min(e^X - 1, 0), " ..
+      "alpha 1.67326.., scale 1.05070..", function(x)
+  return ts.select(ts.lt(x, 0), (ts.exp(x) - 1) * (selu_alpha * selu_scale),
+                   x * selu_scale)
+end)
+unary("thresholded_relu", "float", "X above alpha, else 0", function(x, o)
+  return ts.select(ts.gt(x, o.alpha or 1), x, 0)
+end, { number("alpha", "the threshold", "1") })
+unary("shrink", "float",
+      "X + bias below -lambda, X - bias above lambda, else 0",
+      function(x, o)
+        local lambda, bias = o.lambda or 0.5, o.bias or 0
+        local low = ts.select(ts.lt(x, -lambda), x + bias, 0)
+        return ts.select(ts.gt(x, lambda), x - bias, low)
+      end,
+      { number("lambda", "how far from 0 values become 0", "0.5"),
+        number("bias", "how much nearer to 0 the others come", "0") })
 unary("clamp", "number", "X, but at least `low` and at most `high`",
       function(x, o)
         local low, high = o.low or 0, o.high or 1
@@ -164,6 +215,7 @@ local function binary(name, class, text, f, out)
              out and "; Y is " .. out or ""),
     options = row,
     example = "{ shape = { 2, 2 }, z_shape = { 2 } }",
+    inputs = inputs_of[name],
     make = function(o)
       local dtype, z_shape = o.dtype or default or "float32",
                              o.z_shape or o.shape
@@ -189,6 +241,21 @@ binary("floor_div", "number", "X / Z, rounded down; integers by 0 give 0",
 binary("mod", "number",
        "X - Z floor(X / Z), of Z's sign; integers by 0 give 0",
        function(x, z) return x % z end)
+-- Of floats |X| % |Z| is exact; |X| of the least integer is none of its type.
+local function remainder(x, z)
+  local dtype = x:dtype()
+  if declare.is(dtype, "float") then
+    local r = ts.abs(x) % ts.abs(z)
+    return ts.select(ts.lt(x, 0), -r, r)
+  end
+  local r = x % z
+  if dtype:find "^u" then return r end
+  return ts.select(ts.all(ts.ne(r, 0), ts.ne(ts.lt(x, 0), ts.lt(z, 0))), r - z,
+                   r)
+end
+
+binary("fmod", "number",
+       "X - Z trunc(X / Z), of X's sign; integers by 0 give 0", remainder)
 binary("pow", "float", "X to the power of Z", ts.pow)
 binary("minimum", "number", "the lesser of X and Z", ts.min)
 binary("maximum", "number", "the greater of X and Z", ts.max)

@@ -47,6 +47,41 @@ indices count from the end, and one that is outside is the nearest inside.]],
 }
 
 declare.operator {
+  name = "gather_elements",
+  summary = "An element for each index, from its own row.",
+  says = [[
+Y[.., i, ..] = X[.., I[.., i, ..], ..]
+I: int32, of the shape `indices`, which is that of Y and, but along `axis`, not
+larger than that of X; negative indices count from the end, and one that is
+outside is the nearest inside.]],
+  options = { list_of("shape", 1, "the shape of X"),
+              list_of("indices", 1, "the shape of I and Y"),
+              declare.integer("axis", "the dimension, from 0", "0"), any },
+  example = "{ shape = { 3, 2 }, indices = { 2, 2 } }",
+  make = function(o)
+    local n = #o.shape
+    local d = kit.axis(o, n, o.axis or 0)
+    if #o.indices ~= n then
+      declare.wrong(o.name, "'indices' has %d entries, and there are %d " ..
+                    "dimensions", #o.indices, n)
+    end
+    for i, extent in ipairs(o.indices) do
+      if i ~= d and extent > o.shape[i] then
+        declare.wrong(o.name, "entry %d of 'indices' is %d, more than %d", i,
+                      extent, o.shape[i])
+      end
+    end
+    local X = ts.placeholder("X", o.shape, o.dtype)
+    local I = ts.placeholder("I", o.indices, "int32")
+    local Y = kit.map("Y", o.indices, function(...)
+      return X(table.unpack(kit.with({ ... }, d, index(I(...), o.shape[d])), 1,
+                            n))
+    end)
+    return ts.program("gather_elements", { X, I }, { Y })
+  end,
+}
+
+declare.operator {
   name = "scatter_add",
   summary = "Adds rows to those of a tensor that indices choose.",
   says = [[

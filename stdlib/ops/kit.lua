@@ -233,7 +233,9 @@ function kit.lowest(dtype) return lowest[dtype] end
 function kit.constant(o, name, default)
   local dtype, x = o.dtype or "float32", o[name] or default
   local whole, fits = math.tointeger(x), true
-  if declare.is(dtype, "integer") then
+  if dtype == "bool" then
+    fits = whole == 0 or whole == 1
+  elseif declare.is(dtype, "integer") then
     local bits = math.tointeger(dtype:match "%d+$")
     local unsigned = dtype:find "^u" ~= nil
     local top = bits - (unsigned and 0 or 1)
@@ -245,6 +247,7 @@ function kit.constant(o, name, default)
   if not fits then
     declare.wrong(o.name, "'%s' is %s, which %s does not have", name, x, dtype)
   end
+  if dtype == "bool" then return ts.const(whole == 1, dtype) end
   return ts.const(whole and declare.is(dtype, "integer") and whole or x, dtype)
 end
 

@@ -109,6 +109,120 @@ the last dimensions of Y are those of X.]],
   end,
 }
 
+mover {
+  name = "tile",
+  summary = "A tensor repeated along its dimensions.",
+  says = [[
+Y[i0, i1, ..] = X[i0 % shape[0], i1 % shape[1], ..]
+dimension d of Y has shape[d] * times[d] elements.]],
+  options = { list_of("times", 1, "how often along each dimension") },
+  example = "{ shape = { 2, 2 }, times = { 1, 2 } }",
+  make = function(o)
+    same_rank(o, "times")
+    local X, to = input(o), {}
+    for d, n in ipairs(o.shape) do to[d] = n * o.times[d] end
+    local Y = kit.map("Y", to, function(...)
+      local at = { ... }
+      for d, n in ipairs(o.shape) do
+        if o.times[d] > 1 then at[d] = at[d] % n end
+      end
+      return X(table.unpack(at))
+    end)
+    return ts.program("tile", { X }, { Y })
+  end,
+}
+
+mover {
+  name = "trilu",
+  summary = "The lower or upper triangle of each matrix, 0 elsewhere.",
+  says = [[
+Y[.., i, j] = X[.., i, j] where j <= i + k (upper: j >= i + k), else 0
+the matrices are the last two dimensions; k: how far right of the main diagonal
+the triangle ends or begins.]],
+  options = { declare.flag("upper", "the upper triangle"),
+              declare.integer("k", "the diagonal, negative: below", "0") },
+  example = "{ shape = { 3, 3 } }",
+  make = function(o)
+    local n, dtype = #o.shape, o.dtype or "float32"
+    if n < 2 then declare.wrong(o.name, "'shape' has no two dimensions") end
+    local k = math.max(-o.shape[n - 1], math.min(o.k or 0, o.shape[n]))
+    local X = input(o)
+    local zero = dtype == "bool" and ts.const(false, dtype) or
+                 ts.const(0, dtype)
+    local Y = kit.map("Y", o.shape, function(...)
+      local i, j = select(n - 1, ...)
+      local inside = o.upper and ts.ge(j, i + k) or ts.le(j, i + k)
+      return ts.select(inside, X(...), zero)
+    end)
+    return ts.program("trilu", { X }, { Y })
+  end,
+}
+
+-- ---- channels and places ---------------------------------------------------
+
+local images = { declare.count("n", "images"), declare.count("c", "channels"),
+                 declare.count("h", "rows"), declare.count("w", "columns"),
+                 declare.count("block", "rows and columns of a block") }
+local channels_first = declare.word("mode", { "DCR", "CRD" }, "DCR",
+  "whether the place in a block is before or behind the channel in the " ..
+  "order of channels")
+
+-- Channel c and place (y, x) of a block, as one of the channels that hold both.
+local function folded_channel(o, c, y, x, channels)
+  local place = y * o.block + x
+  if o.mode == "CRD" then return c * (o.block * o.block) + place end
+  return place * channels + c
+end
+
+declare.operator {
+  name = "depth_to_space",
+  summary = "Channels of an image become blocks of places, layout NCHW.",
+  says = [[
+Y[n, c, h*b + y, w*b + x] = X[n, (y*b + x) C + c, h, w] (DCR),
+  X[n, c b b + y*b + x, h, w] (CRD)
+b: block, C: c / (b b), the channels of Y[n, C, h b, w b].]],
+  options = table.move({ channels_first, any }, 1, 2, 6,
+                       table.move(images, 1, 5, 1, {})),
+  example = "{ n = 1, c = 4, h = 1, w = 2, block = 2 }",
+  make = function(o)
+    local b = o.block
+    if o.c % (b * b) ~= 0 then
+      declare.wrong(o.name, "%d channels are no blocks of %d by %d", o.c, b, b)
+    end
+    local C = o.c // (b * b)
+    local X = ts.placeholder("X", { o.n, o.c, o.h, o.w }, o.dtype)
+    local Y = ts.compute("Y", { o.n, C, o.h * b, o.w * b },
+      function(n, c, h, w)
+        return X(n, folded_channel(o, c, h % b, w % b, C), h // b, w // b)
+      end)
+    return ts.program("depth_to_space", { X }, { Y })
+  end,
+}
+
+declare.operator {
+  name = "space_to_depth",
+  summary = "Blocks of places of an image become channels, layout NCHW.",
+  says = [[
+Y[n, (y*b + x) c + i, h, w] = X[n, i, h*b + y, w*b + x]
+b: block, which divides h and w; Y[n, c b b, h / b, w / b].]],
+  options = kit.with(table.move(images, 1, 5, 1, {}), 6, any),
+  example = "{ n = 1, c = 1, h = 2, w = 4, block = 2 }",
+  make = function(o)
+    local b = o.block
+    if o.h % b ~= 0 or o.w % b ~= 0 then
+      declare.wrong(o.name, "%d rows and %d columns are no blocks of %d by %d",
+                    o.h, o.w, b, b)
+    end
+    local X = ts.placeholder("X", { o.n, o.c, o.h, o.w }, o.dtype)
+    local Y = ts.compute("Y", { o.n, o.c * b * b, o.h // b, o.w // b },
+      function(n, c, h, w)
+        local place = c // o.c
+        return X(n, c % o.c, h * b + place // b, w * b + place % b)
+      end)
+    return ts.program("space_to_depth", { X }, { Y })
+  end,
+}
+
 -- ---- parts -----------------------------------------------------------------
 
 mover {

@@ -10,6 +10,7 @@ local axis = declare.integer("axis", "the dimension, from 0; -1: the last",
                              "-1")
 local shape = list_of("shape", 1, "the shape of X")
 local eps = declare.number("eps", "what is added before the root", "1e-5")
+eps.least = 0
 
 -- ---- over the last dimensions ----------------------------------------------
 
@@ -125,6 +126,7 @@ c: the index of X's channel; X[n, c, ..], or X[n, .., c] with channels_last.]],
   options = { list_of("shape", 1, "the shape of X, of 2 or more dimensions"),
               layout, eps, declare.dtype("float"), declare.acc() },
   example = "{ shape = { 1, 2, 2 } }",
+  inputs = { variance = "{ 4, 0.25 }" },
   make = function(o)
     local dtype, c = o.dtype or "float32", channel_of(o)
     if #o.shape < 2 then

@@ -5,25 +5,47 @@ local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
 local count, each = declare.count, declare.each
 
-local layout = declare.word("layout", { "NCHW", "NHWC" }, "NCHW",
-                            "the order of an image's dimensions")
-local images = { count("n", "images"), count("c", "their channels"),
-                 count("h", "their height"), count("w", "their width"), layout }
+local letters = { { "w" }, { "h", "w" }, { "d", "h", "w" } }
+local layouts = { { "NCL", "NLC" }, { "NCHW", "NHWC" }, { "NCDHW", "NDHWC" } }
+local things = { "sequences", "images", "volumes" }
+local lengths = { d = "their depth", h = "their height", w = "their width" }
 
-local function with(...)
-  local list = table.move(images, 1, #images, 1, {})
+-- The options of images of that rank, and others behind them.
+local function with(rank, ...)
+  local list = { count("n", things[rank]), count("c", "their channels") }
+  for _, x in ipairs(letters[rank]) do
+    list[#list + 1] = count(x, rank == 1 and "their length" or lengths[x])
+  end
+  list[#list + 1] = declare.word("layout", layouts[rank], layouts[rank][1],
+                                 "the order of the dimensions")
   return table.move({ ... }, 1, select("#", ...), #list + 1, list)
 end
 
+local function channels_last(o) return o.layout and o.layout:find "C$" end
+
 -- A shape or a list of indices in the layout of `o`.
-local function laid_out(o, n, c, h, w)
-  if o.layout == "NHWC" then return { n, h, w, c } end
-  return { n, c, h, w }
+local function laid_out(o, n, c, ...)
+  local list = { n, ... }
+  table.insert(list, channels_last(o) and #list + 1 or 2, c)
+  return list
 end
 
-local function split(o, a, b, c, d)
-  if o.layout == "NHWC" then return a, d, b, c end
-  return a, b, c, d
+-- Indices in the layout of `o`: the image, the channel, the places.
+local function split(o, ...)
+  local list = { ... }
+  local c = table.remove(list, channels_last(o) and #list or 2)
+  return list[1], c, table.unpack(list, 2)
+end
+
+-- What f gives of each of a list.
+local function each_of(list, f)
+  local to = {}
+  for i, x in ipairs(list) do to[i] = f(x, i) end
+  return to
+end
+
+local function extents_of(o, rank)
+  return each_of(letters[rank], function(x) return o[x] end)
 end
 
 -- ---- windows ---------------------------------------------------------------
@@ -40,30 +62,37 @@ local function inside(w, at)
   return n
 end
 
-local function pool(o, reduce, least, finish)
+local function pool(o, rank, reduce, least, finish)
   local _, wide, narrow = kit.accumulator(o)
   if not finish then wide, narrow = same, same end
   local dtype = o.dtype or "float32"
-  local windows = kit.windows(o, { o.h, o.w })
-  local h, w = windows[1], windows[2]
+  local extents = extents_of(o, rank)
+  local windows = kit.windows(o, extents)
   for _, x in ipairs(windows) do
     if x.before >= x.d * (x.k - 1) + 1 or x.after >= x.d * (x.k - 1) + 1 then
       declare.wrong(o.name, "'pad' is not less than the window")
     end
   end
-  local shape = laid_out(o, o.n, o.c, o.h, o.w)
+  local shape = laid_out(o, o.n, o.c, table.unpack(extents))
   local X = ts.placeholder("X", shape, dtype)
-  local names = laid_out(o, "n", "c", "h", "w")
-  local P = kit.padded(X, shape, names, windows, o.layout == "NHWC" and 2 or 3,
+  local names = laid_out(o, "n", "c", table.unpack(letters[rank]))
+  local P = kit.padded(X, shape, names, windows, channels_last(o) and 2 or 3,
                        least(dtype))
-  local kh, kw = ts.reduce_axis("kh", h.k), ts.reduce_axis("kw", w.k)
-  local to = laid_out(o, o.n, o.c, h.out, w.out)
-  local Y = kit.compute("pool", to, names, function(...)
-    local n, c, i, j = split(o, ...)
-    local at = laid_out(o, n, c, i * h.s + kh * h.d, j * w.s + kw * w.d)
-    return reduce(wide(P(table.unpack(at))), { kh, kw })
+  local axes = each_of(windows, function(w, i)
+    return ts.reduce_axis("k" .. letters[rank][i], w.k)
   end)
-  if finish then Y = finish(Y, to, names, h, w, narrow) end
+  local to = laid_out(o, o.n, o.c, table.unpack(each_of(windows, function(w)
+    return w.out
+  end)))
+  local Y = kit.compute("pool", to, names, function(...)
+    local list = { split(o, ...) }
+    local places = each_of(windows, function(w, i)
+      return list[i + 2] * w.s + axes[i] * w.d
+    end)
+    local at = laid_out(o, list[1], list[2], table.unpack(places))
+    return reduce(wide(P(table.unpack(at))), axes)
+  end)
+  if finish then Y = finish(Y, to, names, windows, narrow) end
   return ts.program(o.name, { X }, { Y })
 end
 
@@ -74,86 +103,129 @@ local function least(dtype)
   return ts.const(-1 << (dtype:match "%d+" - 1), dtype)
 end
 
+-- The means of windows, of their sums S.
+local function mean_of_windows(o, S, shape, names, windows, narrow)
+  local acc = kit.accumulator(o)
+  local padded, size = false, 1
+  for _, w in ipairs(windows) do
+    padded, size = padded or w.before + w.after > 0, size * w.k
+  end
+  return kit.compute("mean", shape, names, function(...)
+    if not padded or o.count_include_pad then return narrow(S(...) / size) end
+    local places, n = { select(3, split(o, ...)) }, nil
+    for i, w in ipairs(windows) do
+      local here = inside(w, places[i])
+      n = n and n * here or here
+    end
+    return narrow(S(...) / ts.cast(n, acc))
+  end)
+end
+
+-- "h*s + kh*t - p, w*s + kw*t - p", for the pages.
+local function window_text(rank)
+  return table.concat(each_of(letters[rank], function(x)
+    return ("%s*s + k%s*t - p"):format(x, x)
+  end), ", ")
+end
+
+local function list_text(rank, prefix)
+  return table.concat(each_of(letters[rank], function(x)
+    return prefix .. x
+  end), ", ")
+end
+
 local window = {
-  each("k", 1, "extent of the window, one for both dimensions or a list"),
+  each("k", 1, "extent of the window, one for all dimensions or a list"),
   each("stride", 1, "the step of the window, or a list", "1"),
-  each("pad", 0, "rows and columns added on each side, or a list", "0"),
+  each("pad", 0, "places added on each side, or a list", "0"),
   each("dilation", 1, "the step inside of the window, or a list", "1"),
 }
 
-declare.operator {
-  name = "max_pool2d",
-  summary = "The greatest element of each window of an image.",
-  says = [[
-Y[n, c, h, w] = max over kh, kw of X[n, c, h*s + kh*d - p, w*s + kw*d - p]
-s: stride, d: dilation, p: pad; what lies outside of X is left out.]],
-  options = with(window[1], window[2], window[3], window[4],
-                 declare.dtype("number")),
-  example = "{ n = 1, c = 1, h = 4, w = 4, k = 2, stride = 2 }",
-  make = function(o) return pool(o, ts.reduce_max, least) end,
-}
+local function example_of(rank, of)
+  local list = each_of(letters[rank], function(x) return x .. " = 4" end)
+  return ("{ n = 1, c = 1, %s%s }"):format(table.concat(list, ", "), of)
+end
 
-declare.operator {
-  name = "avg_pool2d",
-  summary = "The mean of each window of an image.",
-  says = [[
-Y[n, c, h, w] = (sum over kh, kw of X[n, c, h*s + kh*d - p, w*s + kw*d - p]) / N
-s: stride, d: dilation, p: pad; N: how many of them lie in X, or the size of the
-window with count_include_pad, where the others are 0.]],
-  options = with(window[1], window[2], window[3], window[4],
-                 declare.flag("count_include_pad",
-                              "divide by the size of the window"),
-                 declare.dtype("float"), declare.acc()),
-  example = "{ n = 1, c = 1, h = 4, w = 4, k = 2, stride = 2 }",
-  make = function(o)
-    local dtype = o.dtype or "float32"
-    local acc = kit.accumulator(o)
-    local function zero() return ts.const(0, dtype) end
-    return pool(o, ts.sum, zero, function(S, shape, names, h, w, narrow)
-      local all = h.before + h.after + w.before + w.after == 0
-      return kit.compute("mean", shape, names, function(...)
-        if all or o.count_include_pad then
-          return narrow(S(...) / (h.k * w.k))
-        end
-        local _, _, i, j = split(o, ...)
-        return narrow(S(...) / ts.cast(inside(h, i) * inside(w, j), acc))
-      end)
-    end)
-  end,
-}
+for rank = 1, 3 do
+  local places = list_text(rank, "")
+  declare.operator {
+    name = ("max_pool%dd"):format(rank),
+    summary = ("The greatest element of each window of %s."):format(
+                things[rank]),
+    says = ([[
+Y[n, c, %s] = max over %s of
+  X[n, c, %s]
+s: stride, t: dilation, p: pad; what lies outside of X is left out.]])
+      :format(places, list_text(rank, "k"), window_text(rank)),
+    options = with(rank, window[1], window[2], window[3], window[4],
+                   declare.dtype("number")),
+    example = example_of(rank, ", k = 2, stride = 2"),
+    make = function(o) return pool(o, rank, ts.reduce_max, least) end,
+  }
 
-declare.operator {
-  name = "global_pool2d",
-  summary = "The mean or the greatest element of each channel of an image.",
-  says = [[
-Y[n, c, 0, 0] = mean (or max) over h, w of X[n, c, h, w]
-NCHW, or Y[n, 0, 0, c] and X[n, h, w, c].]],
-  options = with(declare.word("op", { "mean", "max" }, "mean", "which of them"),
-                 declare.dtype("float"), declare.acc()),
-  example = "{ n = 1, c = 2, h = 2, w = 2 }",
-  make = function(o)
-    local X = ts.placeholder("X", laid_out(o, o.n, o.c, o.h, o.w),
-                             o.dtype or "float32")
-    local _, wide, narrow = kit.accumulator(o)
-    if o.op == "max" then wide = same end
-    local y, x = ts.reduce_axis("y", o.h), ts.reduce_axis("x", o.w)
-    local shape = laid_out(o, o.n, o.c, 1, 1)
-    local names = laid_out(o, "n", "c", "h", "w")
-    local reduce = o.op == "max" and ts.reduce_max or ts.sum
-    local S = kit.compute("pool", shape, names, function(...)
-      local n, c, h, w = split(o, ...)
-      local at = laid_out(o, n, c, h + y, w + x)
-      return reduce(wide(X(table.unpack(at))), { y, x })
-    end)
-    if o.op ~= "max" then
-      local of = S
-      S = kit.compute("mean", shape, names, function(...)
-        return narrow(of(...) / (o.h * o.w))
+  declare.operator {
+    name = ("avg_pool%dd"):format(rank),
+    summary = ("The mean of each window of %s."):format(things[rank]),
+    says = ([[
+Y[n, c, %s] = (sum over %s of
+  X[n, c, %s]) / N
+s: stride, t: dilation, p: pad; N: how many of them lie in X, or the size of the
+window with count_include_pad, where the others are 0.]])
+      :format(places, list_text(rank, "k"), window_text(rank)),
+    options = with(rank, window[1], window[2], window[3], window[4],
+                   declare.flag("count_include_pad",
+                                "divide by the size of the window"),
+                   declare.dtype("float"), declare.acc()),
+    example = example_of(rank, ", k = 2, stride = 2"),
+    make = function(o)
+      local function zero() return ts.const(0, o.dtype or "float32") end
+      return pool(o, rank, ts.sum, zero, function(...)
+        return mean_of_windows(o, ...)
       end)
-    end
-    return ts.program("global_pool2d", { X }, { S })
-  end,
-}
+    end,
+  }
+
+  declare.operator {
+    name = ("global_pool%dd"):format(rank),
+    summary = ("The mean or the greatest element of each channel of %s.")
+              :format(things[rank]),
+    says = ([[
+Y[n, c, 0..] = mean (or max) over %s of X[n, c, %s]
+the channel is the second dimension of X and Y, or the last.]])
+      :format(places, places),
+    options = with(rank, declare.word("op", { "mean", "max" }, "mean",
+                                      "which of them"),
+                   declare.dtype("float"), declare.acc()),
+    example = example_of(rank, ""),
+    make = function(o)
+      local extents = extents_of(o, rank)
+      local X = ts.placeholder("X",
+        laid_out(o, o.n, o.c, table.unpack(extents)), o.dtype or "float32")
+      local _, wide, narrow = kit.accumulator(o)
+      if o.op == "max" then wide = same end
+      local axes = each_of(extents, function(n, i)
+        return ts.reduce_axis("r" .. letters[rank][i], n)
+      end)
+      local shape = laid_out(o, o.n, o.c, table.unpack(
+        each_of(extents, function() return 1 end)))
+      local names = laid_out(o, "n", "c", table.unpack(letters[rank]))
+      local reduce = o.op == "max" and ts.reduce_max or ts.sum
+      local S = kit.compute("pool", shape, names, function(...)
+        local list = { split(o, ...) }
+        local at = laid_out(o, list[1], list[2], table.unpack(
+          each_of(axes, function(r, i) return list[i + 2] + r end)))
+        return reduce(wide(X(table.unpack(at))), axes)
+      end)
+      if o.op ~= "max" then
+        local of = S
+        S = kit.compute("mean", shape, names, function(...)
+          return narrow(of(...) / kit.product(extents))
+        end)
+      end
+      return ts.program(o.name, { X }, { S })
+    end,
+  }
+end
 
 -- ---- resizing --------------------------------------------------------------
 
@@ -194,7 +266,7 @@ Y[n, c, i, j] = X[n, c, nearest(y), nearest(x)], or the mean of the four
 y = (i + 1/2) h / oh - 1/2 (half_pixel), i (h - 1) / (oh - 1) (align_corners) or
 i h / oh (asymmetric), and x likewise; both stay in the image.  The nearest of
 two that are as near is the first; with asymmetric, y and x are rounded down.]],
-  options = with(count("oh", "height of the result"),
+  options = with(2, count("oh", "height of the result"),
     count("ow", "width of the result"),
     declare.word("mode", { "nearest", "bilinear" }, "nearest",
                  "which elements"),

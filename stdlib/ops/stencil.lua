@@ -6,6 +6,9 @@ local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
 local count, number = declare.count, declare.number
 
+-- Each step has a tensor and a block of its own.
+local most_steps = 4096
+
 local letters = { "i", "j", "k" }
 
 -- The next step: f(x, sum of the neighbours along each dimension) inside, and
@@ -28,6 +31,10 @@ end
 local function stencil(o, rank, f)
   local shape = table.pack(o.n, o.m or o.n, o.l or o.n)
   shape = table.move(shape, 1, rank, 1, {})
+  if (o.steps or 1) > most_steps then
+    declare.wrong(o.name, "'steps' is %d, more than %d: run the kernel again",
+                  o.steps, most_steps)
+  end
   local X = ts.placeholder("X", shape, o.dtype)
   local x = X
   for t = 1, o.steps or 1 do

@@ -38,7 +38,7 @@ static void must_say(nest *n, tess_status code, const char *text) {
   assert_string_equal(nest_error(n, got, sizeof got), text);
 }
 
-static void say(nest *n, ir_fn fn, int64_t left) {
+static void append_call(nest *n, ir_fn fn, int64_t left) {
   ir_expr e = nest_num(n, left);
   nest_evaluate(n, ir_call(&n->p, fn, IR_INDEX, fn == IR_FN_ASYNC_WAIT, &e));
 }
@@ -62,9 +62,9 @@ static ir_expr async_plus(nest *n, ir_expr a, int64_t k) {
 
 /* S[tx + at] = A[tx], as a group. */
 static void async_copy(nest *n, int64_t at) {
-  say(n, IR_FN_ASYNC_BEGIN, 0);
+  append_call(n, IR_FN_ASYNC_BEGIN, 0);
   nest_store(n, S, async_plus(n, tx, at), 0, nest_load(n, A, tx, 0));
-  say(n, IR_FN_ASYNC_COMMIT, 0);
+  append_call(n, IR_FN_ASYNC_COMMIT, 0);
 }
 
 static void give(nest *n, ir_expr from) {
@@ -77,7 +77,7 @@ static void waited_for(void **state) {
   nest *n = *state;
   kernel(n);
   async_copy(n, 0);
-  say(n, IR_FN_ASYNC_WAIT, 0);
+  append_call(n, IR_FN_ASYNC_WAIT, 0);
   nest_barrier(n);
   give(n, mirror(n));
   assert_int_equal(async_run(n), TESS_OK);
@@ -101,7 +101,7 @@ static void waited_too_late(void **state) {
   kernel(n);
   async_copy(n, 0);
   nest_barrier(n);
-  say(n, IR_FN_ASYNC_WAIT, 0);
+  append_call(n, IR_FN_ASYNC_WAIT, 0);
   give(n, async_plus(n, ir_mul(&n->p, tx, nest_num(n, 0)), 0));
   must_say(n, TESS_RACE,
            "race: S[0] is written by threadIdx.x 0 and read by threadIdx.x 1, "
@@ -115,7 +115,7 @@ static void all_but_one(void **state) {
     kernel(n);
     async_copy(n, 0);
     async_copy(n, T);
-    say(n, IR_FN_ASYNC_WAIT, 1);
+    append_call(n, IR_FN_ASYNC_WAIT, 1);
     give(n, async_plus(n, tx, second ? T : 0));
     assert_int_equal(async_run(n), second ? TESS_RACE : TESS_OK);
     async_teardown(state);
@@ -140,12 +140,12 @@ static void source_changes(void **state) {
   for (int after = 0; after < 2; after++) {
     kernel(n);
     nest_store(n, R, tx, 0, nest_load(n, A, tx, 0));
-    say(n, IR_FN_ASYNC_BEGIN, 0);
+    append_call(n, IR_FN_ASYNC_BEGIN, 0);
     nest_store(n, S, tx, 0, nest_load(n, R, tx, 0));
-    say(n, IR_FN_ASYNC_COMMIT, 0);
-    if (after) say(n, IR_FN_ASYNC_WAIT, 0);
+    append_call(n, IR_FN_ASYNC_COMMIT, 0);
+    if (after) append_call(n, IR_FN_ASYNC_WAIT, 0);
     nest_store(n, R, tx, 0, ir_real(&n->p, F32, 1));
-    if (!after) say(n, IR_FN_ASYNC_WAIT, 0);
+    if (!after) append_call(n, IR_FN_ASYNC_WAIT, 0);
     if (after)
       assert_int_equal(async_run(n), TESS_OK);
     else
@@ -160,7 +160,7 @@ static void source_changes(void **state) {
 static void out_of_order(void **state) {
   nest *n = *state;
   kernel(n);
-  say(n, IR_FN_ASYNC_COMMIT, 0);
+  append_call(n, IR_FN_ASYNC_COMMIT, 0);
   must_say(n, TESS_INVALID,
            "async_begin, async_commit and async_wait in this order "
            "(in block root)");

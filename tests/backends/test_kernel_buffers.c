@@ -83,7 +83,7 @@ static void kernel_buffers_refused(const char *why) {
 }
 
 /* Two loops over the threads; the second reads elements written by others. */
-static void exchange(ir_scope scope, bool mirror) {
+static void exchange_elements(ir_scope scope, bool mirror) {
   ir_expr bx = grid();
   ir_buf s = kernel_buffers_buffer("S", scope, T);
   ir_expr tx = threads(T);
@@ -97,14 +97,14 @@ static void exchange(ir_scope scope, bool mirror) {
 
 static void exchanges_wait(void **state) {
   (void)state;
-  exchange(IR_SCOPE_SHARED, true);
+  exchange_elements(IR_SCOPE_SHARED, true);
   has(kernel_buffers_must_work(), "barrier shared");
 }
 
 /* A local buffer that threads share moves to shared memory. */
 static void local_that_is_shared(void **state) {
   (void)state;
-  exchange(IR_SCOPE_LOCAL, true);
+  exchange_elements(IR_SCOPE_LOCAL, true);
   const char *text = kernel_buffers_must_work();
   has(text, "S: float32[8] in shared");
   has(text, "barrier shared");
@@ -113,7 +113,7 @@ static void local_that_is_shared(void **state) {
 /* Each thread reads its own element: no barrier, one element suffices. */
 static void own_elements(void **state) {
   (void)state;
-  exchange(IR_SCOPE_LOCAL, false);
+  exchange_elements(IR_SCOPE_LOCAL, false);
   const char *text = kernel_buffers_must_work();
   has(text, "S: float32[1] in local");
   has_not(text, "barrier");
@@ -121,7 +121,7 @@ static void own_elements(void **state) {
 
 static void own_elements_of_shared(void **state) {
   (void)state;
-  exchange(IR_SCOPE_SHARED, false);
+  exchange_elements(IR_SCOPE_SHARED, false);
   has_not(kernel_buffers_must_work(), "barrier");
 }
 

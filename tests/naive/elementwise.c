@@ -19,8 +19,12 @@ static double gelu_tanh(double a) {
 static double silu(double a) { return a / (1 + exp(-a)); }
 static double softplus(double a) { return log1p(exp(a)); }
 static double mish(double a) { return a * tanh(softplus(a)); }
-static double hard_sigmoid(double a) { return fmin(fmax(a / 6 + 0.5, 0), 1); }
-static double hard_swish(double a) { return a * hard_sigmoid(a); }
+static double hard_swish(double a) { return a * fmin(fmax(a / 6 + 0.5, 0), 1); }
+static double softsign(double a) { return a / (1 + fabs(a)); }
+static double selu(double a) {
+  double scale = 1.05070098735548049, alpha = 1.67326324235437728;
+  return scale * (a > 0 ? a : alpha * expm1(a));
+}
 static double is_nan(double a) { return isnan(a); }
 static double is_inf(double a) { return isinf(a) != 0; }
 static double logical_not(double a) { return a == 0; }
@@ -55,7 +59,10 @@ UNARY(gelu_tanh, gelu_tanh)
 UNARY(silu, silu)
 UNARY(softplus, softplus)
 UNARY(mish, mish)
-UNARY(hard_sigmoid, hard_sigmoid)
+UNARY(softsign, softsign)
+UNARY(selu, selu)
+UNARY(sinh, sinh)
+UNARY(cosh, cosh)
 UNARY(hard_swish, hard_swish)
 UNARY(is_nan, is_nan)
 UNARY(is_inf, is_inf)
@@ -72,6 +79,37 @@ static void run_elu(naive *x) {
   for (int64_t i = 0; i < x->t[0].n; i++) {
     double a = x->t[0].v[i];
     x->t[1].v[i] = a < 0 ? naive_real(x, "alpha", 1) * expm1(a) : a;
+  }
+}
+
+static void run_celu(naive *x) {
+  double alpha = naive_real(x, "alpha", 1);
+  for (int64_t i = 0; i < x->t[0].n; i++) {
+    double a = x->t[0].v[i];
+    x->t[1].v[i] = fmax(a, 0) + fmin(alpha * expm1(a / alpha), 0);
+  }
+}
+
+static void run_hard_sigmoid(naive *x) {
+  double alpha = naive_real(x, "alpha", 1. / 6);
+  double beta = naive_real(x, "beta", 0.5);
+  for (int64_t i = 0; i < x->t[0].n; i++)
+    x->t[1].v[i] = fmin(fmax(alpha * x->t[0].v[i] + beta, 0), 1);
+}
+
+static void run_thresholded_relu(naive *x) {
+  for (int64_t i = 0; i < x->t[0].n; i++) {
+    double a = x->t[0].v[i];
+    x->t[1].v[i] = a > naive_real(x, "alpha", 1) ? a : 0;
+  }
+}
+
+static void run_shrink(naive *x) {
+  double lambda = naive_real(x, "lambda", 0.5);
+  double bias = naive_real(x, "bias", 0);
+  for (int64_t i = 0; i < x->t[0].n; i++) {
+    double a = x->t[0].v[i];
+    x->t[1].v[i] = a < -lambda ? a + bias : a > lambda ? a - bias : 0;
   }
 }
 
@@ -152,6 +190,7 @@ BINARY(mul, a *b)
 BINARY(div, a / b)
 BINARY(floor_div, quotient(t, a, b))
 BINARY(mod, quotient(t, a, b) == 0 && b == 0 ? 0 : a - b * floor(a / b))
+BINARY(fmod, quotient(t, a, b) == 0 && b == 0 ? 0 : fmod(a, b))
 BINARY(pow, pow(a, b))
 BINARY(minimum, fmin(a, b))
 BINARY(maximum, fmax(a, b))
@@ -174,19 +213,38 @@ BINARY(shift_right, shifted(t, a, b, false))
 #define ROW(name) \
   { #name, run_##name }
 const naive_op naive_elementwise[] = {
-    ROW(abs),          ROW(neg),           ROW(sign),        ROW(square),
-    ROW(reciprocal),   ROW(sqrt),          ROW(rsqrt),       ROW(exp),
-    ROW(log),          ROW(sin),           ROW(cos),         ROW(tan),
-    ROW(tanh),         ROW(sigmoid),       ROW(erf),         ROW(floor),
-    ROW(ceil),         ROW(round),         ROW(relu),        ROW(gelu),
-    ROW(gelu_tanh),    ROW(silu),          ROW(softplus),    ROW(mish),
-    ROW(hard_sigmoid), ROW(hard_swish),    ROW(leaky_relu),  ROW(elu),
-    ROW(clamp),        ROW(is_nan),        ROW(is_inf),      ROW(bit_not),
-    ROW(cast),         ROW(logical_not),   ROW(add),         ROW(sub),
-    ROW(mul),          ROW(div),           ROW(floor_div),   ROW(mod),
-    ROW(pow),          ROW(minimum),       ROW(maximum),     ROW(prelu),
-    ROW(equal),        ROW(not_equal),     ROW(less),        ROW(less_equal),
-    ROW(greater),      ROW(greater_equal), ROW(logical_and), ROW(logical_or),
-    ROW(logical_xor),  ROW(bit_and),       ROW(bit_or),      ROW(bit_xor),
-    ROW(shift_left),   ROW(shift_right),   {NULL, NULL},
+    ROW(abs),          ROW(neg),
+    ROW(sign),         ROW(square),
+    ROW(reciprocal),   ROW(sqrt),
+    ROW(rsqrt),        ROW(exp),
+    ROW(log),          ROW(sin),
+    ROW(cos),          ROW(tan),
+    ROW(tanh),         ROW(sigmoid),
+    ROW(erf),          ROW(floor),
+    ROW(ceil),         ROW(round),
+    ROW(relu),         ROW(gelu),
+    ROW(gelu_tanh),    ROW(silu),
+    ROW(softplus),     ROW(mish),
+    ROW(hard_sigmoid), ROW(hard_swish),
+    ROW(leaky_relu),   ROW(elu),
+    ROW(clamp),        ROW(is_nan),
+    ROW(is_inf),       ROW(bit_not),
+    ROW(cast),         ROW(logical_not),
+    ROW(add),          ROW(sub),
+    ROW(mul),          ROW(div),
+    ROW(floor_div),    ROW(mod),
+    ROW(pow),          ROW(minimum),
+    ROW(maximum),      ROW(prelu),
+    ROW(equal),        ROW(not_equal),
+    ROW(less),         ROW(less_equal),
+    ROW(greater),      ROW(greater_equal),
+    ROW(logical_and),  ROW(logical_or),
+    ROW(logical_xor),  ROW(bit_and),
+    ROW(bit_or),       ROW(bit_xor),
+    ROW(shift_left),   ROW(shift_right),
+    ROW(sinh),         ROW(cosh),
+    ROW(softsign),     ROW(selu),
+    ROW(celu),         ROW(thresholded_relu),
+    ROW(shrink),       ROW(fmod),
+    {NULL, NULL},
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The Lua module that runs plain loops: naive.run(operator, options, tensors)
- * gives what each tensor should be, naive.peer what OpenBLAS makes them,
- * naive.differ(want, tensor, tolerance) where
- * one is something else. */
+ * gives what each tensor should be, naive.openblas and naive.onednn what those
+ * libraries make them, naive.differ(want, tensor, tolerance) where one is
+ * something else. */
 #include "naive/naive.h"
 #include <lauxlib.h>
 #include <lua.h>
@@ -166,17 +166,29 @@ static int module_run(lua_State *L) {
   return 1;
 }
 
-/* peer(operator, options, tensors) -> the same by OpenBLAS, or nil where that
- * has no such operator */
-static int peer(lua_State *L) {
+/* The same by a library: nothing where that has no such operator. */
+static int by_library(lua_State *L, const char *library,
+                      bool (*run)(const char *, naive *, bool *)) {
   naive x = {.lua = L};
   bool ok;
   const char *name = luaL_checkstring(L, 1);
   push_call(L, &x);
-  if (!naive_peer(name, &x, &ok)) return 0;
-  if (!ok) return luaL_error(L, "OpenBLAS cannot do %s", name);
+  if (!run(name, &x, &ok)) return 0;
+  if (!ok) return luaL_error(L, "%s cannot do %s", library, name);
   return 1;
 }
+
+/* openblas(operator, options, tensors), and onednn: nil instead of a function
+ * where it was not there when this was built */
+static int openblas(lua_State *L) {
+  return by_library(L, "OpenBLAS", naive_openblas);
+}
+
+#ifdef NAIVE_ONEDNN
+static int onednn(lua_State *L) {
+  return by_library(L, "oneDNN", naive_onednn);
+}
+#endif
 
 static bool is_near(double want, double got, double tolerance) {
   if (isnan(want) || isnan(got)) return isnan(want) && isnan(got);
@@ -186,7 +198,7 @@ static bool is_near(double want, double got, double tolerance) {
 
 /* differ(want, tensor, tolerance) -> nothing, or where, the wanted and the
  * found element */
-static int differ(lua_State *L) {
+static int module_differ(lua_State *L) {
   const double *want = lua_touserdata(L, 1);
   naive_tensor t = push_tensor(L, tensor_at(L, 2));
   double tolerance = luaL_checknumber(L, 3);
@@ -201,8 +213,13 @@ static int differ(lua_State *L) {
 }
 
 int luaopen_naive(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"run", module_run}, {"peer", peer}, {"differ", differ}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"run", module_run},
+                                       {"openblas", openblas},
+#ifdef NAIVE_ONEDNN
+                                       {"onednn", onednn},
+#endif
+                                       {"differ", module_differ},
+                                       {NULL, NULL}};
   luaL_newlib(L, functions);
   return 1;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plain loops of operators that move, choose and scatter elements. */
+ * Plain loops of operators that move, choose, scatter and quantize elements. */
 #include "naive/naive.h"
+#include <math.h>
 #include <string.h>
 
 static void transpose(naive *x) {
@@ -100,6 +101,53 @@ static void pad(naive *x) {
   }
 }
 
+static void move_tile(naive *x) {
+  naive_tensor *t = x->t, *y = &x->t[1];
+  for (int64_t i = 0; i < y->n; i++) {
+    int64_t a[NAIVE_DIM];
+    naive_indices(y, i, a);
+    for (uint32_t d = 0; d < y->ndim; d++) a[d] %= t->shape[d];
+    y->v[i] = *naive_at(t, a);
+  }
+}
+
+static void trilu(naive *x) {
+  naive_tensor *t = x->t, *y = &x->t[1];
+  int64_t k = naive_int(x, "k", 0);
+  for (int64_t i = 0; i < y->n; i++) {
+    int64_t a[NAIVE_DIM];
+    naive_indices(y, i, a);
+    int64_t right = a[y->ndim - 1] - a[y->ndim - 2];
+    bool keep = naive_flag(x, "upper") ? right >= k : right <= k;
+    y->v[i] = keep ? t->v[i] : 0;
+  }
+}
+
+/* [n, b, b, c, h, w] to [n, c, h, b, w, b], or of [n, c, b, b, h, w]. */
+static void depth_to_space(naive *x) {
+  naive_tensor *t = x->t, *y = &x->t[1];
+  int64_t b = naive_int(x, "block", 1), c = y->shape[1];
+  for (int64_t i = 0; i < t->n; i++) {
+    int64_t a[NAIVE_DIM];
+    naive_indices(t, i, a);
+    bool crd = naive_is(x, "mode", "CRD");
+    int64_t place = crd ? a[1] % (b * b) : a[1] / c;
+    AT(y, a[0], crd ? a[1] / (b * b) : a[1] % c, a[2] * b + place / b,
+       a[3] * b + place % b) = t->v[i];
+  }
+}
+
+static void space_to_depth(naive *x) {
+  naive_tensor *t = x->t, *y = &x->t[1];
+  int64_t b = naive_int(x, "block", 1), c = t->shape[1];
+  for (int64_t i = 0; i < t->n; i++) {
+    int64_t a[NAIVE_DIM];
+    naive_indices(t, i, a);
+    AT(y, a[0], (a[2] % b * b + a[3] % b) * c + a[1], a[2] / b, a[3] / b) =
+        t->v[i];
+  }
+}
+
 /* ---- by indices --------------------------------------------------------- */
 
 static int64_t wrapped(double v, int64_t n) {
@@ -118,6 +166,17 @@ static void move_gather(naive *x) {
       from[d] = d < axis ? a[d] : d > axis ? a[d + index->ndim - 1] : 0;
     from[axis] = wrapped(*naive_at(index, a + axis), t->shape[axis]);
     y->v[i] = *naive_at(t, from);
+  }
+}
+
+static void gather_elements(naive *x) {
+  naive_tensor *t = x->t, *index = &x->t[1], *y = &x->t[2];
+  uint32_t axis = naive_axis(x, "axis", t->ndim, 0);
+  for (int64_t i = 0; i < y->n; i++) {
+    int64_t a[NAIVE_DIM];
+    naive_indices(y, i, a);
+    a[axis] = wrapped(index->v[i], t->shape[axis]);
+    y->v[i] = *naive_at(t, a);
   }
 }
 
@@ -140,11 +199,52 @@ static void one_hot(naive *x) {
   }
 }
 
+/* ---- quantization ------------------------------------------------------- */
+
+/* Which scale and zero point element i has. */
+static int64_t parameter_of(const naive *x, int64_t i) {
+  int64_t a[NAIVE_DIM];
+  if (x->t[1].n == 1) return 0;
+  naive_indices(x->t, i, a);
+  return a[naive_axis(x, "axis", x->t->ndim, 0)];
+}
+
+static void quantize(naive *x) {
+  naive_tensor *y = &x->t[3];
+  bool sign = y->dtype.code == TESS_DTYPE_INT;
+  double most = ldexp(1, y->dtype.bits - (sign ? 1 : 0)) - 1;
+  for (int64_t i = 0; i < y->n; i++) {
+    int64_t p = parameter_of(x, i);
+    double q = nearbyint(x->t[0].v[i] / x->t[1].v[p]) + x->t[2].v[p];
+    y->v[i] = fmin(fmax(q, sign ? -most - 1 : 0), most);
+  }
+}
+
+static void dequantize(naive *x) {
+  for (int64_t i = 0; i < x->t[3].n; i++) {
+    int64_t p = parameter_of(x, i);
+    x->t[3].v[i] = (x->t[0].v[i] - x->t[2].v[p]) * x->t[1].v[p];
+  }
+}
+
 const naive_op naive_move[] = {
-    {"transpose", transpose}, {"reshape", reshape},
-    {"broadcast", broadcast}, {"where", where},
-    {"slice", slice},         {"split", split},
-    {"concat", concat},       {"pad", pad},
-    {"gather", move_gather},  {"scatter_add", scatter_add},
-    {"one_hot", one_hot},     {NULL, NULL},
+    {"transpose", transpose},
+    {"reshape", reshape},
+    {"broadcast", broadcast},
+    {"where", where},
+    {"slice", slice},
+    {"split", split},
+    {"concat", concat},
+    {"pad", pad},
+    {"tile", move_tile},
+    {"trilu", trilu},
+    {"depth_to_space", depth_to_space},
+    {"space_to_depth", space_to_depth},
+    {"gather", move_gather},
+    {"gather_elements", gather_elements},
+    {"scatter_add", scatter_add},
+    {"one_hot", one_hot},
+    {"quantize", quantize},
+    {"dequantize", dequantize},
+    {NULL, NULL},
 };

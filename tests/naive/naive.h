@@ -63,7 +63,8 @@ void naive_indices(const naive_tensor *t, int64_t i, int64_t *at);
 double naive_epilogue(const naive *x, double sum, int64_t c, uint32_t first);
 double naive_activated(const naive *x, double v);
 
-/* Runs the operator by OpenBLAS, if that has it; *ok: it could be done. */
-bool naive_peer(const char *name, naive *x, bool *ok);
+/* Run the operator by a library, if that has it; *ok: it could be done. */
+bool naive_openblas(const char *name, naive *x, bool *ok);
+bool naive_onednn(const char *name, naive *x, bool *ok);
 
 #endif

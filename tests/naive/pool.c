@@ -33,60 +33,86 @@ static void each_pixel(naive *x, double (*f)(const naive *, int64_t, int64_t,
 
 /* ---- windows ------------------------------------------------------------ */
 
+enum { PLACES = 3 };
+
+/* Where the dimensions of an image are: of channels, and the first place. */
+typedef struct pool_layout {
+  uint32_t channel, place, rank;
+} pool_layout;
+
+static pool_layout layout_of(const naive *x) {
+  uint32_t rank = x->t->ndim - 2;
+  bool last = naive_is(x, "layout", "NLC") || naive_is(x, "layout", "NHWC") ||
+              naive_is(x, "layout", "NDHWC");
+  return (pool_layout){last ? rank + 1 : 1, last ? 1 : 2, rank};
+}
+
 typedef struct pooled {
   double most, sum, inside, all;
 } pooled;
 
-static pooled pool_at(const naive *x, int64_t n, int64_t c, int64_t h,
-                      int64_t w) {
+/* The next of `n` points of a box; false after the last. */
+static bool next_point(int64_t *at, const int64_t *n, uint32_t rank) {
+  for (uint32_t d = rank; d-- > 0; at[d] = 0)
+    if (++at[d] < n[d]) return true;
+  return false;
+}
+
+/* Element `a` of the result, of windows of k elements, or of all. */
+static pooled pool_at(const naive *x, const int64_t *a, bool all) {
   pooled p = {.most = -INFINITY};
-  image s = size_of(x, x->t);
-  for (int64_t j = 0; j < naive_entry(x, "k", 0, 1); j++)
-    for (int64_t k = 0; k < naive_entry(x, "k", 1, 1); k++) {
-      int64_t u = h * naive_entry(x, "stride", 0, 1) +
-                  j * naive_entry(x, "dilation", 0, 1) -
-                  naive_entry(x, "pad", 0, 0);
-      int64_t v = w * naive_entry(x, "stride", 1, 1) +
-                  k * naive_entry(x, "dilation", 1, 1) -
-                  naive_entry(x, "pad", 1, 0);
-      p.all++;
-      if (u < 0 || u >= s.h || v < 0 || v >= s.w) continue;
-      double e = *pixel(x, x->t, n, c, u, v);
-      p.inside++;
-      p.sum += e;
-      p.most = fmax(p.most, e);
+  pool_layout l = layout_of(x);
+  int64_t k[PLACES], at[PLACES] = {0}, from[NAIVE_DIM];
+  for (uint32_t d = 0; d < l.rank; d++)
+    k[d] = all ? x->t->shape[l.place + d] : naive_entry(x, "k", d, 1);
+  do {
+    bool inside = true;
+    from[0] = a[0];
+    from[l.channel] = a[l.channel];
+    for (uint32_t d = 0; d < l.rank; d++) {
+      int64_t i = all ? at[d]
+                      : a[l.place + d] * naive_entry(x, "stride", d, 1) +
+                            at[d] * naive_entry(x, "dilation", d, 1) -
+                            naive_entry(x, "pad", d, 0);
+      inside = inside && i >= 0 && i < x->t->shape[l.place + d];
+      from[l.place + d] = i;
     }
+    p.all++;
+    if (!inside) continue;
+    double e = *naive_at(x->t, from);
+    p.inside++;
+    p.sum += e;
+    p.most = fmax(p.most, e);
+  } while (next_point(at, k, l.rank));
   return p;
 }
 
-static double greatest(const naive *x, int64_t n, int64_t c, int64_t h,
-                       int64_t w) {
-  return pool_at(x, n, c, h, w).most;
+static void each_window(naive *x, double (*f)(const naive *, pooled),
+                        bool all) {
+  naive_tensor *y = &x->t[1];
+  for (int64_t i = 0; i < y->n; i++) {
+    int64_t a[NAIVE_DIM];
+    naive_indices(y, i, a);
+    y->v[i] = f(x, pool_at(x, a, all));
+  }
 }
 
-static double average(const naive *x, int64_t n, int64_t c, int64_t h,
-                      int64_t w) {
-  pooled p = pool_at(x, n, c, h, w);
+static double greatest(const naive *x, pooled p) {
+  (void)x;
+  return p.most;
+}
+
+static double average(const naive *x, pooled p) {
   return p.sum / (naive_flag(x, "count_include_pad") ? p.all : p.inside);
 }
 
-static double global(const naive *x, int64_t n, int64_t c, int64_t h,
-                     int64_t w) {
-  image s = size_of(x, x->t);
-  double sum = 0, most = -INFINITY;
-  (void)h, (void)w;
-  for (int64_t i = 0; i < s.h; i++)
-    for (int64_t j = 0; j < s.w; j++) {
-      double e = *pixel(x, x->t, n, c, i, j);
-      sum += e;
-      most = fmax(most, e);
-    }
-  return naive_is(x, "op", "max") ? most : sum / (double)(s.h * s.w);
+static double global(const naive *x, pooled p) {
+  return naive_is(x, "op", "max") ? p.most : p.sum / p.all;
 }
 
-static void max_pool2d(naive *x) { each_pixel(x, greatest); }
-static void avg_pool2d(naive *x) { each_pixel(x, average); }
-static void global_pool2d(naive *x) { each_pixel(x, global); }
+static void max_pool(naive *x) { each_window(x, greatest, false); }
+static void avg_pool(naive *x) { each_window(x, average, false); }
+static void global_pool(naive *x) { each_window(x, global, true); }
 
 /* ---- resizing ----------------------------------------------------------- */
 
@@ -123,9 +149,15 @@ static double resized(const naive *x, int64_t n, int64_t c, int64_t h,
 static void resize2d(naive *x) { each_pixel(x, resized); }
 
 const naive_op naive_pool[] = {
-    {"max_pool2d", max_pool2d},
-    {"avg_pool2d", avg_pool2d},
-    {"global_pool2d", global_pool2d},
+    {"max_pool1d", max_pool},
+    {"max_pool2d", max_pool},
+    {"max_pool3d", max_pool},
+    {"avg_pool1d", avg_pool},
+    {"avg_pool2d", avg_pool},
+    {"avg_pool3d", avg_pool},
+    {"global_pool1d", global_pool},
+    {"global_pool2d", global_pool},
+    {"global_pool3d", global_pool},
     {"resize2d", resize2d},
     {NULL, NULL},
 };

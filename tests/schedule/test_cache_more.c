@@ -163,7 +163,7 @@ static void test_inplace_refusals(void **state) {
   scheduled_end(&t);
 }
 
-/* ---- what is surely there ----------------------------------------------- */
+/* ---- must-access -------------------------------------------------------- */
 
 /* A triangle is no box, and a loop that may be empty writes nothing. */
 static void test_cache_more_triangle(void **state) {

@@ -186,7 +186,7 @@ static void force_order(walk *w, sch_list order) {
 
 /* Would the oracle have allowed what was refused for what blocks do?  It
  * runs the program with the loop parallel, or the nest in order, by force. */
-static void ask(walk *w, ir_stmt loop, sch_list order) {
+static void ask_oracle(walk *w, ir_stmt loop, sch_list order) {
   uint16_t why = w->t.s.refusal.reason;
   interp_error e;
   if (why != SCH_R_RACE && why != SCH_R_RACE_OTHER &&
@@ -219,7 +219,7 @@ static bool do_fuse(walk *w) {
 
 static bool do_parallel(walk *w, ir_stmt l) {
   if (RUN(&w->t, parallel, AT(loop, l))) return true;
-  ask(w, l, (sch_list){0, NULL});
+  ask_oracle(w, l, (sch_list){0, NULL});
   return false;
 }
 
@@ -246,7 +246,7 @@ static bool do_reorder(walk *w) {
     if (rng_below(&w->r, 3)) l[k++] = l[i];
   if (RUN(&w->t, reorder, {.name = "ordered_loops", .n = k, .v = l}))
     return true;
-  ask(w, 0, (sch_list){k, l});
+  ask_oracle(w, 0, (sch_list){k, l});
   return false;
 }
 

@@ -16,7 +16,7 @@ typedef struct fixture {
   search_cand made[MADE];
 } fixture;
 
-static void start(fixture *f, uint32_t threads) {
+static void start_feature(fixture *f, uint32_t threads) {
   *f = (fixture){.s = {0}};
   tiled_start(&f->t);
   for (uint32_t i = 0; i < f->t.nsketch; i++) f->sketch[i] = &f->t.sketch[i]->t;
@@ -47,8 +47,8 @@ static void test_same_on_any_threads(void **state) {
   for (uint32_t k = 0; k < 4; k++) {
     fixture a, b;
     search_rows x, y;
-    start(&a, 1);
-    start(&b, 4);
+    start_feature(&a, 1);
+    start_feature(&b, 4);
     make(&a);
     session_want(&b.s, kinds[k]);
     make(&b);
@@ -72,7 +72,7 @@ static void test_warm_features_allocate_nothing(void **state) {
   for (uint32_t k = 0; k < 4; k++) {
     fixture f;
     search_rows r;
-    start(&f, 1);
+    start_feature(&f, 1);
     session_want(&f.s, kinds[k]);
     uint64_t before = 0;
     for (int round = 0; round < 3; round++) {
@@ -89,7 +89,7 @@ static void test_warm_features_allocate_nothing(void **state) {
 static void test_columns(void **state) {
   (void)state;
   fixture f;
-  start(&f, 1);
+  start_feature(&f, 1);
   make(&f);
   for (uint32_t k = 0; k < 4; k++) {
     search_rows r;
@@ -115,7 +115,7 @@ static void test_unfit_candidates(void **state) {
   static const int64_t bad[] = {3, 5, 5, 5, 3, 1, 1, 48, 3, 1, 1, 32};
   fixture f;
   search_rows r;
-  start(&f, 1);
+  start_feature(&f, 1);
   make(&f);
   search_cand c[3] = {f.made[0], {.n = 12, .d = bad}, f.made[2]};
   for (uint32_t k = 0; k < 4; k++) {

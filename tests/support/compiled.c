@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Builds plain loops over one-dimensional buffers, compiles and runs them. */
 #include "ir/edit.h"
 #include "support/compiled.h"
 

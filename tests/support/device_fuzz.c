@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Compiles random thread-bound programs for a device and compares bits. */
 #include "support/device_fuzz.h"
 #include "support/fuzz.h"
 #include "support/test.h"

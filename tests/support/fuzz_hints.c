@@ -253,7 +253,7 @@ static vm_value below_three(fuzz *f, const vm_value *v) {
   return vm_int(fuzz_below(f, 3));
 }
 
-static vm_value innermost(fuzz *f, const vm_value *v) {
+static vm_value fuzz_innermost(fuzz *f, const vm_value *v) {
   (void)v;
   return vm_int(fuzz_below(f, 12) ? 1 << fuzz_below(f, 6)
                                   : (int64_t)fuzz_below(f, 4) - 2);
@@ -422,7 +422,7 @@ const fuzz_hint fuzz_hints[] = {
     {"sample_perfect_tile", 4, .suits = has_loops,
      .operand = {{"loop", long_loop},
                  {"n", few},
-                 {"max_innermost_factor", innermost}},
+                 {"max_innermost_factor", fuzz_innermost}},
      .after = split_by},
     {"split", 12, .keeps = true, .suits = has_loops,
      .operand = {{"loop", long_loop}}},

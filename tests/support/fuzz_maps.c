@@ -277,7 +277,7 @@ vm_value fuzz_write_map(fuzz *f, const vm_value *v) {
 /* ---- points of a loop --------------------------------------------------- */
 
 /* Where the loop v[0] is cut, by the loops v[3] around it; nothing where
- * factors were given.  Some of the parts may be empty, or surely are. */
+ * factors were given.  Some of the parts may be empty, or must be. */
 vm_value fuzz_points(fuzz *f, const vm_value *v) {
   uint32_t n = v[3].tag == VM_LIST ? v[3].n : 0, parts = 1 + fuzz_below(f, 2);
   uint32_t extent = (uint32_t)fuzz_extent(f, v[0].rv);

@@ -231,7 +231,7 @@ static void reduce_many(gen *g) {
   }
 }
 
-static void multiply(gen *g) {
+static void gen_multiply(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
   if (a.ndim < 2 || a.t.code == TESS_DTYPE_BOOL) return;
@@ -341,8 +341,8 @@ static void convolve_image(gen *g) {
 
 void gen_reduction(gen *g) {
   static void (*const kinds[])(gen * g) = {
-      reduce,          reduce,   reduce,      reduce_pairs,
-      reduce_in_order, multiply, reduce_many, einsum,
-      multiply,        einsum,   convolve,    convolve_image};
+      reduce,          reduce,       reduce,      reduce_pairs,
+      reduce_in_order, gen_multiply, reduce_many, einsum,
+      gen_multiply,    einsum,       convolve,    convolve_image};
   kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
 }

@@ -71,13 +71,13 @@ static void make_thread(gpu_module *m, uint32_t i) {
 
 /* ---- warps -------------------------------------------------------------- */
 
-static uint32_t lanes_of(const gpu_module *m, uint32_t first) {
+static uint32_t block_lanes_of(const gpu_module *m, uint32_t first) {
   uint32_t left = m->nthreads - first;
   return left < GPU_LANES ? left : GPU_LANES;
 }
 
 static void run_ready(gpu_module *m, uint32_t first) {
-  uint32_t n = lanes_of(m, first);
+  uint32_t n = block_lanes_of(m, first);
   for (uint32_t i = 0; i < n && !m->failed; i++) {
     gpu_thread *t = &m->thread[first + (m->l->reversed ? n - 1 - i : i)];
     if (t->state == GPU_READY) resume(m, t);
@@ -97,9 +97,9 @@ static bool have_arrived(const gpu_thread *lane, uint32_t n,
 }
 
 /* Completes one collective of the warp; false: none is complete. */
-static bool exchange(gpu_module *m, uint32_t first) {
+static bool fibre_exchange(gpu_module *m, uint32_t first) {
   gpu_thread *lane = &m->thread[first];
-  uint32_t n = lanes_of(m, first);
+  uint32_t n = block_lanes_of(m, first);
   for (uint32_t i = 0; i < n; i++) {
     if (lane[i].state != GPU_AT_WARP || !have_arrived(lane, n, &lane[i]))
       continue;
@@ -117,7 +117,7 @@ static bool exchange(gpu_module *m, uint32_t first) {
 
 static void run_warp(gpu_module *m, uint32_t first) {
   do run_ready(m, first);
-  while (!m->failed && exchange(m, first));
+  while (!m->failed && fibre_exchange(m, first));
 }
 
 /* ---- blocks ------------------------------------------------------------- */
@@ -183,7 +183,7 @@ static bool find_entry(gpu_module *m, const char *kernel) {
   return true;
 }
 
-static void take_memory(gpu_module *m) {
+static void take_block_memory(gpu_module *m) {
   const int64_t *n = m->l->block;
   m->nthreads = (uint32_t)(n[0] * n[1] * n[2]);
   m->thread = calloc(m->nthreads, sizeof *m->thread);
@@ -211,7 +211,7 @@ bool gpu_run(gpu_module *m, const gpu_launch *l, gpu_counts *counts,
   snprintf(why, GPU_WHY, "there is no kernel '%s'", l->kernel);
   if (!find_entry(m, l->kernel) || l->dynamic_shared > GPU_DYNAMIC)
     return false;
-  take_memory(m);
+  take_block_memory(m);
   gpu_running = m;
   bool ok = run_grid(m);
   gpu_running = NULL;

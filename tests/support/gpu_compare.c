@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Compares kernels on the emulated device with the interpreter. */
 #include "support/gpu_compare.h"
 #include "backends/interp/interp.h"
 #include "base/file.h"

@@ -21,7 +21,7 @@ static const struct {
     {"f32", {TESS_DTYPE_FLOAT, 32, 1}}, {"s8", {TESS_DTYPE_INT, 8, 1}},
     {"u8", {TESS_DTYPE_UINT, 8, 1}},    {"s32", {TESS_DTYPE_INT, 32, 1}}};
 
-static uint32_t size_of(kind k) { return kinds[k].t.bits / 8u; }
+static uint32_t matrix_size_of(kind k) { return kinds[k].t.bits / 8u; }
 
 /* All values are exact as doubles. */
 static double get(kind k, const void *at) {
@@ -67,7 +67,7 @@ static uint32_t held(kind k, char operand) {
 }
 
 /* Element j of a lane's part, as a place in memory order. */
-static uint32_t place(uint32_t lane, uint32_t j, uint32_t n) {
+static uint32_t place_in_tile(uint32_t lane, uint32_t j, uint32_t n) {
   return (lane * n + j) % ALL;
 }
 
@@ -110,13 +110,13 @@ static bool check_rows(gpu_module *m, const char *at, size_t step, size_t bytes,
 static bool load_tile(gpu_module *m, gpu_thread *lane, const char *name) {
   kind k = kind_named(word(name, 6));
   char *at = address_of(lane->args, 0);
-  size_t step = word_of(lane->args, 1) * (size_t)size_of(k);
-  uint32_t n = held(k, *word(name, 3)), size = size_of(k);
+  size_t step = word_of(lane->args, 1) * (size_t)matrix_size_of(k);
+  uint32_t n = held(k, *word(name, 3)), size = matrix_size_of(k);
   bool sum = *word(name, 3) == 'c', columns = *word(name, 4) == 'c';
   if (!check_rows(m, at, step, (size_t)TILE * size, false)) return false;
   for (uint32_t l = 0; l < GPU_LANES; l++)
     for (uint32_t j = 0; j < n; j++) {
-      uint32_t e = place(l, j, n);
+      uint32_t e = place_in_tile(l, j, n);
       if (sum && columns) e = e % TILE * TILE + e / TILE;
       memcpy((char *)lane[l].result + (size_t)j * size,
              at + e / TILE * step + (size_t)(e % TILE) * size, size);
@@ -126,14 +126,14 @@ static bool load_tile(gpu_module *m, gpu_thread *lane, const char *name) {
 
 /* Operands of a lane from `first` on, one a register of 4 bytes. */
 static double element(const gpu_thread *t, uint32_t first, kind k, uint32_t j) {
-  uint32_t per = 4 / size_of(k);
-  return get(k, (char *)t->args[first + j / per] + j % per * size_of(k));
+  uint32_t per = 4 / matrix_size_of(k);
+  return get(k, (char *)t->args[first + j / per] + j % per * matrix_size_of(k));
 }
 
 /* wmma.m16n16k16.store.d.row.stride.f32 */
 static bool store_tile(gpu_module *m, gpu_thread *lane, const char *name) {
   kind k = kind_named(word(name, 6));
-  uint32_t n = held(k, 'd'), size = size_of(k);
+  uint32_t n = held(k, 'd'), size = matrix_size_of(k);
   uint32_t regs = n * size / 4;
   char *at = address_of(lane->args, 0);
   size_t step = word_of(lane->args, 1 + regs) * (size_t)size;
@@ -141,7 +141,7 @@ static bool store_tile(gpu_module *m, gpu_thread *lane, const char *name) {
   if (!check_rows(m, at, step, (size_t)TILE * size, true)) return false;
   for (uint32_t l = 0; l < GPU_LANES; l++)
     for (uint32_t j = 0; j < n; j++) {
-      uint32_t e = place(l, j, n);
+      uint32_t e = place_in_tile(l, j, n);
       if (columns) e = e % TILE * TILE + e / TILE;
       put(k, element(&lane[l], 1, k, j),
           at + e / TILE * step + (size_t)(e % TILE) * size);
@@ -154,7 +154,7 @@ static void collect(const gpu_thread *lane, uint32_t first, kind k, uint32_t n,
                     bool columns, double out[ALL]) {
   for (uint32_t l = 0; l < GPU_LANES; l++)
     for (uint32_t j = 0; j < n; j++) {
-      uint32_t e = place(l, j, n);
+      uint32_t e = place_in_tile(l, j, n);
       out[columns ? e % TILE * TILE + e / TILE : e] =
           element(&lane[l], first, k, j);
     }
@@ -167,7 +167,7 @@ static bool multiply_tiles(gpu_thread *lane, const char *name) {
   if (half) in = F16, out = last;
   if (in == BF16) out = F32;
   double a[ALL], b[ALL], c[ALL];
-  uint32_t n = held(in, 'a'), regs = n * size_of(in) / 4;
+  uint32_t n = held(in, 'a'), regs = n * matrix_size_of(in) / 4;
   collect(lane, 0, in, n, *word(name, 3) == 'c', a);
   collect(lane, regs, in, n, *word(name, 4) == 'c', b);
   collect(lane, 2 * regs, out, 8, false, c);
@@ -180,8 +180,8 @@ static bool multiply_tiles(gpu_thread *lane, const char *name) {
     }
   for (uint32_t l = 0; l < GPU_LANES; l++)
     for (uint32_t j = 0; j < 8; j++)
-      put(out, c[place(l, j, 8)],
-          (char *)lane[l].result + (size_t)j * size_of(out));
+      put(out, c[place_in_tile(l, j, 8)],
+          (char *)lane[l].result + (size_t)j * matrix_size_of(out));
   return true;
 }
 
@@ -212,7 +212,7 @@ static void collect_mma(const gpu_thread *lane, char operand, uint32_t first,
   uint32_t row, column;
   for (uint32_t l = 0; l < GPU_LANES; l++)
     for (uint32_t j = 0; j < n; j++) {
-      place_of(operand, size_of(k), l, j, &row, &column);
+      place_of(operand, matrix_size_of(k), l, j, &row, &column);
       out[row * TILE + column] = element(&lane[l], first, k, j);
     }
 }
@@ -224,8 +224,8 @@ static bool multiply_mma(gpu_thread *lane, const char *name) {
   if (half) in = F16, out = last;
   if (in == BF16) out = F32;
   double a[ALL], b[ALL], c[ALL];
-  uint32_t row, column, na = 8 * size_of(in) / 4, nb = na / 2;
-  if (size_of(in) == 1) na = 2, nb = 1;
+  uint32_t row, column, na = 8 * matrix_size_of(in) / 4, nb = na / 2;
+  if (matrix_size_of(in) == 1) na = 2, nb = 1;
   collect_mma(lane, 'a', 0, in, 8, a);
   collect_mma(lane, 'b', na, in, 4, b);
   collect_mma(lane, 'c', na + nb, out, 4, c);
@@ -235,7 +235,7 @@ static bool multiply_mma(gpu_thread *lane, const char *name) {
       double s = c[row * TILE + column];
       for (uint32_t k = 0; k < TILE; k++)
         s += a[row * TILE + k] * b[k * TILE + column];
-      put(out, s, (char *)lane[l].result + (size_t)j * size_of(out));
+      put(out, s, (char *)lane[l].result + (size_t)j * matrix_size_of(out));
     }
   return true;
 }

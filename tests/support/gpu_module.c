@@ -216,7 +216,7 @@ static bool find_shared(gpu_module *m) {
   return true;
 }
 
-static bool say(char why[GPU_WHY], LLVMErrorRef e) {
+static bool no_llvm_error(char why[GPU_WHY], LLVMErrorRef e) {
   if (!e) return true;
   char *text = LLVMGetErrorMessage(e);
   snprintf(why, GPU_WHY, "%s", text);
@@ -263,7 +263,7 @@ static bool rewrite_module(gpu_module *m, LLVMContextRef ctx,
   if (!is_emulated(module, why)) return false;
   LLVMSetTarget(module, LLVMOrcLLJITGetTripleString(m->jit));
   LLVMSetDataLayout(module, LLVMOrcLLJITGetDataLayoutStr(m->jit));
-  if (!say(why, scalarize(module))) return false;
+  if (!no_llvm_error(why, scalarize(module))) return false;
   r.b = LLVMCreateBuilderInContext(ctx);
   r.none = LLVMVoidTypeInContext(ctx);
   r.ptr = LLVMPointerTypeInContext(ctx, 0);
@@ -285,7 +285,8 @@ static bool rewrite_module(gpu_module *m, LLVMContextRef ctx,
 
 static bool link_ir(gpu_module *m, const char *ir, size_t n,
                     char why[GPU_WHY]) {
-  if (!say(why, LLVMOrcCreateLLJIT(&m->jit, NULL)) || !say(why, define_own(m)))
+  if (!no_llvm_error(why, LLVMOrcCreateLLJIT(&m->jit, NULL)) ||
+      !no_llvm_error(why, define_own(m)))
     return false;
   LLVMOrcThreadSafeContextRef safe = LLVMOrcCreateNewThreadSafeContext();
   LLVMContextRef ctx = LLVMOrcThreadSafeContextGetContext(safe);
@@ -301,9 +302,10 @@ static bool link_ir(gpu_module *m, const char *ir, size_t n,
     ok = false;
   }
   if (ok)
-    ok = say(why, LLVMOrcLLJITAddLLVMIRModule(
-                      m->jit, LLVMOrcLLJITGetMainJITDylib(m->jit),
-                      LLVMOrcCreateNewThreadSafeModule(module, safe)));
+    ok =
+        no_llvm_error(why, LLVMOrcLLJITAddLLVMIRModule(
+                               m->jit, LLVMOrcLLJITGetMainJITDylib(m->jit),
+                               LLVMOrcCreateNewThreadSafeModule(module, safe)));
   LLVMOrcDisposeThreadSafeContext(safe);
   return ok && find_shared(m);
 }

@@ -8,7 +8,7 @@ static bool begins(const char *s, const char *with) {
   return !strncmp(s, with, strlen(with));
 }
 
-static uint32_t operand(void **args, uint32_t i) {
+static uint32_t device_operand(void **args, uint32_t i) {
   uint32_t v;
   memcpy(&v, args[i], sizeof v);
   return v;
@@ -82,7 +82,7 @@ void gpu_call(const gpu_op *op, void *result, void **args) {
   else if (!strcmp(name, "cp.async.commit.group"))
     t->groups++;
   else if (!strcmp(name, "cp.async.wait.group"))
-    finish_copies(t, operand(args, 0));
+    finish_copies(t, device_operand(args, 0));
   else if (begins(name, "cp.async."))
     begin_copy(m, name, args);
   else
@@ -95,7 +95,7 @@ uint32_t gpu_mask(const gpu_thread *t) {
   const char *name = t->op->name;
   bool has_mask = begins(name, "shfl.sync") || begins(name, "vote.") ||
                   begins(name, "bar.warp");
-  return has_mask ? operand(t->args, 0) : UINT32_MAX;
+  return has_mask ? device_operand(t->args, 0) : UINT32_MAX;
 }
 
 static uint32_t source_lane(const char *kind, uint32_t lane, uint32_t by) {
@@ -105,24 +105,24 @@ static uint32_t source_lane(const char *kind, uint32_t lane, uint32_t by) {
   return lane + by < GPU_LANES ? lane + by : lane;
 }
 
-static bool shuffle(gpu_module *m, gpu_thread *lane, uint32_t mask) {
+static bool device_shuffle(gpu_module *m, gpu_thread *lane, uint32_t mask) {
   uint32_t out[GPU_LANES] = {0};
   for (uint32_t i = 0; i < GPU_LANES; i++) {
     if (!(mask >> i & 1)) continue;
     const char *kind = lane[i].op->name + strlen("shfl.sync.");
-    uint32_t from = source_lane(kind, i, operand(lane[i].args, 2));
+    uint32_t from = source_lane(kind, i, device_operand(lane[i].args, 2));
     if (!(mask >> from & 1)) {
       gpu_fault(m, "lane %u reads that of lane %u, which is idle", i, from);
       return false;
     }
-    out[i] = operand(lane[from].args, 1);
+    out[i] = device_operand(lane[from].args, 1);
   }
   for (uint32_t i = 0; i < GPU_LANES; i++)
     if (mask >> i & 1) memcpy(lane[i].result, &out[i], 4);
   return true;
 }
 
-static void vote(gpu_thread *lane, uint32_t mask) {
+static void device_vote(gpu_thread *lane, uint32_t mask) {
   uint32_t yes = 0;
   for (uint32_t i = 0; i < GPU_LANES; i++)
     if ((mask >> i & 1) && *(uint8_t *)lane[i].args[1] & 1)
@@ -140,8 +140,8 @@ static void vote(gpu_thread *lane, uint32_t mask) {
 bool gpu_collective(gpu_module *m, gpu_thread *lane, uint32_t mask) {
   const char *name = m->current->op->name;
   uint32_t n = m->nthreads - (uint32_t)(lane - m->thread);
-  if (begins(name, "shfl.sync.")) return shuffle(m, lane, mask);
-  if (begins(name, "vote.")) return vote(lane, mask), true;
+  if (begins(name, "shfl.sync.")) return device_shuffle(m, lane, mask);
+  if (begins(name, "vote.")) return device_vote(lane, mask), true;
   if (begins(name, "bar.warp.sync")) return true;
   if (n < GPU_LANES) {
     gpu_fault(m, "%s in a warp of %u lanes", name, n);

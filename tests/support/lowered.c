@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Runs lowering pass by pass, interpreting the program after each. */
 #include "ir/query.h"
 #include "support/lowered.h"
 

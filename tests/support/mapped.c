@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Applies a function to arrays by compiled code, and measures errors in ulp. */
 #include "ir/edit.h"
 #include "ir/scalar.h"
 #include "lower/lower.h"

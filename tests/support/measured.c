@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Fixture of measuring: a context, a pool of workers, small programs. */
 #include "support/measured.h"
 #include <stdio.h>
 

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Checks a scheduled program for equivalence with the original, and that its
+ * accesses are within the declared regions. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "lower/lower.h"

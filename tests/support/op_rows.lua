@@ -223,6 +223,23 @@ add("avg_pool2d", { n = 1, c = 2, h = 4, w = 4, k = 3, pad = 1,
                     count_include_pad = true })
 each("global_pool2d", { n = 2, c = 3, h = 4, w = 5 },
      { {}, { op = "max" }, { layout = "NHWC" }, { h = 1, w = 1 } })
+for _, name in ipairs { "max_pool", "avg_pool" } do
+  each(name .. "1d", { n = 2, c = 3, w = 7, k = 3 }, {
+    {}, { stride = 2, pad = 1 }, { layout = "NLC", dilation = 2 },
+    { n = 1, c = 1, w = 1, k = 1 },
+  })
+  each(name .. "3d", { n = 1, c = 2, d = 3, h = 4, w = 5, k = 2 }, {
+    {}, { stride = { 1, 2, 1 }, pad = { 0, 1, 1 } }, { layout = "NDHWC" },
+    { n = 1, c = 1, d = 1, h = 1, w = 1, k = 1 },
+  })
+end
+for _, case in ipairs { { 1, "NLC" }, { 3, "NDHWC" } } do
+  local rank, layout = table.unpack(case)
+  each(("global_pool%dd"):format(rank),
+       { n = 2, c = 3, w = 5, h = rank == 3 and 2 or nil,
+         d = rank == 3 and 4 or nil },
+       { {}, { op = "max", layout = layout } })
+end
 for _, mode in ipairs { "nearest", "bilinear" } do
   each("resize2d", { n = 1, c = 2, h = 4, w = 3, mode = mode }, {
     { oh = 7, ow = 6 }, { oh = 2, ow = 2 }, { oh = 1, ow = 1 },
@@ -285,13 +302,30 @@ each("concat", { shape = { 3, 1 } }, {
 each("pad", { shape = { 3, 4 }, before = { 1, 2 } }, {
   {}, { after = { 0, 1 }, value = 1.5 }, { mode = "edge" },
   { mode = "reflect" }, { before = { 0, 0 } },
-  { dtype = "int8", value = -3 },
+  { dtype = "int8", value = -3 }, { dtype = "bool", value = 1 },
+})
+each("tile", { shape = { 2, 3 }, times = { 2, 1 } },
+     { {}, { times = { 3, 2 }, dtype = "bool" }, { times = { 1, 1 } } })
+each("trilu", { shape = { 4, 3 } }, {
+  {}, { upper = true }, { k = 1 }, { k = -1, upper = true, dtype = "int8" },
+  { shape = { 2, 1, 1 } }, { k = -9 }, { shape = { 3, 3 }, dtype = "bool" },
+})
+each("depth_to_space", { n = 2, c = 8, h = 2, w = 3, block = 2 }, {
+  {}, { mode = "CRD" }, { block = 1 },
+  { n = 1, c = 9, h = 1, w = 1, block = 3, dtype = "int8" },
+})
+each("space_to_depth", { n = 2, c = 3, h = 4, w = 6, block = 2 }, {
+  {}, { block = 1 }, { n = 1, c = 1, h = 3, w = 3, block = 3, dtype = "int8" },
 })
 local indices = cycle { 0, 2, -1, 1, -2, 9, 0 }
 each("gather", { shape = { 4, 3 }, indices = { 5 } }, {
   {}, { axis = 1 }, { indices = { 2, 3 }, dtype = "int8" },
   { shape = { 1 }, indices = { 1 } },
   { shape = { 2, 3, 4 }, axis = -2, indices = { 2, 2 } },
+}, { I = indices })
+each("gather_elements", { shape = { 4, 3 }, indices = { 5, 2 } }, {
+  {}, { axis = -1, indices = { 4, 7 }, dtype = "int8" },
+  { shape = { 1 }, indices = { 1 } },
 }, { I = indices })
 each("scatter_add", { shape = { 3, 4 }, n = 5 }, {
   {}, { shape = { 4 }, dtype = "int32" }, { shape = { 1, 1 }, n = 1 },
@@ -304,6 +338,18 @@ each("one_hot", { shape = { 5 }, depth = 3 }, {
   {}, { on = 5, off = -1, dtype = "int32" }, { shape = { 2, 3 } },
   { shape = { 1 }, depth = 1 },
 }, { I = indices })
+
+-- Quantization
+local scales, zeros = cycle { 0.5, 2, 0.25 }, cycle { 3, 0, 7 }
+each("quantize", { shape = { 3, 5 } }, {
+  {}, { axis = 1 }, { axis = -2, to = "uint8", dtype = "float64" },
+  { to = "uint16", dtype = "float16" }, { to = "int16", shape = { 1 } },
+}, { X = cycle { 0, 0.25, 0.75, -1, 9, 500, -500, 60000, -2.5 },
+     scale = scales, zero = zeros })
+each("dequantize", { shape = { 3, 5 } }, {
+  {}, { axis = 1 }, { axis = -2, from = "uint8", dtype = "float64" },
+  { from = "int16", dtype = "bfloat16" }, { from = "uint16", shape = { 1 } },
+}, { scale = scales, zero = zeros })
 
 -- Stencils
 for rank = 2, 3 do
@@ -344,7 +390,8 @@ local function unary(names, fill, more)
   end
 end
 unary("exp sin cos tanh sigmoid erf gelu gelu_tanh silu softplus mish " ..
-      "hard_sigmoid hard_swish leaky_relu elu", everywhere)
+      "hard_sigmoid hard_swish leaky_relu elu selu celu softsign sinh cosh " ..
+      "thresholded_relu shrink", everywhere)
 unary("sqrt rsqrt log reciprocal", positive)
 unary("tan", signed(1))
 unary("floor ceil round", halves)
@@ -354,7 +401,9 @@ unary("abs neg sign square relu", nil,
 unary("clamp", nil, { {}, { low = -2, high = 3, dtype = "int8" },
                       { low = -0.5, high = 0.25 } })
 unary("sign", unsigned, { { dtype = "uint8" } })
-unary("leaky_relu elu", everywhere, { { alpha = 0.5 } })
+unary("leaky_relu elu celu thresholded_relu", everywhere, { { alpha = 0.5 } })
+unary("hard_sigmoid", everywhere, { { alpha = 0.2, beta = 0.25 } })
+unary("shrink", everywhere, { { lambda = 1.5, bias = 1 } })
 unary("bit_not", bits, { { dtype = "int8" }, { dtype = "int64" },
                          { shape = { 1 } } })
 unary("bit_not", unsigned, { { dtype = "uint8" } })
@@ -373,9 +422,12 @@ local function binary(names, fill, more)
 end
 local of_floats = { {}, { z_shape = { 5 } }, { shape = { 2, 1, 3 },
                     z_shape = { 4, 1 } }, { dtype = "float64" } }
-binary("add sub mul floor_div mod minimum maximum", cycle { 3, -7, 2, 5, -4 })
-binary("floor_div mod", cycle { 3, 0, -7, 2, 0 }, { { dtype = "int32" },
-                                                 { dtype = "int8" } })
+binary("add sub mul floor_div mod fmod minimum maximum",
+       cycle { 3, -7, 2, 5, -4 })
+binary("floor_div mod fmod", cycle { 3, 0, -7, 2, 0, -128 },
+       { { dtype = "int32" }, { dtype = "int8" } })
+binary("fmod", cycle { 3, 0, 7, 2, 255 }, { { dtype = "uint8" } })
+binary("fmod", signed(5), { {}, { dtype = "float64" } })
 binary("equal not_equal less less_equal greater greater_equal")
 binary("div", positive, of_floats)
 binary("pow", positive, of_floats)

@@ -70,8 +70,8 @@ static void product(ir_program *p, ir_stmt root, const int64_t *extent,
   ir_append(p, inner, blk);
 }
 
-static void shifted(ir_program *p, ir_stmt root, const int64_t *extent,
-                    ir_buf a, ir_buf c) {
+static void shifted_program(ir_program *p, ir_stmt root, const int64_t *extent,
+                            ir_buf a, ir_buf c) {
   static const char *const names[] = {"i", "j"};
   static const ir_iter_kind kinds[] = {IR_SPATIAL, IR_SPATIAL};
   ir_var loops[2];
@@ -137,7 +137,7 @@ void test_shift_relu(ir_program *p, int64_t m, int64_t n) {
   ir_buf d = matrix(p, "D", m, n, IR_ROLE_OUTPUT);
   ir_stmt root = ir_block_new(p, ir_name(p, "root"));
   ir_block_add_alloc(p, root, c);
-  shifted(p, root, extent, a, c);
+  shifted_program(p, root, extent, a, c);
   after(p, root, extent, c, d, false);
   ir_buf params[] = {a, d};
   p->entry = ir_func_new(p, ir_name(p, "main"), 2, params, root);

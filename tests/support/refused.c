@@ -60,8 +60,8 @@ static vm_value list_of(recorded *r, const sch_spec *sp, const scheduled_arg *a,
 }
 
 /* What a trace would hold for the operand; nil: it cannot hold it. */
-static vm_value value_of(recorded *r, const sch_spec *sp,
-                         const scheduled_arg *a) {
+static vm_value operand_value(recorded *r, const sch_spec *sp,
+                              const scheduled_arg *a) {
   vm_value v[SCHEDULED_MAX];
   switch ((sch_kind)sp->kind) {
   case SCH_KIND_BLOCK:
@@ -102,7 +102,7 @@ static bool operands(recorded *r, const sch_prim *prim,
   for (uint32_t i = 0; i < prim->nspecs; i++) {
     const scheduled_arg *a = given;
     while (a->name && strcmp(a->name, prim->specs[i].name)) a++;
-    v[i] = a->name ? value_of(r, &prim->specs[i], a) : vm_nil();
+    v[i] = a->name ? operand_value(r, &prim->specs[i], a) : vm_nil();
     if (a->name && v[i].tag == VM_NIL) return false;
   }
   return true;

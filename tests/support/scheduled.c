@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Fixture of scheduling: small programs, primitives called by name. */
 #include "backends/interp/interp.h"
 #include "ir/edit.h"
 #include "ir/query.h"

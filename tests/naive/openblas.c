@@ -65,6 +65,22 @@ static bool blas_gemm(naive *x) {
   return true;
 }
 
+/* The 3mm of PolyBench. */
+static bool blas_three_products(naive *x) {
+  const naive_tensor *t = x->t;
+  int ni = (int)t[0].shape[0], nk = (int)t[0].shape[1], nj = (int)t[1].shape[1],
+      nm = (int)t[2].shape[1], nl = (int)t[3].shape[1];
+  double *e = calloc((size_t)ni * (size_t)nj, sizeof *e);
+  double *f = calloc((size_t)nj * (size_t)nl, sizeof *f);
+  if (!e || !f) abort();
+  bool ok = blas_product(false, false, ni, nj, nk, t[0].v, t[1].v, e) &&
+            blas_product(false, false, nj, nl, nm, t[2].v, t[3].v, f) &&
+            blas_product(false, false, ni, nl, nj, e, f, t[4].v);
+  free(e);
+  free(f);
+  return ok;
+}
+
 static bool blas_solve(naive *x) {
   void (*trsm)(int, int, int, int, int, int, int, double, const double *, int,
                double *, int);
@@ -119,9 +135,10 @@ static const struct {
     {"matmul", blas_matmul},       {"batch_matmul", blas_matmul},
     {"gemm", blas_gemm},           {"triangular_solve", blas_solve},
     {"cholesky", lapack_cholesky}, {"lu", lapack_lu},
+    {"3mm", blas_three_products},
 };
 
-bool naive_peer(const char *name, naive *x, bool *ok) {
+bool naive_openblas(const char *name, naive *x, bool *ok) {
   for (size_t i = 0; i < sizeof peers / sizeof *peers; i++)
     if (!strcmp(peers[i].name, name)) {
       *ok = peers[i].run(x);
