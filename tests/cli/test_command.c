@@ -305,8 +305,8 @@ static void lowering(void **state) {
          "range(");
   expect("lower d.lua --print-after-all", 0, "-- 2. bind_warps: no change\n");
   expect("lower d.lua --print-after-all --after vectorize", 0,
-         "-- 17. flatten_buffer: linearize accesses");
-  if (strstr(c.out, "-- 19.")) fail_msg("%s", c.out);
+         "-- 18. flatten_buffer: linearize accesses");
+  if (strstr(c.out, "-- 20.")) fail_msg("%s", c.out);
   expect("lower t.lua --program d.lua --after plan_allocation", 0, "block C");
   console_run(&c, "sed 's/{2, 8}/{2, 7}/' t.lua > seven.lua");
   expect("lower seven.lua --program d.lua", 1, "does not fit");
