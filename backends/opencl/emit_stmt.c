@@ -117,19 +117,22 @@ static bool is_ocl_shared(const ir_buf_rec *b) {
   return b->scope == IR_SCOPE_SHARED || b->scope == IR_SCOPE_SHARED_DYN;
 }
 
-/* PoCL 3.1 loses what a loop stores under a condition to a private variable
- * that had no value before. */
+/* PoCL 3.1 loses what a loop stores to a private variable that had no value
+ * before, where all stores are under conditions. */
 enum { MOST_VALUES = 64 }; /* larger arrays are no variables to a compiler */
 
 static bool needs_value(const ocl *m, const ir_stmt_rec *r) {
   const ir_program *p = m->p;
   ir_stmt top = r->body ? ir_st(p, r->body)->parent : 0;
+  bool any = false;
   for (ir_stmt s = top; s; s = ir_next(p, s, top)) {
     if (ir_st(p, s)->kind != IR_STORE || ir_st(p, s)->buf != r->alloc) continue;
-    for (ir_stmt up = s; up != top; up = ir_st(p, up)->parent)
-      if (ir_st(p, up)->kind == IR_IF) return true;
+    ir_stmt up = s;
+    while (up != top && ir_st(p, up)->kind != IR_IF) up = ir_st(p, up)->parent;
+    if (up == top) return false;
+    any = true;
   }
-  return false;
+  return any;
 }
 
 static void declare_buffer(ocl *m, ir_buf buf, bool value) {
