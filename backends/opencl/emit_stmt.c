@@ -117,7 +117,25 @@ static bool is_ocl_shared(const ir_buf_rec *b) {
   return b->scope == IR_SCOPE_SHARED || b->scope == IR_SCOPE_SHARED_DYN;
 }
 
-static void declare_buffer(ocl *m, ir_buf buf) {
+/* PoCL 3.1 loses what a loop stores to a private variable that had no value
+ * before, where all stores are under conditions. */
+enum { MOST_VALUES = 64 }; /* larger arrays are no variables to a compiler */
+
+static bool needs_value(const ocl *m, const ir_stmt_rec *r) {
+  const ir_program *p = m->p;
+  ir_stmt top = r->body ? ir_st(p, r->body)->parent : 0;
+  bool any = false;
+  for (ir_stmt s = top; s; s = ir_next(p, s, top)) {
+    if (ir_st(p, s)->kind != IR_STORE || ir_st(p, s)->buf != r->alloc) continue;
+    ir_stmt up = s;
+    while (up != top && ir_st(p, up)->kind != IR_IF) up = ir_st(p, up)->parent;
+    if (up == top) return false;
+    any = true;
+  }
+  return any;
+}
+
+static void declare_buffer(ocl *m, ir_buf buf, bool value) {
   const ir_buf_rec *b = &m->p->buf.v[buf];
   int64_t n = 1, extent = 0;
   if (ir_scope_is_fragment(b->scope))
@@ -133,14 +151,16 @@ static void declare_buffer(ocl *m, ir_buf buf) {
   }
   if (n < 1) n = 1;
   if (m->vectors[buf]) {
-    ocl_line(m, "%s %s[%lld];",
+    ocl_line(m, "%s %s[%lld]%s;",
              ocl_wide_type(m, ocl_memory_type(b->dtype), m->vectors[buf]),
-             ocl_buf(m, buf), (long long)(n / m->vectors[buf]));
+             ocl_buf(m, buf), (long long)(n / m->vectors[buf]),
+             value && n <= MOST_VALUES ? " = {0}" : "");
     return;
   }
   bool shared = is_ocl_shared(b) && !m->kernel->is_single;
-  ocl_line(m, "%s%s %s[%lld];", shared ? "__local " : "",
-           ocl_memory_type(b->dtype), ocl_buf(m, buf), (long long)n);
+  ocl_line(m, "%s%s %s[%lld]%s;", shared ? "__local " : "",
+           ocl_memory_type(b->dtype), ocl_buf(m, buf), (long long)n,
+           value && !shared && n <= MOST_VALUES ? " = {0}" : "");
 }
 
 /* Shared memory was declared at the kernel's start, as OpenCL demands;
@@ -148,7 +168,8 @@ static void declare_buffer(ocl *m, ir_buf buf) {
 static void ocl_allocate(ocl *m, const ir_stmt_rec *r) {
   bool is_declared =
       is_ocl_shared(&m->p->buf.v[r->alloc]) && !m->kernel->is_single;
-  if (!is_declared && !is_argument(m, r->alloc)) declare_buffer(m, r->alloc);
+  if (!is_declared && !is_argument(m, r->alloc))
+    declare_buffer(m, r->alloc, needs_value(m, r));
   ocl_list(m, r->body);
 }
 
@@ -189,7 +210,7 @@ static void declare_shared(ocl *m, const device_kernel *k) {
   for (ir_stmt s = k->first; s; s = ir_next(m->p, s, k->first)) {
     const ir_stmt_rec *r = ir_st(m->p, s);
     if (r->kind == IR_ALLOCATE && is_ocl_shared(&m->p->buf.v[r->alloc]))
-      declare_buffer(m, r->alloc);
+      declare_buffer(m, r->alloc, false);
   }
 }
 

@@ -163,6 +163,32 @@ do
   end
 end
 
+-- A thread's variable that only the first iteration of a loop stores to.
+do
+  local A = ts.placeholder("A", { 8, 1 })
+  local function stage(name, of, f)
+    return ts.compute(name, { 8, 1 }, function(i, j) return f(of(i, j)) end)
+  end
+  local B = stage("B", A, function(x) return x * 2 end)
+  local C = stage("C", B, function(x) return x + 1 end)
+  local D = stage("D", C, function(x) return x * 3 end)
+  local p = ts.program("first", { A }, { D })
+  local sch = ts.schedule(p)
+  local b, c = sch:get_block "B", sch:get_block "C"
+  local t = sch:get_loops(sch:get_block "D")
+  sch:compute_at(c, t, { preserve_unit_loops = true })
+  sch:set_scope(c, 0, "local")
+  local loops = { sch:get_loops(c) }
+  local j0 = sch:split(loops[#loops], { 5000, ts.auto })
+  sch:compute_at(b, j0)
+  sch:set_scope(b, 0, "local")
+  sch:bind(t, "threadIdx.x")
+  local source = ts.build(sch, "opencl"):source "opencl"
+  assert(source:find "for %(" and source:find("float C[1] = {0};", 1, true),
+         source)
+  agree(sch, p)
+end
+
 -- Blocks of threads update sums, minima and maxima together.
 do
   local atomics = dofile((arg[0]:gsub("[^/]*$", "../support/atomics.lua")))
