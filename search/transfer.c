@@ -92,13 +92,23 @@ static void add_hint(lending *l, const hint *h) {
   if (at < HINTS) l->hint[at] = *h;
 }
 
-/* Sketches fit where they sample as often. */
+/* The same steps, of other loops. */
+static bool is_like(const vm_trace *a, const vm_trace *b) {
+  if (a->inst.n != b->inst.n) return false;
+  for (uint32_t i = 0; i < a->inst.n; i++)
+    if (a->inst.v[i].prim != b->inst.v[i].prim) return false;
+  return true;
+}
+
+/* To the sketches that are like its own. */
 static void lend_decisions(lending *l, const tess_candidate *c,
                            double distance) {
   tune *t = l->t;
   tess_candidate own = *c;
   for (own.sketch = 0; own.sketch < t->s.nsketch; own.sketch++) {
-    if (session_check_decisions(&t->s, &own) != TESS_OK) continue;
+    if (!is_like(t->s.sketch[own.sketch], &l->trace[c->sketch]->t) ||
+        session_check_decisions(&t->s, &own) != TESS_OK)
+      continue;
     search_cand copy = session_from_public(&own);
     int64_t *d = arena_array(&t->s.keep, int64_t, copy.n + 1);
     if (copy.n) memcpy(d, copy.d, copy.n * sizeof *d);
