@@ -120,8 +120,22 @@ static bool is_guarded(const ir_program *p, const copy_nest *k) {
   return ir_st(p, ir_st(p, k->store)->parent)->kind == IR_IF;
 }
 
+/* Does the load stay inside of its buffer without a guard? */
+static bool is_inside(const ir_program *p, ir_expr load) {
+  const ir_node n = *ir_at(p, load);
+  for (uint32_t d = 0; d < n.n; d++) {
+    const ir_node *i = ir_at(p, p->arg.v[n.b + d]);
+    int64_t extent = 0;
+    if (!ir_const_int(p, ir_dim(p, n.a, d), &extent) || i->lo < 0 ||
+        i->hi >= extent)
+      return false;
+  }
+  return true;
+}
+
 /* The block computes from shared memory instead of a fragment; a block before
- * it stores the fragment there, all of it. */
+ * it stores the fragment there, all of it where the fragment has whole
+ * tiles. */
 static void through_shared(ir_program *p, arena *scratch, ir_stmt block,
                            const copy_nest *k) {
   ir_expr idx[COPY_MAX_LOOPS];
@@ -140,7 +154,8 @@ static void through_shared(ir_program *p, arena *scratch, ir_stmt block,
   ir_st(p, other.store)->buf = b;
   ir_st(p, other.store)->idx = at;
   ir_st(p, other.store)->value = t.load;
-  if (is_guarded(p, &other)) lower_splice(p, ir_st(p, other.store)->parent);
+  if (is_guarded(p, &other) && is_inside(p, t.load))
+    lower_splice(p, ir_st(p, other.store)->parent);
   at_loops(p, k, idx);
   ir_expr load = ir_load(p, b, k->n, idx);
   ir_subst_init(&sub, p, scratch);

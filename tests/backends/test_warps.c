@@ -158,7 +158,7 @@ static void too_many_lanes(void **state) {
 static void not_by_a_lane(void **state) {
   (void)state;
   warps_make("wmma.accumulator", false);
-  must_refuse("fragment C_wmma.accumulator belongs to a warp, but is touched "
+  must_refuse("fragment C_wmma.accumulator belongs to a warp, but is accessed "
               "outside of a block annotated warp_execution");
 }
 
