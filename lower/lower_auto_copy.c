@@ -207,7 +207,8 @@ static void split_fragments(ir_program *p, arena *scratch, ir_stmt block,
   taken t = find_load(p, scratch, value);
   bool in = is_fragment(p, ir_st(p, k->store)->buf);
   if (!in && !t.load) return;
-  if (in || t.several || (value == t.load && !is_guarded(p, k)) || !k->n ||
+  bool plain = value == t.load && !(is_guarded(p, k) && is_inside(p, t.load));
+  if (in || t.several || plain || !k->n ||
       (open && is_on_tiles(p, block, k, t.load)))
     note_warp(p, block);
   else
