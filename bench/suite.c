@@ -199,9 +199,10 @@ static int run_suite(const plan *p) {
   snprintf(line, sizeof line, "'%s/bin/tessera' '%s/suite.lua' --rows", p->bin,
            BENCH_SOURCE_DIR);
   FILE *f = popen(line, "r");
-  uint32_t failed = 0;
+  uint32_t failed = 0, wanted = 0;
   while (f && fscanf(f, "%63s", name) == 1) {
     if (!is_row_wanted(p, name)) continue;
+    wanted++;
     json_t *v = known(p, name);
     if (!v) v = measure_row(p, name);
     if (v) print_row(v, &m);
@@ -209,13 +210,17 @@ static int run_suite(const plan *p) {
     json_decref(v);
   }
   if (f) pclose(f);
+  if (!wanted)
+    bench_say("suite: there is no row '%s'; tessera bench/suite.lua --rows "
+              "lists them",
+              p->rows ? p->rows : "");
   if (m.npeers)
     bench_figure("mean_vs_best_peer", exp(m.peers / m.npeers), "1",
                  json_pack("{s:i}", "rows", (int)m.npeers));
   if (m.nnaive)
     bench_figure("mean_vs_naive", exp(m.naive / m.nnaive), "1",
                  json_pack("{s:i}", "rows", (int)m.nnaive));
-  return failed != 0;
+  return failed || !wanted;
 }
 
 int main(int argc, char **argv) {

@@ -352,15 +352,36 @@ local function threads_of(p, facts)
   end
 end
 
+-- The most threads, up to `most`, that tiles of these extents come to: of
+-- 31 x 31 not 512, but 31.
+local function most_threads(extents, most)
+  local products, best = { [1] = true }, 1
+  for _, extent in ipairs(extents) do
+    local more = {}
+    for product in pairs(products) do
+      for d = 1, math.min(extent, most // product) do
+        if extent % d == 0 then more[product * d] = true end
+      end
+    end
+    products = more
+  end
+  for product in pairs(products) do best = math.max(best, product) end
+  return best
+end
+
 local function annotate_threads(sch, block, p)
-  local spatial = 1
+  local spatial, extents = 1, {}
   for _, loop in ipairs { sch:get_loops(block) } do
     local info = sch:loop_info(loop)
     if info.iter_type == "spatial" then
+      extents[#extents + 1] = info.extent or 1
       spatial = spatial * (info.extent or 1)
     end
   end
-  sch:annotate(block, "thread_extent_low_inclusive", spatial > 64 and 32 or 1)
+  local range = p.threads_per_block or {}
+  local least = math.min(32, most_threads(extents, range[2] or p.max_threads))
+  sch:annotate(block, "thread_extent_low_inclusive",
+               spatial > 64 and least or 1)
   sch:annotate(block, "thread_extent_high_inclusive", p.max_threads)
 end
 

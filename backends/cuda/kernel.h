@@ -9,6 +9,10 @@
 
 enum { CUDA_NAME = 320 };
 
+/* Code begins with so many bytes, the device's number, before what
+ * device_load takes. */
+enum { CUDA_HEAD = sizeof(uint64_t) };
+
 /* A kernel of the host program, whose arguments are its buffers and then its
  * variables. */
 typedef struct cuda_kernel {

@@ -239,12 +239,12 @@ tess_status cuda_load(mem_heap *heap, const void *code, size_t n,
   *c = (backend_code){.heap = heap};
   uint64_t on = 0;
   tess_status s =
-      n < sizeof on ? err_set(e, TESS_PARSE, "the code is damaged") : TESS_OK;
+      n < CUDA_HEAD ? err_set(e, TESS_PARSE, "the code is damaged") : TESS_OK;
   if (!s) memcpy(&on, code, sizeof on);
   if (!s) s = open_context(c, (uint32_t)on, e);
   if (!s)
-    s = device_load(&c->device, heap, (const char *)code + sizeof on,
-                    n - sizeof on, &cuda_host, c, e);
+    s = device_load(&c->device, heap, (const char *)code + CUDA_HEAD,
+                    n - CUDA_HEAD, &cuda_host, c, e);
   if (!s) s = take_payload(c, e);
   if (s)
     cuda_unload(c);

@@ -113,7 +113,8 @@ static tess_status record_code(mem_heap *heap, const strbuf *code,
   snprintf(ptx, sizeof ptx, "%s.ptx", path);
   recording r = {.out = fopen(file, "w")};
   if (!r.out) return err_set(e, TESS_IO, "%s: %s", file, strerror(errno));
-  tess_status s = device_load(&d, heap, code->v, code->n, &recorder, &r, e);
+  tess_status s = device_load(&d, heap, code->v + CUDA_HEAD,
+                              code->n - CUDA_HEAD, &recorder, &r, e);
   if (!s && !record_kernels(&r, &d, ptx))
     s = err_set(e, TESS_IO, "%s: %s", ptx, strerror(errno));
   if (!s) s = (tess_status)device_call(&d, args, NULL, NULL, 1, &seconds);

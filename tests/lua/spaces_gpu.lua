@@ -10,6 +10,7 @@ local bytes = { m = 32, n = 32, k = 32, dtype = "int8", acc = "int32" }
 local workloads = {
   GMM = ops.batch_matmul { b = 2, m = 32, n = 16, k = 32 },
   MM = ops.matmul { m = 24, n = 40, k = 7, bias = true, relu = true },
+  primes = ops.matmul { m = 31, n = 31, k = 31 },
   C2D = ops.conv2d_nhwc { n = 1, h = 8, w = 8, ci = 4, co = 16, k = 3 },
   C1D = ops.conv1d_nlc { n = 1, w = 16, ci = 4, co = 8, k = 3 },
   DEP = ops.depthwise_conv2d_nhwc { n = 1, h = 8, w = 8, c = 8, k = 3 },
