@@ -72,6 +72,11 @@ enum {
  * underscores do not count; LOWER_NPASSES: none is. */
 uint32_t lower_find_pass(const char *name);
 
+/* The annotation of the innermost loop of what transpose_copies found: how many
+ * iterations are one transposition of as many lanes.  unroll leaves it alone;
+ * a backend without such code runs it as a loop. */
+#define LOWER_TRANSPOSE "pragma_transpose"
+
 /* Is the loop bound to threadIdx, and does it drive a reduce iter of the block?
  * Its iterations conflict, which lower_cross_thread_reduction resolves. */
 bool lower_is_cross(const ir_program *p, ir_stmt loop, ir_stmt block);

@@ -29,10 +29,6 @@ void lower_map(ir_program *p, arena *scratch, lower_map_fn f, void *ud);
  * number, that are double buffered. */
 #define LOWER_DOUBLED "lower_doubled"
 
-/* On the innermost loop of what transpose_copies found: how many iterations
- * are one transposition of as many lanes.  unroll leaves it alone. */
-#define LOWER_TRANSPOSE "pragma_transpose"
-
 /* Each access of the one statement, not of those below it: f gets the
  * statement, the buffer and the indices (accesses.c). */
 typedef void (*lower_access_fn)(void *ud, ir_stmt at, ir_buf b, ir_span idx,

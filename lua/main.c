@@ -27,7 +27,7 @@ static const char usage[] =
     "               [--min-time S] [--timeout S] [--deadline S]\n"
     "               [--on-error record|stop] [--check best|all]\n"
     "               [--scheduler gradient|round_robin] [--frozen]\n"
-    "               [--no-transfer]\n"
+    "               [--no-transfer] [--warm-cache]\n"
     "       tessera step FILE [--program FILE.lua]\n"
     "       tessera show FILE [--program FILE.lua]\n"
     "       tessera db [list|best] FILE [FILTER] [--limit N]\n"

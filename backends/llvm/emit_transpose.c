@@ -5,6 +5,7 @@
  * Computers, 1972). */
 #include "backends/llvm/emit.h"
 #include "ir/query.h"
+#include "lower/lower.h"
 
 enum { MAX_LANES = 64 };
 
@@ -21,7 +22,7 @@ static bool find_transpose(const emit *m, ir_stmt at, transpose *t) {
   const ir_program *p = m->p;
   int64_t steps;
   t->loop = *ir_st(p, at);
-  if (!ir_anno_get(p, at, "pragma_transpose") || !t->loop.body || m->mask)
+  if (!ir_anno_get(p, at, LOWER_TRANSPOSE) || !t->loop.body || m->mask)
     return false;
   const ir_stmt_rec *s = ir_st(p, t->loop.body);
   if (s->kind != IR_STORE || s->mask || s->idx.n != 1 || s->next ||

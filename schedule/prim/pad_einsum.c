@@ -513,7 +513,7 @@ static void make_copy(work *w, const operand *o, ir_expr fill, bool back,
 /* ---- the block ---------------------------------------------------------- */
 
 /* The element of the padded copy, which has only those that steps reach. */
-static ir_expr load_padded(ir_program *p, const operand *o) {
+static ir_expr element_of_copy(ir_program *p, const operand *o) {
   ir_expr at[MAX_DIMS];
   for (uint32_t d = 0; d < o->n; d++) {
     at[d] = o->idx[d];
@@ -529,7 +529,7 @@ static ir_expr padded_load(ir_subst *sub, ir_buf buf, uint32_t n,
   for (uint32_t i = 0; i < w->nop; i++)
     if (w->op[i].made && w->op[i].buf == buf &&
         !memcmp(w->op[i].idx, idx, n * sizeof *idx))
-      return load_padded(sub->p, &w->op[i]);
+      return element_of_copy(sub->p, &w->op[i]);
   return 0;
 }
 
