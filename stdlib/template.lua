@@ -92,12 +92,24 @@ local function choose(cfg, count)
   return cfg.chosen[at] or 1
 end
 
+-- Refuses names that the table has beside these.
+local function check_names(who, o, names)
+  local listed = (" %s "):format(names)
+  for name in pairs(o) do
+    if not listed:find((" %s "):format(name), 1, true) then
+      wrong("unknown option %s of %s, which has %s", options.quoted(name), who,
+            (names:gsub(" ", ", ")))
+    end
+  end
+end
+
 -- Cuts a loop into num_outputs parts, the innermost of at most max_factor
 -- iterations; with `factors` into two, the inner one of one of these lengths.
 -- cfg.NAME:apply(loop) gives the loops, outermost first; cfg.NAME.size are the
 -- lengths.
 function config.define_split(cfg, name, loop, o)
   o = o or {}
+  check_names("define_split", o, "factors num_outputs max_factor")
   check_values("define_split", name, o.factors or { 1 })
   local size
   if o.factors then
@@ -124,6 +136,7 @@ end
 -- An order of so many loops: any, or with `candidates` one of these, lists of
 -- positions.  cfg.NAME:apply(loops) reorders them and gives them in that order.
 function config.define_reorder(cfg, name, count, o)
+  check_names("define_reorder", o or {}, "candidates")
   local orders = o and o.candidates
   if math.type(count) ~= "integer" or count < 1 or count > 5 then
     wrong("define_reorder: knob %s is of 1 to 5 loops", options.quoted(name))
@@ -200,7 +213,9 @@ end
 
 local function check_parameters(m)
   local known = {}
+  check_names("template.mold", m, "parameters forbid apply")
   for _, p in ipairs(m.parameters) do
+    check_names("a parameter", p, "name values when")
     check_values("template.mold", p.name, p.values)
     for name in next, p.when or {} do
       if not known[name] then

@@ -129,6 +129,20 @@ refused("more than 256 sketches", template.space, program, function(cfg)
   for i = 1, 9 do cfg:define_annotate("x" .. i, "try_unroll") end
 end)
 refused("takes a program and a function", template.space, program, 7)
+-- Misspelt options are none.
+refused("unknown option 'max_faktor' of define_split, which has factors, " ..
+        "num_outputs, max_factor", template.space, program, function(cfg)
+  cfg:define_split("x", cfg.sch:get_loops(cfg.sch:get_block "C"),
+                   { max_faktor = 4 })
+end)
+refused("unknown option 'candidtes'", template.space, program, function(cfg)
+  cfg:define_reorder("x", 2, { candidtes = { { 1, 2 } } })
+end)
+refused("unknown option 'forbidd' of template.mold", template.mold, {
+  parameters = { { name = "a", values = { 1 } } }, forbidd = {},
+  apply = print })
+refused("unknown option 'wehn' of a parameter", template.mold, {
+  parameters = { { name = "a", values = { 1 }, wehn = {} } }, apply = print })
 refused("takes { parameters = list", template.mold, { parameters = {} })
 refused("depends on 'b', which is no parameter before it", template.mold, {
   parameters = { { name = "a", values = { 1 }, when = { b = 1 } } },
