@@ -57,6 +57,9 @@ typedef struct backend {
    * the caller's memory, and is timed from outside. */
   int32_t (*time)(const backend_code *c, void **args, void *const *resident,
                   const int64_t *sizes, uint64_t runs, double *seconds);
+  /* What the last run by `time` failed for, as a sentence; "" where its status
+   * says all.  NULL: it always does. */
+  const char *(*why)(const backend_code *c);
   /* Whether what a run leaves in the device's caches stays there for the next
    * one, from now on in the process; false at first.  NULL: it makes no
    * difference. */

@@ -67,13 +67,15 @@ tess_status backend_find_source(const backend *b, const char *name,
                                 backend_form *out, err_state *e) {
   char known[BACKEND_NFORMS * 16] = "";
   size_t at = 0;
-  if (!strcmp(name, "llvm")) name = form_names[BACKEND_IR];
+  bool llvm = !strcmp(name, "llvm");
   for (uint32_t f = 0; f < BACKEND_NFORMS; f++) {
     if (f == BACKEND_CODE || f == BACKEND_OBJECT || !has_form(b, f)) continue;
     *out = (backend_form)f;
-    if (!strcmp(form_names[f], name)) return TESS_OK;
-    at += (size_t)snprintf(known + at, sizeof known - at, "%s\"%s\"",
-                           at ? ", " : "", form_names[f]);
+    if (!strcmp(form_names[f], name) || (llvm && f == BACKEND_IR))
+      return TESS_OK;
+    at += (size_t)snprintf(known + at, sizeof known - at, "%s\"%s\"%s",
+                           at ? ", " : "", form_names[f],
+                           f == BACKEND_IR ? " (or \"llvm\")" : "");
   }
   return err_set(e, TESS_NOT_FOUND,
                  "a kernel for '%s' has the sources %s, not \"%.40s\"", b->name,

@@ -205,9 +205,18 @@ int64_t target_int(const target *t, const char *field) {
   return o && !o->size ? *number_at(t, o) : -1;
 }
 
+/* "sm_80": the architecture of a CUDA target, or one before it; but "sm_90a"
+ * has what later ones lack. */
+static bool has_architecture(const target *t, const char *arch) {
+  if (strncmp(t->cpu, "sm_", 3) || strncmp(arch, "sm_", 3)) return false;
+  char *end;
+  long n = strtol(arch + 3, &end, 10);
+  return *end ? !strcmp(t->cpu, arch) : n <= strtol(t->cpu + 3, NULL, 10);
+}
+
 bool target_has(const target *t, const char *feature) {
   size_t n = strlen(feature);
-  bool has = false;
+  bool has = has_architecture(t, feature);
   for (const char *at = t->features; n && *at; at += strcspn(at, ",")) {
     at += *at == ',';
     if (!strncmp(at + 1, feature, n) && (!at[n + 1] || at[n + 1] == ','))

@@ -2,6 +2,7 @@
  * Random testing at scale: random programs under random schedules.  Cases run
  * in child processes, so that a crash or a hang ends only that case; any case
  * is reproducible by its seed and number. */
+#include "backends/backend.h"
 #include "fuzz/faults.h"
 #include "fuzz/shrink.h"
 #include "support/bench.h"
@@ -74,6 +75,23 @@ static uint64_t parse_count(const char *program, const char *text) {
   return v;
 }
 
+/* Kernels for it can be compiled, and run here or be emulated; else the process
+ * ends, which children that find it out one by one would not. */
+static void check_fuzz_target(const char *text) {
+  target t;
+  err_state e;
+  err_clear(&e);
+  tess_status s = target_parse(&t, text, &e);
+  if (!s && strcmp(t.kind, "opencl") && strcmp(t.kind, "cuda"))
+    s = err_set(&e, TESS_INVALID, "'%s' has no threads to bind loops to",
+                t.kind);
+  if (!s && !strcmp(t.kind, "opencl"))
+    s = backend_find(t.kind)->runs_here(&t, &e);
+  if (!s) return;
+  bench_say("--target \"%s\": %s", text, e.message);
+  exit(2);
+}
+
 static fuzz_args parse(int argc, char **argv) {
   static const struct option options[] = {
       {"quick", no_argument, NULL, 'q'},
@@ -120,6 +138,7 @@ static fuzz_args parse(int argc, char **argv) {
     }
   if (optind < argc || a.fault > faults_count() || !a.jobs || a.jobs > MAX_JOBS)
     usage(argv[0], 2);
+  if (a.target) check_fuzz_target(a.target);
   return a;
 }
 

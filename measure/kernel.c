@@ -32,6 +32,17 @@ tess_status measure_runs_here(const char *text, err_state *e) {
   return s ? s : backend_find(t.kind)->runs_here(&t, e);
 }
 
+tess_status measure_check_policy(const char *text, const measure_policy *p,
+                                 err_state *e) {
+  target t;
+  tess_status s = target_parse(&t, text, e);
+  if (s || !p->warm_cache || backend_find(t.kind)->keep_caches) return s;
+  return err_set(e, TESS_INVALID,
+                 "warm_cache is of targets whose caches are cleared before "
+                 "each run, and those of '%s' are not: leave it out",
+                 t.kind);
+}
+
 /* A kernel for another machine is kept unloaded, for its source. */
 static tess_status load_kernel(tess_kernel *k, const strbuf *code) {
   tess_context *c = k->c;

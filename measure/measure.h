@@ -121,6 +121,9 @@ tess_status measure_report_unresponsive(const measure_pool *pool, err_state *e);
 /* Whether this machine can run code for the target: UNSUPPORTED says why not.
  * To be called before measuring. */
 tess_status measure_runs_here(const char *target, err_state *e);
+/* INVALID: the policy asks for what makes no difference on that target. */
+tess_status measure_check_policy(const char *target, const measure_policy *p,
+                                 err_state *e);
 /* `target` is its text.  The program is copied.  The policy's seed and
  * threads hold for the life of the task. */
 tess_status measure_task_new(measure_pool *pool, const ir_program *base,

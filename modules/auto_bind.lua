@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Binds the spatial loops of blocks that are not bound yet to blocks of
 -- threads and threads (MetaSchedule's AutoBind, for GPUs).  They are fused,
--- and cut in two where `max_threadblocks` blocks suffice, how long a piece
--- is being sampled; else in three, of which the first is a loop in each
--- thread.
+-- and cut in two where `max_threadblocks` blocks suffice, or the sizes of the
+-- call say how many there are, how long a piece is being sampled; else in
+-- three, of which the first is a loop in each thread.
 --
 -- `thread_extents`: how many threads a block may have, one of which is
 -- sampled.  `max_threads`: the most that it has.  `vector_lens`: how many
@@ -69,8 +69,10 @@ end
 local function bind(sch, block, loop, p)
   local length, least = vectors_of(sch, block, loop, p)
   if length then return bind_vectors(sch, loop, length, least, p) end
-  local extent = sch:extent(loop) or math.huge
-  if extent <= p.max_threadblocks * p.max_threads then
+  local extent = sch:extent(loop)
+  local open = not extent and sch:can("bind", loop, "blockIdx.x")
+  extent = extent or math.huge
+  if open or extent <= p.max_threadblocks * p.max_threads then
     local blocks, threads = sch:split(loop, { ts.auto,
                                               threads_of(sch, extent, p) })
     sch:bind(blocks, "blockIdx.x")

@@ -10,7 +10,9 @@
 -- with how many threads there may be, at most `max_threads`.  With
 -- `threads_per_block`, the least and the most, the tiles of the level bound to
 -- threads are drawn together, so that there are so many, and those of a thread
--- are short; else all tiles are drawn one loop after the other.
+-- are short; else all tiles are drawn one loop after the other.  Then there
+-- are tiles also of loops whose extents are known at the call: as many blocks
+-- of threads as these need, of tiles of constant sizes with a guard.
 --
 -- `write_levels`: for each a sketch in which what is computed is kept in a
 -- small buffer of `write_scope` that is written back under the last loop of
@@ -48,7 +50,7 @@ return ts.module {
   },
   check = parameters.check,
   apply = function(sch, block, p)
-    local unfit = tiling.unfit(sch, block, p.structure)
+    local unfit = tiling.unfit(sch, block, p.structure, gpu_tiling.opener(p))
     if unfit then return nil, unfit end
     if #p.tile_binds > 0 and tiling.is_nested(sch, block) then
       return nil, "it is in another block"

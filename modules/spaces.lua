@@ -123,13 +123,19 @@ local function gpu(most, unstaged)
   }
 end
 
+-- What tensor cores multiply before sm_80, which also has bfloat16.
+local EARLY = { "f16f16f16", "f16f16f16_trans", "f16f16f32", "f16f16f32_trans",
+                "s8s8s32", "s8s8s32_trans" }
+
 -- GPUs with tensor cores, which do what they can, from sm_80 on also by
 -- mma.sync; the rest is as on others.
-local function tensor_cores(has_mma)
-  local list = gpu(1024)
-  table.insert(list, 1, use("use_tensor_core", {
-    tensorize = true, threads_per_block = { 2, 8 } }))
-  if has_mma then table.insert(list, 1, use("use_mma", { must = false })) end
+local function tensor_cores(is_early)
+  local list, p = gpu(1024), { tensorize = true, threads_per_block = { 2, 8 } }
+  if is_early then p.groups = EARLY end
+  table.insert(list, 1, use("use_tensor_core", p))
+  if not is_early then
+    table.insert(list, 1, use("use_mma", { must = false }))
+  end
   return list
 end
 
@@ -165,7 +171,7 @@ function spaces.modules_for(target)
     -- The card of this machine, where there is one.
     local ok, here = pcall(ts.target, text)
     local n = capability(ok and tostring(here) or text)
-    return n >= 75 and tensor_cores(n >= 80) or gpu(1024)
+    return n >= 75 and tensor_cores(n < 80) or gpu(1024)
   end
 end
 

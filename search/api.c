@@ -204,6 +204,8 @@ static tess_status prepare_tune(tune_work *w) {
   tess_status s = work_complete(w);
   if (s != TESS_OK) return s;
   measure_policy policy = policy_of(&w->o);
+  s = measure_check_policy(tess_target_text(w->target), &policy, &w->c->err);
+  if (s != TESS_OK) return s;
   if (w->o.inputs)
     s = measure_take_inputs(w->p, w->o.ninputs, w->o.inputs, &w->inputs,
                             &policy.inputs);

@@ -262,8 +262,9 @@ local rows = {
   { "ts.target([text])", "tessera.Target",
     "A machine; this one where no text is given.", "describing" },
   { "target:get(field)", "integer?", "A number of it.", "describing" },
-  { "target:has(feature)", "boolean", "Has its processor the feature?",
-    "describing" },
+  { "target:has(feature)", "boolean",
+    'Has its processor the feature? Of a CUDA card "sm_80" is one: that ' ..
+    "architecture or a later one.", "describing" },
   { "target:close()", "", "Free it before the collector does.",
     "tutorial" },
   { "ts.build(program [, target])", "tessera.Kernel",

@@ -3,6 +3,7 @@
 -- drawn together, so that a block has as many as wanted, and the tiles of a
 -- thread are short enough for its registers.
 local ts = require "tessera"
+local sampling = require "tessera.sampling"
 local tiling = require "tessera.tiling"
 local gpu = {}
 
@@ -15,8 +16,18 @@ local function level_of(p, kind)
   end
 end
 
+-- Of a loop that is as long as the call says.
+local OPEN = math.huge
+
+local function powers(most)
+  local list = { 1 }
+  while list[#list] * 2 <= most do list[#list + 1] = list[#list] * 2 end
+  return list
+end
+
 local function divisors(n, most)
   local list = {}
+  if n == OPEN then return powers(most) end
   for d = 1, math.min(n, most) do
     if n % d == 0 then list[#list + 1] = d end
   end
@@ -89,7 +100,7 @@ local function long_loops(sch, block)
   local loops = { sch:get_loops(block) }
   local letters, at, extents = tiling.letters(sch, block, loops), {}, {}
   for i, letter in ipairs(letters) do
-    local extent = sch:extent(loops[i])
+    local extent = sch:extent(loops[i]) or OPEN
     if letter == "S" and extent > 1 then
       at[i] = #extents + 1
       extents[#extents + 1] = extent
@@ -134,10 +145,33 @@ local function cut_spatial(sch, loop, n, threads, caps, at)
   return sizes, { sch:split(sch:fuse(table.unpack(pieces)), sizes) }
 end
 
+-- A loop that is as long as the call says, into n levels of which all but the
+-- first have constant sizes: size(level), or one up to most(level).
+local function cut_open(sch, loop, n, size, most)
+  local sizes = { ts.auto }
+  for level = 2, n do
+    sizes[level] = size(level) or sampling.any(sch, powers(most(level)))
+  end
+  return sizes, { sch:split(loop, sizes) }
+end
+
+local function cut_open_spatial(sch, loop, n, threads, caps, at)
+  return cut_open(sch, loop, n, function(level)
+    return level == at.thread and threads or nil
+  end, function(level)
+    return level == at.virtual and caps.virtual or
+           level > at.thread and caps.inner or 1
+  end)
+end
+
 -- A reduction loop into n levels, of which all but the first fit shared memory
 -- together.
 local function cut_reduction(sch, loop, n, most)
-  if n == 1 then return { sch:extent(loop) }, { loop } end
+  if n == 1 then return { sch:extent(loop) or ts.auto }, { loop } end
+  if not sch:extent(loop) then
+    local each = math.floor(most ^ (1 / (n - 1)) + 0.01)
+    return cut_open(sch, loop, n, function() end, function() return each end)
+  end
   local two = tile(sch, loop, most)
   local outer, inner = sch:split(loop, two)
   if n == 2 then return two, { outer, inner } end
@@ -147,6 +181,18 @@ local function cut_reduction(sch, loop, n, most)
   table.insert(sizes, 1, two[1])
   table.insert(loops, 1, outer)
   return sizes, loops
+end
+
+-- Whether gpu.cut cuts a loop whose extent is no constant (tiling.unfit); nil:
+-- with these parameters it cuts none.
+function gpu.opener(p)
+  if #(p.threads_per_block or {}) == 0 or not level_of(p, "blockIdx") or
+     not level_of(p, "threadIdx") then
+    return nil
+  end
+  return function(sch, loop, letter)
+    return letter == "R" or sch:can("bind", loop, "blockIdx.x")
+  end
 end
 
 -- The function that cuts a loop, for tiling.tile, where p says how many threads
@@ -169,7 +215,8 @@ function gpu.cut(sch, block, p, caps)
       ones = { on:split(loop, sizes) }
       return sizes, ones
     end
-    return cut_spatial(on, loop, n, threads[place[i]], caps, at)
+    local cut = on:extent(loop) and cut_spatial or cut_open_spatial
+    return cut(on, loop, n, threads[place[i]], caps, at)
   end
 end
 

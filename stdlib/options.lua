@@ -104,7 +104,8 @@ options.list = {
     default = "false",
     help = "on CUDA devices, leave in the L2 cache what the run before left " ..
            "there, instead of evicting it before each timed run; such times " ..
-           "are not comparable with others" },
+           "are not comparable with others. Refused for other targets, " ..
+           "whose caches keep what they have" },
   { name = "measure", instead = "the field measure of what FILE.lua returns",
     type = "function", default = "none",
     help = "instead of compiling and running candidates: a function of " ..

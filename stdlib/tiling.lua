@@ -25,23 +25,27 @@ function tiling.letters(sch, block, loops)
 end
 
 -- The name of a loop that would be cut and whose extent is no constant, so
--- that there are no tile sizes to draw; nil: there is none.
-local function uncuttable(sch, block, structure)
+-- that there are no tile sizes to draw; nil: there is none.  `open` (sch, loop,
+-- letter): whether a loop can be cut all the same.
+local function uncuttable(sch, block, structure, open)
   local loops, count = { sch:get_loops(block) }, tiling.tiles_of(structure)
   local letters = tiling.letters(sch, block, loops)
   for i, loop in ipairs(loops) do
     local info = sch:loop_info(loop)
-    if count[letters[i]] > 1 and not info.extent then return info.name end
+    if count[letters[i]] > 1 and not info.extent and
+       not (open and open(sch, loop, letters[i])) then
+      return info.name
+    end
   end
 end
 
 -- Why a block has no tiles to draw by this structure; nil: it has.
-function tiling.unfit(sch, block, structure)
+function tiling.unfit(sch, block, structure, open)
   if not sch:needs_multi_level_tiling(block) then
     return "it has no reduction that could reuse what it reads"
   end
-  local open = uncuttable(sch:copy(), block, structure)
-  return open and ("the extent of loop %s is not a constant"):format(open)
+  local name = uncuttable(sch:copy(), block, structure, open)
+  return name and ("the extent of loop %s is not a constant"):format(name)
 end
 
 -- Cuts a loop into n tiles of sampled sizes; the sizes and the loops.

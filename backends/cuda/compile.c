@@ -129,6 +129,7 @@ const backend cuda_backend = {
     .compile = cuda_compile,
     .load = cuda_load,
     .time = cuda_time,
+    .why = cuda_why,
     .keep_caches = cuda_keep_caches,
     .clocks = cuda_clocks,
     .memory = cuda_memory,

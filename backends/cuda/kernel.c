@@ -35,15 +35,19 @@ static void set_range(emit *m, LLVMValueRef call, int64_t end) {
                   LLVMMetadataAsValue(m->ctx, node));
 }
 
+/* How many there are at most. */
+static int64_t places_along(const device_kernel *k, ir_thread axis) {
+  if (axis >= IR_THREADIDX_X) return k->block[axis - IR_THREADIDX_X];
+  if (k->grid[axis]) return k->grid[axis];
+  return axis == IR_BLOCKIDX_X ? DEVICE_MOST_BLOCKS : CUDA_MOST_BLOCKS;
+}
+
 static LLVMValueRef thread_index(emit *m, ir_thread axis) {
   static const char *const name[] = {
       "read.ptx.sreg.ctaid.x", "read.ptx.sreg.ctaid.y", "read.ptx.sreg.ctaid.z",
       "read.ptx.sreg.tid.x",   "read.ptx.sreg.tid.y",   "read.ptx.sreg.tid.z"};
   LLVMValueRef v = cuda_nvvm(m, name[axis], 0, NULL);
-  const device_kernel *part = state_of(m)->k->part;
-  set_range(m, v,
-            axis < IR_THREADIDX_X ? part->grid[axis]
-                                  : part->block[axis - IR_THREADIDX_X]);
+  set_range(m, v, places_along(state_of(m)->k->part, axis));
   return LLVMBuildZExt(m->b, v, m->i64, "");
 }
 

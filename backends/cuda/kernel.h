@@ -9,6 +9,9 @@
 
 enum { CUDA_NAME = 320 };
 
+/* Of a grid along .y and .z. */
+enum { CUDA_MOST_BLOCKS = 65535 };
+
 /* Code begins with so many bytes, the device's number, before what
  * device_load takes. */
 enum { CUDA_HEAD = sizeof(uint64_t) };

@@ -26,7 +26,8 @@ static bool refuse_limit(finder *f, const char *what, int64_t n, int64_t most) {
   return false;
 }
 
-/* A grid has 2^31 - 1 blocks along x, and 65535 along the other axes. */
+/* A grid has 2^31 - 1 blocks along x, which lowering sees to, and 65535 along
+ * the other axes; open extents are checked at the launch. */
 static bool check_extents(finder *f, const cuda_kernel *k) {
   const int64_t *block = k->part->block, *grid = k->part->grid;
   int64_t threads = block[0] * block[1] * block[2];
@@ -34,11 +35,12 @@ static bool check_extents(finder *f, const cuda_kernel *k) {
     return refuse_limit(f, "threads", threads, f->t->max_threads);
   if (block[2] > 64) return refuse_limit(f, "threads along z", block[2], 64);
   for (unsigned t = 1; t < 3; t++)
-    if (grid[t] > 65535) {
+    if (grid[t] > CUDA_MOST_BLOCKS) {
       err_set(f->e, TESS_UNSUPPORTED,
-              "%s: a grid has %lld blocks along %s, where 65535 are possible",
+              "%s: a grid has %lld blocks along %s, where %d are possible",
               entry_name(f), (long long)grid[t],
-              ir_thread_text((ir_thread)(IR_BLOCKIDX_X + t)));
+              ir_thread_text((ir_thread)(IR_BLOCKIDX_X + t)),
+              CUDA_MOST_BLOCKS);
       return false;
     }
   return true;

@@ -129,7 +129,8 @@ static int32_t cuda_end(void *ud, double *seconds) {
   return cuda_status(code);
 }
 
-static const device_driver cuda_host = {.alloc = cuda_alloc,
+static const device_driver cuda_host = {.most_blocks = CUDA_MOST_BLOCKS,
+                                        .alloc = cuda_alloc,
                                         .release = cuda_release,
                                         .to_device = cuda_to_device,
                                         .to_host = cuda_to_host,
@@ -263,6 +264,8 @@ int32_t cuda_time(const backend_code *c, void **args, void *const *resident,
   if (code) return cuda_status(code);
   return device_call(&own->device, args, resident, sizes, runs, seconds);
 }
+
+const char *cuda_why(const backend_code *c) { return c->device.why; }
 
 /* The primary contexts, retained for tensors as long as the process lives. */
 static backend_code the_memory[CUDA_MOST_DEVICES];

@@ -137,9 +137,25 @@ static tess_status refuse_arch(const target *t, err_state *e) {
                  t->cpu);
 }
 
-static tess_status take_arch(target *t, err_state *e) {
+static tess_status refuse_shared(const char *option, int64_t asked,
+                                 const target *t, int64_t most, err_state *e) {
+  return err_set(e, TESS_INVALID,
+                 "target: -%s=%lld is more than a block of '%s' can have, %lld "
+                 "bytes",
+                 option, (long long)asked, t->cpu, (long long)most);
+}
+
+/* `asked`: of shared memory without asking; 0: the text does not say.  The card
+ * that is here knows its own limits. */
+static tess_status take_arch(target *t, int64_t asked, err_state *e) {
   const arch *a = find_arch(t->cpu);
   if (!a) return refuse_arch(t, e);
+  if (!t->is_host && t->shared_optin_bytes > a->shared)
+    return refuse_shared("max-shared-memory-per-block", t->shared_optin_bytes,
+                         t, a->shared, e);
+  int64_t most = t->shared_optin_bytes ? t->shared_optin_bytes : a->shared;
+  if (asked > most)
+    return refuse_shared("shared-memory-per-block", asked, t, most, e);
   set_if_open(&t->max_threads, 1024);
   set_if_open(&t->shared_bytes, 49152);
   set_if_open(&t->shared_optin_bytes, a->shared);
@@ -159,6 +175,11 @@ static tess_status check_words(const target *t, err_state *e) {
     return err_set(e, TESS_INVALID, "target: -fp-contract is fast or off");
   if (!is_one_of(t->tensor_cores, "wmma", "mma"))
     return err_set(e, TESS_INVALID, "target: -tensor-cores is wmma or mma");
+  if (!strcmp(t->tensor_cores, "mma") && cuda_capability(t) < 80)
+    return err_set(e, TESS_INVALID,
+                   "target: -tensor-cores=mma is of sm_80 and later, whose "
+                   "mma.sync multiplies 16 x 8 x 16; '%s' has wmma",
+                   t->cpu);
   int n = 0, version;
   if (t->attr[0] && (sscanf(t->attr, "+ptx%d%n", &version, &n) != 1 ||
                      t->attr[n] || version < 60 || version > 85))
@@ -182,6 +203,7 @@ static const char *least_ptx(const target *t) {
 
 tess_status cuda_complete_target(target *t, err_state *e) {
   tess_status s = TESS_OK;
+  int64_t shared = t->shared_bytes;
   snprintf(t->triple, sizeof t->triple, "nvptx64-nvidia-cuda");
   t->vector_bytes = 16;
   if (t->model[0]) s = take_model(t, e);
@@ -197,7 +219,7 @@ tess_status cuda_complete_target(target *t, err_state *e) {
                      "target: 'cuda' needs -arch=sm_80 or -model=a100, since "
                      "no NVIDIA card is found here");
   }
-  if (!s) s = take_arch(t, e);
+  if (!s) s = take_arch(t, shared, e);
   if (!s) s = check_words(t, e);
   if (s) return s;
   snprintf(t->features, sizeof t->features, "%s",

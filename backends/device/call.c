@@ -76,6 +76,7 @@ int32_t device_call(device_program *d, void **args, void *const *resident,
                     const int64_t *sizes, uint64_t runs, double *seconds) {
   arguments a = {.host = args, .resident = resident};
   *seconds = 0;
+  d->why[0] = '\0';
   if (d->nparam > DEVICE_MOST_ARGS) return TESS_LIMIT;
   int32_t status = device_measure_params(d, sizes, a.bytes);
   if (!status) status = args ? copy_in(d, &a) : check_stay(d, &a);

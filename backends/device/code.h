@@ -7,7 +7,8 @@
  * with types packed by code_type().  Statements are:
  *   LOOP place lo extent n (n words of body) · LET place value ·
  *   IF condition n (n words) m (m words) · ALLOC slot bytes extent n (n words)
- *   LAUNCH kernel, slots of its buffers, places of its variables
+ *   LAUNCH kernel, the grid's extents (.x, .y, .z), slots of its buffers,
+ *   places of its variables
  * where `bytes` is of one element. */
 #ifndef BACKENDS_DEVICE_CODE_H
 #define BACKENDS_DEVICE_CODE_H
@@ -22,10 +23,10 @@ enum {
   CODE_LAUNCH
 };
 
-/* A kernel in the header: grid, block, numbers of buffers and variables. */
-enum { CODE_KERNEL_WORDS = 8 };
+/* A kernel in the header: block, numbers of buffers and variables. */
+enum { CODE_KERNEL_WORDS = 5 };
 
-#define CODE_MAGIC INT64_C(0x3145434956454454) /* "TDEVICE1" */
+#define CODE_MAGIC INT64_C(0x3245434956454454) /* "TDEVICE2" */
 
 static inline int64_t code_type(tess_dtype t) {
   return t.code | (int64_t)t.bits << 8;

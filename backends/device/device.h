@@ -22,7 +22,9 @@
 typedef struct device_kernel {
   ir_stmt first, last;       /* siblings: its code, with its thread loops */
   bool is_single;            /* bound to no threads: one thread runs it */
-  int64_t grid[3], block[3]; /* blocks, and threads of a block: .x, .y, .z */
+  int64_t grid[3], block[3]; /* blocks, and threads of a block: .x, .y, .z;
+                              * 0: as many blocks as `open` says */
+  ir_expr open[3];           /* over the host program's variables */
   uint32_t nbuf, nvar;       /* its arguments */
   ir_buf *buf;               /* parameters, constants, workspace */
   bool *written;             /* by number in buf: it stores to it */
@@ -67,9 +69,13 @@ typedef struct device_launch {
   const int64_t *var;
 } device_launch;
 
+/* Of a grid along any axis, which lowering relies on. */
+#define DEVICE_MOST_BLOCKS INT64_C(0x7fffffff)
+
 /* What a device's driver does; results are 0 or a status.  Launches are
  * executed in the order of the calls, and copies wait for all of them. */
 typedef struct device_driver {
+  int64_t most_blocks; /* along .y and .z; 0: DEVICE_MOST_BLOCKS, as along .x */
   int32_t (*alloc)(void *ud, uint64_t bytes, device_memory *out);
   void (*release)(void *ud, device_memory m);
   int32_t (*to_device)(void *ud, device_memory to, const void *from,
@@ -96,6 +102,8 @@ typedef struct device_program {
   device_memory *slot;       /* by buffer; parameters during a call only */
   uint64_t *bytes;           /* of each */
   int64_t *value;            /* of each variable */
+  char why[128];             /* what the last run failed for, where it is known
+                              * better than by its status; "" */
 } device_program;
 
 /* Parses what device_write wrote (copying the header) and copies constants to

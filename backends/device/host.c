@@ -3,6 +3,7 @@
 #include "backends/device/code.h"
 #include "backends/device/device.h"
 #include "ir/scalar.h"
+#include <stdio.h>
 
 typedef struct host {
   device_program *d;
@@ -85,27 +86,56 @@ static void host_alloc(host *h) {
 
 /* ---- launches ------------------------------------------------------- */
 
+/* The grid's extents; *some: it has a block. */
+static void host_grid(host *h, int64_t grid[3], bool *some) {
+  *some = true;
+  for (int a = 0; a < 3; a++) {
+    grid[a] = host_value(h);
+    *some &= grid[a] > 0;
+  }
+}
+
+static bool grid_fits(host *h, const int64_t grid[3]) {
+  device_program *d = h->d;
+  for (int a = 0; a < 3; a++) {
+    int64_t most = DEVICE_MOST_BLOCKS;
+    if (a && d->driver->most_blocks) most = d->driver->most_blocks;
+    if (grid[a] <= most) continue;
+    snprintf(d->why, sizeof d->why,
+             "a grid has %lld blocks of threads along blockIdx.%c, where %lld "
+             "are possible",
+             (long long)grid[a], "xyz"[a], (long long)most);
+    h->status = TESS_LIMIT;
+    return false;
+  }
+  return true;
+}
+
 static void host_launch(host *h) {
   device_program *d = h->d;
   device_memory buf[DEVICE_MOST_ARGS];
-  int64_t var[DEVICE_MOST_ARGS];
-  device_launch l = {
-      .kernel = next_index(h, d->nkernel), .buf = buf, .var = var};
+  int64_t var[DEVICE_MOST_ARGS], grid[3];
+  bool some;
+  device_launch l = {.kernel = next_index(h, d->nkernel),
+                     .grid = grid,
+                     .buf = buf,
+                     .var = var};
   const int64_t *k = h->w + d->kernels + l.kernel * CODE_KERNEL_WORDS;
-  l.grid = k;
-  l.block = k + 3;
-  if (h->status || k[6] < 0 || k[7] < 0 || k[6] > DEVICE_MOST_ARGS ||
-      k[7] > DEVICE_MOST_ARGS) {
+  l.block = k;
+  host_grid(h, grid, &some);
+  if (h->status || k[3] < 0 || k[4] < 0 || k[3] > DEVICE_MOST_ARGS ||
+      k[4] > DEVICE_MOST_ARGS) {
     if (!h->status) h->status = TESS_LIMIT;
     return;
   }
-  l.nbuf = (uint32_t)k[6];
-  l.nvar = (uint32_t)k[7];
+  l.nbuf = (uint32_t)k[3];
+  l.nvar = (uint32_t)k[4];
   for (uint32_t i = 0; i < l.nbuf; i++)
     buf[i] = d->slot[next_index(h, d->nslot)];
   for (uint32_t i = 0; i < l.nvar; i++)
     var[i] = d->value[next_index(h, d->nplace)];
-  if (!h->status) h->status = d->driver->launch(d->ud, &l);
+  if (!h->status && some && grid_fits(h, grid))
+    h->status = d->driver->launch(d->ud, &l);
 }
 
 /* ---- statements ----------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The functions that the loader of a device backend defines, as
- * backends/backend.h describes them: load, time, memory, unload, on_fatal. */
+ * backends/backend.h describes them: load, time, why, memory, unload,
+ * on_fatal. */
 #ifndef BACKENDS_DEVICE_LOADER_H
 #define BACKENDS_DEVICE_LOADER_H
 
@@ -13,6 +14,7 @@
   int32_t name##_time(const backend_code *c, void **args,               \
                       void *const *resident, const int64_t *sizes,      \
                       uint64_t runs, double *seconds);                  \
+  const char *name##_why(const backend_code *c);                        \
   tess_status name##_memory(uint32_t device, const device_driver **out, \
                             void **ud, err_state *e);                   \
   void name##_unload(backend_code *c);                                  \

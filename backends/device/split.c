@@ -114,7 +114,7 @@ static void survey_stmt(splitting *s, ir_stmt at) {
   case IR_LOOP:
     s->var[r->var] |= OWN;
     survey_expr(s, r->lo);
-    survey_expr(s, r->extent);
+    if (!device_is_thread(r)) survey_expr(s, r->extent); /* else the launch's */
     break;
   case IR_STORE:
     s->buf[r->buf] |= USED | WRITTEN;
@@ -154,13 +154,13 @@ static bool constant_size(const ir_program *p, ir_buf b, int64_t *bytes) {
 static void read_threads(const ir_program *p, device_kernel *k) {
   for (ir_stmt s = k->first; s; s = ir_next(p, s, k->first)) {
     const ir_stmt_rec *r = ir_st(p, s);
-    int64_t n = 1;
+    int64_t n = 0;
     if (!device_is_thread(r) || r->thread > IR_THREADIDX_Z) continue;
     ir_const_int(p, r->extent, &n);
     if (r->thread >= IR_THREADIDX_X)
       k->block[r->thread - IR_THREADIDX_X] = n;
-    else
-      k->grid[r->thread] = n;
+    else if ((k->grid[r->thread] = n) == 0)
+      k->open[r->thread] = r->extent;
   }
 }
 
@@ -203,10 +203,20 @@ static void find_arguments(splitting *s, device_kernel *k) {
     if (s->var[v] == USED) k->var[k->nvar++] = v;
 }
 
+static void put_grid(splitting *s, const device_kernel *k) {
+  for (int a = 0; a < 3; a++) {
+    if (k->open[a])
+      put_expr(s, k->open[a]);
+    else
+      put(s, IR_INT), put(s, k->grid[a]);
+  }
+}
+
 static void put_launch(splitting *s, device_kernel *k) {
   find_arguments(s, k);
   put(s, CODE_LAUNCH);
   put(s, s->d->kernel.n);
+  put_grid(s, k);
   for (uint32_t i = 0; i < k->nbuf; i++) put(s, buffer_slot(s, k->buf[i]));
   for (uint32_t i = 0; i < k->nvar; i++) {
     if (!ir_is_int(s->p->var.v[k->var[i]].dtype)) refuse_host(s, integers_only);
@@ -286,6 +296,19 @@ static void put_if(splitting *s, const ir_stmt_rec *r) {
   close_words(s, at);
 }
 
+/* The allocations of shared memory around the threads of a kernel that is one
+ * block: lowering puts them outside of the loops over threads. */
+static bool is_single_block(const ir_program *p, ir_stmt at) {
+  const ir_stmt_rec *r = ir_st(p, at);
+  for (; r->kind == IR_ALLOCATE; r = ir_st(p, r->body)) {
+    uint8_t scope = p->buf.v[r->alloc].scope;
+    if ((scope != IR_SCOPE_SHARED && scope != IR_SCOPE_SHARED_DYN) ||
+        !r->body || ir_st(p, r->body)->next)
+      return false;
+  }
+  return device_is_thread(r);
+}
+
 static void put_stmt(splitting *s, ir_stmt at) {
   const ir_stmt_rec r = *ir_st(s->p, at);
   uint32_t open;
@@ -304,6 +327,10 @@ static void put_stmt(splitting *s, ir_stmt at) {
     put_list(s, r.body);
     break;
   case IR_ALLOCATE:
+    if (is_single_block(s->p, at)) {
+      put_kernel(s, at);
+      break;
+    }
     open = open_alloc(s, r.alloc);
     put_list(s, r.body);
     close_words(s, open);
@@ -400,7 +427,6 @@ void device_write(const device_split *d, strbuf *out) {
     write_word(out, (int64_t)p->constant.v[i].bytes);
   for (uint32_t i = 0; i < d->kernel.n; i++) {
     const device_kernel *k = &d->kernel.v[i];
-    for (int a = 0; a < 3; a++) write_word(out, k->grid[a]);
     for (int a = 0; a < 3; a++) write_word(out, k->block[a]);
     write_word(out, k->nbuf);
     write_word(out, k->nvar);

@@ -132,7 +132,7 @@ typedef struct code_domain {
 
 typedef struct code_kernel {
   ir_stmt stmt;
-  int64_t extent[IR_THREAD_COUNT]; /* 0: the tag is not bound */
+  uint32_t extent[IR_THREAD_COUNT]; /* register; 0: the tag is not bound */
   uint32_t index[IR_THREAD_COUNT]; /* register of the thread's own index */
   uint32_t exit;
 } code_kernel;

@@ -42,22 +42,30 @@ static void compile_loop(comp *c, ir_stmt s) {
 
 /* ---- kernels ------------------------------------------------------------ */
 
-/* Records thread loop s of kernel k: constant extent, one loop a tag. */
-static void add_thread(comp *c, code_kernel *k, ir_stmt s) {
+/* Is the value known where the kernel starts? */
+static bool known_at(comp *c, ir_stmt kernel, ir_expr e) {
+  const plan_node *x = plan_of(&c->plan, e);
+  return x->pure && !(x->scope && ir_is_ancestor(c->p, kernel, x->scope));
+}
+
+/* Records thread loop s of a kernel: one extent a tag, which is a constant of
+ * threads. */
+static void add_thread(comp *c, ir_stmt kernel, ir_expr *extent, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(c->p, s);
-  int64_t extent;
-  if (!ir_const_int(c->p, r->extent, &extent))
+  int64_t n = 1;
+  bool fixed = ir_const_int(c->p, r->extent, &n);
+  ir_expr other = extent[r->thread];
+  if (!fixed && !(plan_is_grid(r->thread) && known_at(c, kernel, r->extent)))
     plan_fail(c->e, TESS_UNSUPPORTED, s, 0,
               "a thread loop whose extent is not constant");
-  else if (extent < 1)
+  else if (n < 1)
     plan_fail(c->e, TESS_UNSUPPORTED, s, 0, "a thread loop without threads");
-  else if (k->extent[r->thread] && k->extent[r->thread] != extent)
+  else if (other && other != r->extent)
     plan_fail(c->e, TESS_INVALID, s, 0,
-              "%s has extent %lld here and %lld elsewhere in the kernel",
-              ir_thread_text((ir_thread)r->thread), (long long)extent,
-              (long long)k->extent[r->thread]);
+              "%s has different extents here and elsewhere in the kernel",
+              ir_thread_text((ir_thread)r->thread));
   else
-    k->extent[r->thread] = extent;
+    extent[r->thread] = r->extent;
 }
 
 /* A thread executes one iteration of a thread loop: its own. */
@@ -136,14 +144,18 @@ static void compile_warp(comp *c, ir_stmt s) {
 
 static void compile_kernel(comp *c, ir_stmt s) {
   code_kernel k = {.stmt = s};
+  ir_expr extent[IR_THREAD_COUNT] = {0};
   if (ir_st(c->p, s)->thread == IR_WARP)
     plan_fail(c->e, TESS_INVALID, s, 0,
               "a warp's loop outside of thread loops");
   for (ir_stmt t = s; t; t = ir_next(c->p, t, s))
     if (plan_is_thread(ir_st(c->p, t)) && ir_st(c->p, t)->thread != IR_WARP)
-      add_thread(c, &k, t);
-  for (unsigned i = 0; i < IR_THREAD_COUNT; i++)
-    k.index[i] = k.extent[i] ? comp_regs(c, 1) : 0;
+      add_thread(c, s, extent, t);
+  for (unsigned i = 0; i < IR_THREAD_COUNT && !c->e->code; i++) {
+    if (!extent[i]) continue;
+    k.extent[i] = comp_index(c, extent[i]);
+    k.index[i] = comp_regs(c, 1);
+  }
   c->kernel = c->k->kernels.n;
   c->kernel_level = c->plan.stmt[s].level;
   vec_push(c->k->heap, &c->k->kernels, k);

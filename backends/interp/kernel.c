@@ -4,23 +4,35 @@
  * end; blocks race with each other, threads with those of the same round. */
 #include "backends/interp/machine.h"
 
-static bool counts(const code_kernel *g, bool grid, int64_t *n) {
+/* Grids of any size, also none, are known now; without blocks nothing runs. */
+static void read_extents(machine_launch *x, const interp_word *R) {
+  for (unsigned i = 0; i < IR_THREAD_COUNT; i++)
+    if (x->g->extent[i]) x->extent[i] = R[x->g->extent[i]].i;
+}
+
+static bool has_blocks(const machine_launch *x) {
+  for (unsigned i = 0; i <= IR_BLOCKIDX_Z; i++)
+    if (x->g->extent[i] && x->extent[i] < 1) return false;
+  return true;
+}
+
+static bool counts(const machine_launch *x, bool grid, int64_t *n) {
   *n = 1;
   for (unsigned i = 0; i < IR_THREAD_COUNT; i++)
-    if (g->extent[i] && (i <= IR_BLOCKIDX_Z) == grid &&
-        __builtin_mul_overflow(*n, g->extent[i], n))
+    if (x->extent[i] && (i <= IR_BLOCKIDX_Z) == grid &&
+        __builtin_mul_overflow(*n, x->extent[i], n))
       return false;
   return *n < INT64_C(1) << 31;
 }
 
 /* Decomposes the linear number `k` of a block or thread into its indices, .x
  * fastest. */
-static void set_indices(const code_kernel *g, bool grid, int64_t k,
+static void set_indices(const machine_launch *x, bool grid, int64_t k,
                         interp_word *R) {
   for (unsigned i = 0; i < IR_THREAD_COUNT; i++)
-    if (g->extent[i] && (i <= IR_BLOCKIDX_Z) == grid) {
-      R[g->index[i]].i = k % g->extent[i];
-      k /= g->extent[i];
+    if (x->extent[i] && (i <= IR_BLOCKIDX_Z) == grid) {
+      R[x->g->index[i]].i = k % x->extent[i];
+      k /= x->extent[i];
     }
 }
 
@@ -70,8 +82,8 @@ static bool start_block(machine_launch *x, int64_t block,
   for (int64_t t = 0; t < x->threads; t++) {
     interp_word *mine = machine_regs(x, t);
     memcpy(mine, R, x->nregs * sizeof *R);
-    set_indices(x->g, true, block, mine);
-    set_indices(x->g, false, t, mine);
+    set_indices(x, true, block, mine);
+    set_indices(x, false, t, mine);
     x->pc[t] = x->start;
     machine_copies *c = &x->copies[t];
     *c = (machine_copies){.thread = (uint32_t)t, .room = c->room, .v = c->v};
@@ -151,7 +163,9 @@ static bool run_blocks(machine_launch *x, const interp_word *R) {
 machine_stop machine_kernel(machine *m, const code_kernel *g,
                             const interp_word *R, uint32_t pc) {
   machine_launch x = {.m = m, .g = g, .nregs = m->k->init.n, .start = pc};
-  if (!counts(g, true, &x.blocks) || !counts(g, false, &x.threads)) {
+  read_extents(&x, R);
+  if (!has_blocks(&x)) return MACHINE_END;
+  if (!counts(&x, true, &x.blocks) || !counts(&x, false, &x.threads)) {
     machine_limit(m, g->stmt, 0, "threads");
     return MACHINE_FAULT;
   }

@@ -108,6 +108,7 @@ typedef struct machine_launch {
   machine *m;
   const code_kernel *g;
   uint32_t nregs, start;
+  int64_t extent[IR_THREAD_COUNT]; /* 0: the tag is not bound */
   int64_t blocks, threads;
   interp_word *regs;       /* of all threads */
   uint32_t *pc;

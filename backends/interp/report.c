@@ -40,27 +40,45 @@ static void put_loop(const ir_program *p, ir_stmt s, strbuf *out) {
     str_puts(out, "loop "), ir_var_name(p, r->var, out);
 }
 
-/* The places of thread or block number k in the axes of the kernel. */
+/* The extents of the kernel's axes; 0: no loop is bound to it, -1: it is known
+ * only to a run. */
+static void find_axes(const ir_program *p, ir_stmt kernel,
+                      int64_t extent[IR_THREAD_COUNT]) {
+  for (ir_stmt s = kernel; s; s = ir_next(p, s, kernel)) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    int64_t n = -1;
+    if (r->kind != IR_LOOP || r->loop_kind != IR_THREAD) continue;
+    ir_const_int(p, r->extent, &n);
+    if (n < 0 || (extent[r->thread] >= 0 && n > extent[r->thread]))
+      extent[r->thread] = n;
+  }
+}
+
+/* The places of thread or block number k in the axes of the kernel; of an axis
+ * of open extent nothing is known where another one follows. */
 static void put_place(const ir_program *p, const interp_error *e, int64_t k,
                       strbuf *out) {
-  bool grid = e->group == INTERP_BLOCKS;
+  unsigned from = e->group == INTERP_BLOCKS ? IR_BLOCKIDX_X : IR_THREADIDX_X;
+  unsigned last = from;
   if (e->group == INTERP_WARPS) {
     str_printf(out, "warp %lld", (long long)k);
     return;
   }
-  int64_t extent[IR_THREAD_COUNT] = {0}, n;
-  for (ir_stmt s = e->loop; s; s = ir_next(p, s, e->loop)) {
-    const ir_stmt_rec *r = ir_st(p, s);
-    if (r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
-        ir_const_int(p, r->extent, &n) && n > extent[r->thread])
-      extent[r->thread] = n;
-  }
+  int64_t extent[IR_THREAD_COUNT] = {0};
+  find_axes(p, e->loop, extent);
+  for (unsigned t = from; t <= from + 2; t++)
+    if (extent[t]) last = t;
+  for (unsigned t = from; t < last; t++)
+    if (extent[t] < 0) {
+      str_printf(out, "block %lld of threads", (long long)k);
+      return;
+    }
   const char *sep = "";
-  for (unsigned t = 0; t <= IR_THREADIDX_Z; t++) {
-    if (!extent[t] || (t <= IR_BLOCKIDX_Z) != grid) continue;
+  for (unsigned t = from; t <= last; t++) {
+    if (!extent[t]) continue;
     str_printf(out, "%s%s %lld", sep, ir_thread_text((ir_thread)t),
-               (long long)(k % extent[t]));
-    k /= extent[t];
+               (long long)(t == last ? k : k % extent[t]));
+    if (t < last) k /= extent[t];
     sep = ", ";
   }
 }

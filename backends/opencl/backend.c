@@ -72,6 +72,7 @@ const backend opencl_backend = {
     .compile = opencl_compile,
     .load = opencl_load,
     .time = opencl_time,
+    .why = opencl_why,
     .memory = opencl_memory,
     .facts = opencl_facts,
     .unload = opencl_unload,

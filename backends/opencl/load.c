@@ -262,3 +262,5 @@ int32_t opencl_time(const backend_code *c, void **args, void *const *resident,
   backend_code *own = (backend_code *)(uintptr_t)c;
   return device_call(&own->device, args, resident, sizes, runs, seconds);
 }
+
+const char *opencl_why(const backend_code *c) { return c->device.why; }

@@ -18,37 +18,16 @@ static const char *buf_name(const kernel *k, ir_buf b) {
 
 /* ---- the threads -------------------------------------------------------- */
 
-/* Removes loops of no iteration; records the extents of the others. */
-static bool find_extents(kernel *k) {
-  ir_program *p = k->p;
-  for (ir_stmt s = k->top, next; s; s = next) {
-    const ir_stmt_rec *r = ir_st(p, s);
-    int64_t n;
-    next = ir_next(p, s, k->top);
-    if (!kernel_is_thread(r)) continue;
-    const char *axis = ir_thread_text((ir_thread)r->thread);
-    if (!ir_const_int(p, r->extent, &n))
-      return unsupported(k, "the extent of a loop bound to %s is no constant",
-                         axis);
-    if (n > INT32_MAX)
-      return unsupported(k, "a loop bound to %s is too long", axis);
-    if (n < 1) {
-      next = s == k->top ? 0 : ir_skip(p, s, k->top);
-      if (s == k->top) k->top = 0;
-      ir_kill(p, s);
-    } else if (n > k->extent[r->thread]) {
-      k->extent[r->thread] = n;
-    }
-  }
-  return true;
-}
-
 static void make_indices(kernel *k) {
   static const char *const name[] = {"bx", "by", "bz", "tx", "ty", "tz"};
-  for (unsigned t = 0; t <= IR_THREADIDX_Z; t++)
-    if (k->extent[t])
-      k->index[t] = ir_var_new(k->p, IR_VAR_LOOP, ir_name(k->p, name[t]),
-                               IR_INDEX, 0, k->extent[t] - 1);
+  for (unsigned t = 0; t <= IR_THREADIDX_Z; t++) {
+    int64_t first = 0, last = k->extent[t] - 1;
+    if (!k->extent[t]) continue;
+    if (kernel_is_grid(t))
+      ir_domain_bounds(k->p, ir_index(k->p, 0), k->grid[t], &first, &last);
+    k->index[t] = ir_var_new(k->p, IR_VAR_LOOP, ir_name(k->p, name[t]),
+                             IR_INDEX, 0, last);
+  }
 }
 
 /* Records the innermost spread loop around each statement, before these loops
@@ -70,95 +49,6 @@ static void note_loops(kernel *k) {
   }
   for (ir_buf b = 1; b < p->buf.n; b++)
     if (k->buf[b].alloc) k->buf[b].within = k->within[k->buf[b].alloc];
-}
-
-/* ---- legality in the grid ----------------------------------------------- */
-
-/* Axes of the grid whose loops are around s, below `above`; bit 0 for .x. */
-static unsigned grid_around(const kernel *k, ir_stmt s, ir_stmt above) {
-  unsigned axes = 0;
-  while (s != k->top && (s = ir_st(k->p, s)->parent) != above) {
-    const ir_stmt_rec *r = ir_st(k->p, s);
-    if (kernel_is_thread(r) && k->spread[s] && !kernel_axis(r))
-      axes |= 1u << r->thread;
-  }
-  return axes;
-}
-
-/* The spread loop over that axis around s; 0: none. */
-static ir_stmt grid_loop(const kernel *k, ir_stmt s, unsigned axis) {
-  while (s != k->top) {
-    s = ir_st(k->p, s)->parent;
-    const ir_stmt_rec *r = ir_st(k->p, s);
-    if (kernel_is_thread(r) && k->spread[s] && r->thread == axis) return s;
-  }
-  return 0;
-}
-
-/* No buffer is written in one loop over blocks of threads and accessed in
- * another, or outside: that needs a barrier of the grid. */
-static bool check_joins(kernel *k, unsigned grid) {
-  const lower_access **first =
-      arena_zalloc(k->scratch, k->nbuf * sizeof *first);
-  for (uint32_t i = 0; i < k->access.n; i++) {
-    const lower_access *a = &k->access.v[i];
-    if (a->writes && !first[a->buf]) first[a->buf] = a;
-  }
-  for (uint32_t i = 0; i < k->access.n; i++) {
-    const lower_access *a = &k->access.v[i], *w = first[a->buf];
-    for (unsigned t = 0; w && t <= IR_BLOCKIDX_Z; t++)
-      if ((grid >> t & 1) && grid_loop(k, a->at, t) != grid_loop(k, w->at, t))
-        return unsupported(k,
-                           "%s is written in a loop over the blocks of "
-                           "threads and used outside of it in one kernel, "
-                           "where they cannot wait for each other",
-                           buf_name(k, a->buf));
-  }
-  return true;
-}
-
-static bool is_written(const kernel *k, ir_buf b) {
-  for (uint32_t i = 0; i < k->access.n; i++)
-    if (k->access.v[i].buf == b && k->access.v[i].writes) return true;
-  return false;
-}
-
-/* Code outside of loops over blocks of threads is executed by all blocks, but
- * stores to global memory only by the first.  So only these stores may read
- * global memory that is written there. */
-static bool check_outside(kernel *k, const lower_access *a, unsigned grid) {
-  const ir_stmt_rec *r = ir_st(k->p, a->at);
-  if (!(grid & ~grid_around(k, a->at, 0)) || !is_written(k, a->buf) ||
-      (r->kind == IR_STORE && !k->buf[r->buf].alloc))
-    return true;
-  return unsupported(k,
-                     "%s is written and read outside of a loop over the "
-                     "blocks of threads, all of which read it there",
-                     buf_name(k, a->buf));
-}
-
-/* Blocks of threads share only global memory, and each element there is
- * accessed by one block. */
-static bool check_grid(kernel *k) {
-  unsigned grid = 0;
-  for (unsigned t = 0; t <= IR_BLOCKIDX_Z; t++)
-    if (k->extent[t] > 1) grid |= 1u << t;
-  for (uint32_t i = 0; i < k->access.n; i++) {
-    const lower_access *a = &k->access.v[i];
-    ir_stmt alloc = k->buf[a->buf].alloc;
-    if (alloc && (grid_around(k, a->at, alloc) & grid))
-      return unsupported(k,
-                         "blocks of threads cannot share %s, which is "
-                         "allocated in a kernel",
-                         buf_name(k, a->buf));
-  }
-  if (!check_joins(k, grid)) return false;
-  for (uint32_t i = 0; i < k->access.n; i++) {
-    const lower_access *a = &k->access.v[i];
-    if (!k->buf[a->buf].alloc && !a->writes && !check_outside(k, a, grid))
-      return false;
-  }
-  return true;
 }
 
 /* ---- one thread's places ------------------------------------------------ */
@@ -238,11 +128,10 @@ static ir_expr iteration_guard(const kernel *k, ir_stmt s, kernel_axes axes) {
   while (s != k->top) {
     s = ir_st(p, s)->parent;
     const ir_stmt_rec r = *ir_st(p, s);
-    int64_t n;
     if (!kernel_is_thread(&r) || (seen >> r.thread & 1)) continue;
     seen |= 1u << r.thread;
     if (kernel_axis(&r) && !(kernel_axis(&r) & axes)) continue;
-    if (ir_const_int(p, r.extent, &n) && n < k->extent[r.thread])
+    if (!kernel_covers_axis(k, &r))
       cond =
           ir_and(p, cond,
                  ir_binary(p, IR_LT, ir_ref(p, k->index[r.thread]), r.extent));
@@ -270,7 +159,7 @@ static ir_expr is_the_one(const kernel *k, ir_stmt s, const kernel_buf *x) {
  * s. */
 static ir_expr is_first_block(const kernel *k, ir_stmt s) {
   ir_program *p = k->p;
-  unsigned around = grid_around(k, s, 0);
+  unsigned around = kernel_grid_around(k, s, 0);
   ir_expr cond = 0;
   for (unsigned t = 0; t <= IR_BLOCKIDX_Z; t++)
     if (k->extent[t] > 1 && !(around >> t & 1))
@@ -328,9 +217,9 @@ static ir_expr thread_guard(const kernel *k, ir_stmt s) {
     ir_expr who = ir_and(k->p, iteration_guard(k, s, 7), is_the_one(k, s, x));
     return x && x->alloc ? who : ir_and(k->p, who, is_first_block(k, s));
   }
-  /* Idle threads might load out of bounds. */
+  /* Idle threads, and blocks, might load out of bounds. */
   variation v = deciding(k, &r);
-  return v.loads && v.axes ? iteration_guard(k, s, v.axes) : 0;
+  return v.loads ? iteration_guard(k, s, v.axes) : 0;
 }
 
 static void add_conditions(kernel *k) {
@@ -408,8 +297,8 @@ static bool place_buffer(kernel *k, ir_stmt body, ir_buf b, ir_stmt *shared,
 static ir_stmt open_thread_loop(kernel *k, ir_stmt into, unsigned t) {
   ir_program *p = k->p;
   if (!k->extent[t]) return into;
-  ir_stmt s = ir_loop_new(p, k->index[t], ir_index(p, 0),
-                          ir_index(p, k->extent[t]), IR_THREAD);
+  ir_expr extent = kernel_is_grid(t) ? k->grid[t] : ir_index(p, k->extent[t]);
+  ir_stmt s = ir_loop_new(p, k->index[t], ir_index(p, 0), extent, IR_THREAD);
   ir_st(p, s)->thread = (uint8_t)t;
   ir_append(p, into, s);
   return s;
@@ -459,17 +348,18 @@ static tess_status rebuild(kernel *k, ir_stmt body) {
 static tess_status make_kernel(ir_program *p, arena *scratch, ir_stmt top,
                                err_state *e) {
   kernel k = {.p = p, .scratch = scratch, .e = e, .top = top};
-  if (!find_extents(&k)) return e->code;
+  if (!kernel_find_extents(&k)) return e->code;
   if (!k.top) return TESS_OK;
   k.spread = arena_zalloc(scratch, p->stmt.n * sizeof *k.spread);
   k.nbuf = 2 * p->buf.n; /* each may get another one beside it */
   k.buf = arena_zalloc(scratch, k.nbuf * sizeof *k.buf);
   k.access = lower_find_accesses(p, scratch, top);
   kernel_share(&k);
+  kernel_keep_first_blocks(&k);
   if (!kernel_check_warps(&k)) return e->code;
   make_indices(&k);
   note_loops(&k);
-  if (!check_grid(&k)) return e->code;
+  if (!kernel_check_grid(&k)) return e->code;
   substitute_thread_indices(&k);
   if (!decide_privacy(&k)) return e->code;
   find_var_axes(&k);

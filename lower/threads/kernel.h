@@ -38,7 +38,9 @@ typedef struct kernel {
   arena *scratch;
   err_state *e;
   ir_stmt top;             /* its outermost thread loop */
-  int64_t extent[IR_THREAD_COUNT];  /* 0: there is no such loop */
+  int64_t extent[IR_THREAD_COUNT];  /* 0: there is no such loop; of `grid`, the
+                                     * greatest value */
+  ir_expr grid[3];         /* axes of blockIdx: how many blocks there are */
   ir_var index[IR_THREAD_COUNT];    /* a thread's own place */
   bool *spread;            /* thread loop -> its iterations are threads */
   ir_stmt *within;         /* statement -> the innermost spread loop that was
@@ -62,6 +64,9 @@ static inline kernel_axes kernel_axis(const ir_stmt_rec *r) {
   return r->thread >= IR_THREADIDX_X && r->thread <= IR_THREADIDX_Z
            ? (kernel_axes)(1u << (r->thread - IR_THREADIDX_X)) : 0;
 }
+static inline bool kernel_is_grid(unsigned thread) {
+  return thread <= IR_BLOCKIDX_Z;
+}
 /* What all lanes of a warp do together counts as an iteration of a loop over
  * the lanes, by an agent of the warp's own. */
 static inline bool kernel_is_warp(const ir_stmt_rec *r) {
@@ -69,6 +74,20 @@ static inline bool kernel_is_warp(const ir_stmt_rec *r) {
 }
 /* Axes of the spread thread loops around s and below `above` (0: all). */
 kernel_axes kernel_axes_around(const kernel *k, ir_stmt s, ir_stmt above);
+
+/* Removes loops of no iteration, and records the extents of the others; else
+ * k->e has the refusal (kernel_grid.c). */
+bool kernel_find_extents(kernel *k);
+/* A grid whose extent may turn out to be 0 has a block nevertheless where there
+ * is something to do outside of the loops along that axis. */
+void kernel_keep_first_blocks(kernel *k);
+/* Has the loop an iteration for each place of its axis? */
+bool kernel_covers_axis(const kernel *k, const ir_stmt_rec *r);
+/* Axes of the grid whose loops are around s, below `above`; bit 0 for .x. */
+unsigned kernel_grid_around(const kernel *k, ir_stmt s, ir_stmt above);
+/* Blocks of threads share only global memory, and each element there is
+ * accessed by one block; else k->e has the refusal. */
+bool kernel_check_grid(kernel *k);
 
 /* Checks that warp-collective blocks have IR_WARP_LANES lanes, and fragments no
  * other accesses; else k->e has the refusal (kernel_warp.c). */

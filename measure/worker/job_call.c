@@ -124,13 +124,11 @@ static tess_status run_all(called *w) {
   void **own = arena_array(&j->scratch, void *, w->r->n + 1);
   memcpy(own, w->args, w->r->n * sizeof *own);
   if (!w->status) bundle_replace(&j->called, &w->made, w->args);
+  const backend *by = w->status ? NULL : j->backend;
   if (!w->status) take_times(w);
   job_enter(j, JOB_CHECKING);
-  bool known = w->status > 0 && w->status <= TESS_UNWRITTEN;
   if (w->status)
-    return err_set(&j->err, TESS_LAUNCH_ERROR, "the kernel returned %d (%s)",
-                   w->status,
-                   known ? err_status_text((tess_status)w->status) : "?");
+    return job_launch_failed(j, by, j->called.kernel, w->status);
   for (uint32_t i = 0; i < w->r->n; i++)
     if (w->r->written[i] && !w->r->resident[i])
       str_write(w->contents, own[i], w->r->arg[i].n);

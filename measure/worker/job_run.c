@@ -56,10 +56,18 @@ static void keep_tensors(kernel *k) {
   k->is_there = k->code->backend->time && !k->w->j->bench.in_place;
 }
 
-static tess_status launch_failed(job_state *j, int32_t status) {
+tess_status job_launch_failed(job_state *j, const backend *by,
+                              const backend_code *code, int32_t status) {
+  const char *why = by && by->why ? by->why(code) : "";
   bool known = status > 0 && status <= TESS_UNWRITTEN;
+  if (why[0]) return err_set(&j->err, TESS_LAUNCH_ERROR, "%s", why);
   return err_set(&j->err, TESS_LAUNCH_ERROR, "the kernel returned %d (%s)",
                  status, known ? err_status_text((tess_status)status) : "?");
+}
+
+static tess_status run_failed(const kernel *k) {
+  return job_launch_failed(k->w->j, k->code->backend, k->code->kernel,
+                           k->status);
 }
 
 /* The launch whose writes are checked: outputs poisoned and placed against the
@@ -72,7 +80,7 @@ static tess_status launch_guarded(kernel *k, double *seconds) {
   job_enter(j, JOB_RUNNING);
   bool ok = launch_counted(k, 1, seconds);
   job_enter(j, JOB_CHECKING);
-  if (!ok) return launch_failed(j, k->status);
+  if (!ok) return run_failed(k);
   keep_tensors(k);
   return bench_inspect(&j->bench, &j->err);
 }
@@ -126,7 +134,7 @@ static tess_status take_samples(running *w, kernel *k, double first,
   bool is_enough = is_hopeless(w->r, first, 2) || is_slow(w->r, first);
   if (!is_enough) {
     double second;
-    if (!launch_counted(k, 1, &second)) return launch_failed(j, k->status);
+    if (!launch_counted(k, 1, &second)) return run_failed(k);
     if (second < first) faster = second;
   }
   if (is_enough || is_hopeless(w->r, faster, 1)) {
@@ -137,7 +145,7 @@ static tess_status take_samples(running *w, kernel *k, double first,
                      w->r->margin};
   timing_subject s = {launch_counted, k, faster, j->bench.in_place};
   if (!timing_take(&j->heap, &l, 1, &s, &out))
-    return launch_failed(j, k->status);
+    return run_failed(k);
   note_clocks(k, out);
   job_enter(j, JOB_CHECKING);
   bool is_here = !j->bench.in_place && !k->is_there;
@@ -175,7 +183,7 @@ static tess_status run_several(running *w, kernel *k) {
     bench_reset(&j->bench);
     job_enter(j, JOB_RUNNING);
     if (!launch_counted(&k[i], 1, &seconds)) {
-      worst = w->out[i].status = launch_failed(j, k[i].status);
+      worst = w->out[i].status = run_failed(&k[i]);
       job_say(&w->out[i].message, j->err.message);
       continue;
     }
@@ -208,7 +216,7 @@ static tess_status convert_kernel_layouts(running *w, kernel *k, uint32_t i) {
   if (!w->code[i].convert) return TESS_OK;
   k->args = arena_alloc(&j->scratch, b->n * sizeof *k->args);
   int32_t status = bundle_convert(&w->code[i], b->args, &b->rt.rt, &w->made[i]);
-  return status ? launch_failed(j, status) : TESS_OK;
+  return status ? job_launch_failed(j, NULL, NULL, status) : TESS_OK;
 }
 
 /* Code that cannot be linked is a build error, as in tess_build. */

@@ -74,6 +74,10 @@ tess_status job_compile(job_state *j, ir_program *p, backend_form form,
 /* Binds the loops of an unscheduled program of that many operations or more to
  * threads; false: it has fewer, or too few results (job_bind.c). */
 bool job_bind_reference(ir_program *p, int64_t operations);
+/* LAUNCH_ERROR with what the backend knows of the failed run of `code` (by
+ * NULL: nothing), or else its status (job_run.c). */
+tess_status job_launch_failed(job_state *j, const backend *by,
+                              const backend_code *code, int32_t status);
 /* The message of failure s: j->err's, or that of the heap. */
 const char *job_why(job_state *j, tess_status s);
 /* NULL: it was lost with the worker that had it. */

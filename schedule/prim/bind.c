@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * bind: maps a loop to a thread axis. */
+#include "ir/analysis/analysis.h"
 #include "schedule/sch.h"
 
 #define BIND_SIG(F, S)                                               \
@@ -13,7 +14,9 @@ PRIM_DEFINE(
     .rewrite = "for i in e: S   ->   bind i in e to threadIdx.x: S",
     .details =
         "1. The axis is one of those listed, and the loop's extent a\n"
-        "   constant; nothing in it changes what its start reads from memory.\n"
+        "   constant, or, of blockIdx, computed from the program's sizes: the\n"
+        "   grid is as large as they say when the kernel is called. Nothing in\n"
+        "   the loop changes what its start reads from memory.\n"
         "2. No loop around it or below it is bound to the same axis, unless\n"
         "   it is one of threadIdx: such loops the threads run together, each\n"
         "   its part, where all of them would do the same.\n"
@@ -54,11 +57,12 @@ PRIM_DEFINE(
         "changes below determines where that is. Loops below them that drive "
         "other\n"
         "iters need only those for their bounds that threads share.\n",
-    .refusals = SCH_REASONS(SCH_R_GRID_INIT, SCH_R_GRID_UPDATE, SCH_R_INIT_LATE,
+    .refusals = SCH_REASONS(SCH_R_GRID_INIT, SCH_R_GRID_NOT_KNOWN,
+                            SCH_R_GRID_UPDATE, SCH_R_INIT_LATE,
                             SCH_R_INIT_NOT_IDENTITY, SCH_R_INPUT_OVERWRITTEN,
                             SCH_R_LOOP_KIND, SCH_R_NOT_INJECTIVE,
-                            SCH_R_NOT_STATIC, SCH_R_REDUCER_ORDERED,
-                            SCH_R_RESULT_SHARED, SCH_R_THREAD_TAKEN,
+                            SCH_R_REDUCER_ORDERED, SCH_R_RESULT_SHARED,
+                            SCH_R_THREADS_NOT_STATIC, SCH_R_THREAD_TAKEN,
                             SCH_R_THREAD_UNKNOWN, SCH_R_WOULD_RACE,
                             SCH_RACE_REASONS),
     .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
@@ -82,6 +86,16 @@ static bool is_of_block(ir_thread axis) {
   return axis >= IR_THREADIDX_X && axis <= IR_THREADIDX_Z;
 }
 
+static bool extent_is_known(sch_state *s, ir_stmt loop, ir_thread axis) {
+  ir_expr extent = ir_st(s->p, loop)->extent;
+  int64_t n;
+  if (ir_const_int(s->p, extent, &n)) return true;
+  if (axis > IR_BLOCKIDX_Z)
+    return sch_refuse(s, SCH_R_THREADS_NOT_STATIC, .s = {loop});
+  return ir_is_invariant(s->p, extent) ||
+         sch_refuse(s, SCH_R_GRID_NOT_KNOWN, .s = {loop});
+}
+
 static bool bind_rewrite(sch_state *s, void *ud) {
   struct bind_args *a = ud;
   ir_thread axis;
@@ -89,10 +103,9 @@ static bool bind_rewrite(sch_state *s, void *ud) {
       strcmp(a->thread_axis, "vthread") ? a->thread_axis : "vthread.x";
   if (!ir_thread_parse(name, &axis) || axis == IR_WARP)
     return sch_refuse(s, SCH_R_THREAD_UNKNOWN, .t = a->thread_axis);
-  int64_t extent;
-  if (!sch_loop_takes_kind(s, a->loop, IR_THREAD)) return false;
-  if (!ir_const_int(s->p, ir_st(s->p, a->loop)->extent, &extent))
-    return sch_refuse(s, SCH_R_NOT_STATIC, .s = {a->loop});
+  if (!sch_loop_takes_kind(s, a->loop, IR_THREAD) ||
+      !extent_is_known(s, a->loop, axis))
+    return false;
   ir_stmt other = is_of_block(axis) ? 0 : taken_by(s->p, a->loop, axis);
   if (other)
     return sch_refuse(s, SCH_R_THREAD_TAKEN, .s = {other}, .t = a->thread_axis);

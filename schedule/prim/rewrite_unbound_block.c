@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * rewrite_unbound_block: binds the nests that are bound to no threads yet. */
+#include "ir/analysis/analysis.h"
 #include "ir/query.h"
 #include "schedule/rewrite/compose.h"
 
@@ -21,9 +22,10 @@ PRIM_DEFINE(
         "blockIdx, the spatial loops outside, down to the first that is not\n"
         "serial or has other statements beside the next, are fused and cut\n"
         "into blocks of threads and threads. Where there would be more than\n"
-        "max_threadblocks of them, each thread gets a loop. Without such a\n"
-        "loop there is one thread; where only threadIdx is bound, blockIdx is\n"
-        "bound around it.\n"
+        "max_threadblocks of them, each thread gets a loop; but where sizes of\n"
+        "the call say how many there are, there are as many. Where no loop is\n"
+        "spatial there is one thread; where only threadIdx is bound, blockIdx\n"
+        "is bound around it.\n"
         "1. Both numbers are at least 1.\n"
         "2. The loops can be fused, cut and bound.\n",
     .refusals = SCH_REASONS(SCH_R_NUMBER_SMALL, SCH_R_STEP_REFUSED),
@@ -72,7 +74,8 @@ static bool bind_spatial(sch_state *s, ir_stmt loop,
                              &most))
     most = INT64_MAX;
   int64_t threads = a->max_threads_per_block;
-  if (fixed && extent <= most) {
+  bool open = !fixed && ir_is_invariant(s->p, ir_st(s->p, loop)->extent);
+  if (open || (fixed && extent <= most)) {
     int64_t factor[2] = {SCH_AUTO, extent < threads ? extent : threads};
     if (factor[1] < 1) factor[1] = 1;
     return sch_do_split(s, loop, 2, factor, made) &&

@@ -19,14 +19,20 @@ local function by_warp(desc)
   return sch:program()
 end
 
-local function enter(family, name, summary, desc)
+-- The first architecture whose tensor cores multiply these types.
+local first = { f16 = "sm_70", s8 = "sm_72", i8 = "sm_72", s32 = "sm_72",
+                i32 = "sm_72", bf16 = "sm_80" }
+
+-- `t`: the type that decides from which architecture on there is one; any
+-- that has tensor cores, where that is of none in particular.
+local function enter(family, name, t, summary, desc)
   kit.enter { name = name, family = family, kind = "cuda", summary = summary,
-              desc = desc, impl = by_warp }
+              needs = { first[t] or "sm_70" }, desc = desc, impl = by_warp }
 end
 
 -- An operand of 16 x k, or of k x 16, out of shared memory.
 local function enter_load(family, name, t, operand, rows, columns, from)
-  enter(family, name,
+  enter(family, name, t,
         ("operand %s, %s[%d, %d], out of %s memory"):format(
           operand:upper(), types[t], rows, columns, memory[from]),
         function()
@@ -36,7 +42,7 @@ local function enter_load(family, name, t, operand, rows, columns, from)
 end
 
 local function enter_product(family, name, t, acc, k, trans)
-  enter(family, name,
+  enter(family, name, t,
         ("%s[16, 16] += %s[16, %d] . %s"):format(types[acc], types[t], k,
           trans and ("[16, %d] transposed"):format(k) or
           ("[%d, 16]"):format(k)),
@@ -48,12 +54,12 @@ local function enter_product(family, name, t, acc, k, trans)
 end
 
 local function enter_fill(family, name, t)
-  enter(family, name, ("an accumulator, %s[16, 16], is 0"):format(types[t]),
+  enter(family, name, t, ("an accumulator, %s[16, 16], is 0"):format(types[t]),
         function() return kit.copy(types[t], 16, 16, nil, fragment.acc) end)
 end
 
 local function enter_store(family, name, t, to)
-  enter(family, name, ("an accumulator, %s[16, 16], into %s memory"):format(
+  enter(family, name, t, ("an accumulator, %s[16, 16], into %s memory"):format(
           types[t], memory[to]),
         function()
           return kit.copy(types[t], 16, 16, fragment.acc, memory[to])

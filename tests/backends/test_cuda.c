@@ -29,6 +29,31 @@ static void atomics(void **state) {
   assert_int_equal(c.right, 12);
 }
 
+/* A kernel of one block has its shared memory there. */
+static void one_block(void **state) {
+  (void)state;
+  gpu_compared c = {0};
+  gpu_compare_cases("one_block", 1, "cuda -arch=sm_80", &c);
+  gpu_compare_cases("one_block", 1, "cuda -arch=sm_80 -tensor-cores=mma", &c);
+  assert_int_equal(c.right, 2);
+  assert_true(c.all.shared_read > 0);
+}
+
+/* Grids of sizes that are known at the call: several of each program, such that
+ * blocks are cut short, and one such that there is none; but no more than a
+ * device can have. */
+static void grids(void **state) {
+  (void)state;
+  gpu_compared c = {0}, tall = {0};
+  gpu_compare_cases("grids", 1, "cuda -arch=sm_70", &c);
+  assert_int_equal(c.refused, 0);
+  assert_true(c.right >= 20);
+  gpu_compare_cases("tall", 1, "cuda -arch=sm_70", &tall);
+  assert_int_equal(tall.right, 1);
+  assert_non_null(strstr(tall.why, "a grid has 65536 blocks of threads along "
+                                   "blockIdx.y, where 65535 are possible"));
+}
+
 static void tensor_cores(void **state) {
   (void)state;
   gpu_compared c = {0};
@@ -116,6 +141,7 @@ int main(void) {
       cmocka_unit_test(bert),         cmocka_unit_test(fetching),
       cmocka_unit_test(layouts),      cmocka_unit_test(pipelined),
       cmocka_unit_test(staged),       cmocka_unit_test(atomics),
+      cmocka_unit_test(grids),        cmocka_unit_test(one_block),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

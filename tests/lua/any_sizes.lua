@@ -138,6 +138,11 @@ local steps = {
   function(s, b) s:cache_read(b, 0, pick { "local", "global" }) end,
   function(s, b) s:cache_write(b, 0, pick { "local", "global" }) end,
   function(s, b) if random(4) == 1 then s:compute_inline(b) end end,
+  function(s, _, l)
+    local blocks, threads = s:split(pick(l), { ts.auto, random(2, 4) })
+    s:bind(blocks, pick { "blockIdx.x", "blockIdx.y" })
+    s:bind(threads, pick { "threadIdx.x", "threadIdx.y" })
+  end,
 }
 
 -- One primitive, or a few; what is refused is left out.
@@ -159,15 +164,22 @@ local function drawn_sizes(k)
   return size
 end
 
--- In the interpreter at five sets of sizes; now and then also as compiled code.
+-- In the interpreter at five sets of sizes; now and then also as compiled code,
+-- and, bound to threads, lowered.
 local function check(name, s, p, compiled)
   local all = {}
   for k = 1, 5 do
     all[k] = checks.arguments(program(name, table.unpack(drawn_sizes(k))),
                               "integers")
   end
-  local f = compiled and checks.exact or checks.exact_by_interpreter
-  f(s, p, table.unpack(all))
+  if not tostring(s):find "Idx%.[xyz]%(" then
+    local f = compiled and checks.exact or checks.exact_by_interpreter
+    return f(s, p, table.unpack(all))
+  end
+  checks.exact_by_interpreter(s, p, table.unpack(all))
+  local ok, lowered = pcall(ts.lower, s)
+  if ok then checks.exact_by_interpreter(lowered, p, table.unpack(all))
+  elseif lowered.code ~= "UNSUPPORTED" then error(lowered, 0) end
 end
 
 local runs = tonumber(os.getenv "TESS_RUNS") or 300

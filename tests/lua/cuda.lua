@@ -177,8 +177,62 @@ has(ts.build(program, "cuda -arch=sm_80"):source "ptx", ".reqntid 1, 1, 1")
 -- What a device does not run.
 fails("BUILD_ERROR", "a block has 4096 threads, of which 'sm_80' allows 1024",
       ts.build, tiled(large, 2, 64, 16), "cuda -arch=sm_80")
-fails("NOT_FOUND", 'has the sources "ir", "ptx", not "asm"', kernel.source,
-      kernel, "asm")
+fails("NOT_FOUND", 'has the sources "ir" (or "llvm"), "ptx", not "asm"',
+      kernel.source, kernel, "asm")
+
+-- What an architecture has not, its targets refuse.
+fails("INVALID", "-tensor-cores=mma is of sm_80 and later", ts.target,
+      "cuda -arch=sm_75 -tensor-cores=mma")
+fails("INVALID", "-shared-memory-per-block=100000 is more than a block of " ..
+      "'sm_75' can have, 65536 bytes", ts.target,
+      "cuda -arch=sm_75 -shared-memory-per-block=100000")
+fails("INVALID", "-max-shared-memory-per-block=233000 is more than", ts.target,
+      "cuda -model=h100 -max-shared-memory-per-block=233000")
+assert(ts.target "cuda -arch=sm_75 -max-shared-memory-per-block=16384":get
+       "shared-memory-per-block" == 16384)
+do
+  local old, new = ts.target "cuda -arch=sm_75", ts.target "cuda -arch=sm_90a"
+  assert(old:has "sm_75" and not old:has "sm_80" and not old:has "sm_90a")
+  assert(new:has "sm_80" and new:has "sm_90" and new:has "sm_90a")
+  assert(not ts.target "llvm":has "sm_70")
+end
+
+-- Tensor cores without bfloat16 are not asked for it.
+do
+  local spaces = require "tessera.modules.spaces"
+  local ops = require "tessera.ops"
+  local half = ops.matmul { m = 64, n = 64, k = 64, dtype = "bfloat16",
+                            acc = "float32" }
+  for arch, cores in pairs { sm_75 = false, sm_80 = true } do
+    local target, found = "cuda -arch=" .. arch, false
+    for _, t in ipairs(ts.space.sketches(spaces.default(target), half, target,
+                                         { postprocs = true })) do
+      local fragments = tostring(t):find "wmma" ~= nil
+      found = found or fragments
+      for seed = 1, 20 do
+        local ok, s = pcall(t.replay, t, half, { resample = true, seed = seed })
+        if ok then
+          has(ts.build(s, target):source "ptx", ".entry")
+          break
+        end
+      end
+    end
+    assert(found == cores, arch)
+  end
+end
+
+-- A program of one block has its shared memory there, too, where ldmatrix and
+-- asynchronous copies find it.
+do
+  local one_block = dofile((arg[0]:gsub("[^/]*$", "../support/one_block.lua")))
+  local s = one_block.schedule(one_block.program())
+  for _, options in ipairs { "", " -tensor-cores=mma" } do
+    local text = ts.build(s, "cuda -arch=sm_80" .. options):source "ptx"
+    has(text, ".shared .align 128 .b8 shared[2560]")
+    has(text, options == "" and "wmma.mma.sync" or
+              "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16")
+  end
+end
 
 -- Intrinsics in assembly: warp groups' products of what bulk copies bring.
 do

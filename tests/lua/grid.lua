@@ -183,3 +183,107 @@ do
   s:vectorize((select(2, s:split(i, { ts.auto, 4 }))))
   same(s, p)
 end
+
+-- Grids of sizes that are known at the call: in the interpreter, in lockstep
+-- where there are barriers, at each list of sizes.
+local grids = dofile((arg[0]:gsub("[^/]*$", "../support/grids.lua")))
+for _, g in pairs(grids.all) do
+  local s, p = grids.scheduled(g)
+  local lowered, all = ts.lower(s), {}
+  checks.replays(s, p)
+  assert(lowered:verify(), lowered)
+  for i, sizes in ipairs(g.sizes) do
+    all[i] = checks.arguments(g.make(table.unpack(sizes)), "integers")
+  end
+  checks.exact_by_interpreter(s, p, table.unpack(all))
+  checks.exact_by_interpreter(lowered, p, table.unpack(all))
+end
+
+-- The loop is one over blocks; threads are a constant number of them.
+do
+  local s = grids.scheduled(grids.all.line)
+  local text = tostring(ts.lower(s))
+  assert(text:find("for bx in blockIdx.x((n1 - 1) // 32 + 1)", 1, true), text)
+  local n = ts.size "n"
+  local A = ts.placeholder("A", { n })
+  local p = ts.program("p", { A }, { ts.compute("B", { n }, function(i)
+    return A(i) * 2
+  end) })
+  s = ts.schedule(p)
+  local i = s:get_loops(s:get_block "B")
+  for _, axis in ipairs { "threadIdx.x", "vthread" } do
+    local why = refused(s, "THREADS_NOT_STATIC", "bind", i, axis)
+    assert(why.message:find("bind the inner one", 1, true), why)
+  end
+  s:bind(i, "blockIdx.z")
+  checks.replays(s, p)
+end
+
+-- Of two loops over blocks in a kernel the longer one tells how many there are;
+-- what is outside of both is done also where both have no iteration.
+do
+  local n = ts.size "n"
+  local b = ts.builder("both")
+  local A, B = b:input("A", { n }), b:output("B", { n // 2 })
+  local C, D = b:output("C", { n // 3 }), b:output("D", { 4 })
+  local function fill(name, X, extent, t)
+    b:loop(name, 0, extent, function(i)
+      b:block(name, { { "vt", extent = 4, bind = t },
+                      { "v" .. name, extent = extent, bind = i } },
+              { where = ts.eq(t, i % 4) }, function(_, v)
+        b:store(X, { v }, A(v) + 1)
+      end)
+    end)
+  end
+  b:loop("t", 0, 4, function(t)
+    b:block("D", { { "vt", extent = 4, bind = t } }, function(vt)
+      b:store(D, { vt }, 7)
+    end)
+    fill("b", B, n // 2, t)
+    fill("c", C, n // 3, t)
+  end)
+  local p = b:program()
+  local s = ts.schedule(p)
+  local t, i = s:get_loops(s:get_block "b")
+  local _, j = s:get_loops(s:get_block "c")
+  s:bind(t, "threadIdx.x")
+  s:bind(i, "blockIdx.x")
+  s:bind(j, "blockIdx.x")
+  local lowered, all = ts.lower(s), {}
+  assert(lowered:verify(), lowered)
+  for size = 1, 9 do
+    all[size] = { ts.tensor("float32", { size }, "integers", 1),
+                  ts.tensor("float32", { size // 2 }),
+                  ts.tensor("float32", { size // 3 }),
+                  ts.tensor("float32", { 4 }) }
+  end
+  checks.exact_by_interpreter(s, p, table.unpack(all))
+  checks.exact_by_interpreter(lowered, p, table.unpack(all))
+end
+
+-- The default space of GPUs binds them so, tiles of products included.
+do
+  local space = require "tessera.modules.spaces".default "opencl"
+  local tiled = 0
+  for _, g in pairs(grids.all) do
+    local _, p = grids.scheduled(g)
+    local all = {}
+    for i, sizes in ipairs(g.sizes) do
+      all[i] = checks.arguments(g.make(table.unpack(sizes)), "integers")
+    end
+    for _, sketch in ipairs(ts.space.sketches(space, p, "opencl")) do
+      for seed = 1, 2 do
+        local s = sketch:replay(p, { resample = true, seed = seed })
+        local text = tostring(s)
+        assert(text:find "blockIdx%.x%([^\n]*n%d", text)
+        if text:find "tiling_structure" then
+          tiled = tiled + 1
+          s:rewrite_cooperative_fetch()
+        end
+        checks.exact_by_interpreter(s, p, table.unpack(all))
+        checks.exact_by_interpreter(ts.lower(s), p, table.unpack(all))
+      end
+    end
+  end
+  assert(tiled > 0)
+end

@@ -167,6 +167,15 @@ local all = intrin.names()
 for _, name in ipairs(all) do assert(intrin.use(name) == name) end
 assert(#all == 34 + #intrin.names "wmma" + #intrin.names "mma")
 assert(#intrin.names "wmma" == 44 and #intrin.names "mma" == 38)
+for name, first in pairs { wmma_sync_16x16x16_f16f16f32 = "sm_70",
+                           wmma_sync_16x16x16_s8s8s32 = "sm_72",
+                           mma_i8i8i32 = "sm_72",
+                           wmma_sync_16x16x16_bf16bf16f32 = "sm_80" } do
+  for _, arch in ipairs { "sm_70", "sm_72", "sm_75", "sm_80", "sm_90a" } do
+    assert(intrin.has(name, "cuda -arch=" .. arch) == (arch >= first), name)
+  end
+  assert(intrin.info(name).needs[1] == first)
+end
 local info = intrin.info "dot_16x4_vnni"
 assert(info.family == "x86" and info.needs[1] == "avx512vnni")
 assert(not intrin.has("dot_4x4_i8i8s32_sdot", "llvm"))

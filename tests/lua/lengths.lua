@@ -103,8 +103,10 @@ do
 end
 
 -- Threads are as many in each iteration around them.
-for _, axis in ipairs { "blockIdx.x", "threadIdx.x", "vthread.x" } do
-  illegal(pair(triangle, square), "NOT_STATIC", function(sch)
+for axis, why in pairs { ["blockIdx.x"] = "GRID_NOT_KNOWN",
+                         ["threadIdx.x"] = "THREADS_NOT_STATIC",
+                         ["vthread.x"] = "THREADS_NOT_STATIC" } do
+  illegal(pair(triangle, square), why, function(sch)
     sch:bind(loop(sch, "t", 2), axis)
   end)
 end

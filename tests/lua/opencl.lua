@@ -163,6 +163,50 @@ do
   end
 end
 
+-- Blocks of threads as many as they say, none included.
+do
+  local grids = dofile((arg[0]:gsub("[^/]*$", "../support/grids.lua")))
+  for _, g in pairs(grids.all) do
+    local sch, program = grids.scheduled(g)
+    local kernel, all = ts.build(sch, "opencl"), {}
+    assert(kernel:source("opencl"):find("get_group_id", 1, true))
+    for i, sizes in ipairs(g.sizes) do
+      all[i] = checks.arguments(g.make(table.unpack(sizes)), "integers")
+    end
+    checks.exact_by({ PoCL = function(args) kernel(table.unpack(args)) end },
+                    sch, program, table.unpack(all))
+  end
+end
+
+-- More of them than a grid can have are an error of the call, and the kernel
+-- can be called again.
+do
+  local n, m = ts.size "n", ts.size "m"
+  local A = ts.placeholder("A", { n }, "int32")
+  local B = ts.placeholder("B", { m }, "int32")
+  local axes = { ts.reduce_axis("i", n), ts.reduce_axis("j", m) }
+  local S = ts.compute("S", { 1 }, function()
+    return ts.sum(A(axes[1]) * B(axes[2]), axes)
+  end)
+  local sch = ts.schedule(ts.program("all", { A, B }, { S }))
+  local s = sch:get_block "S"
+  sch:decompose_reduction(s, (sch:get_loops(s)))
+  sch:bind(sch:fuse(sch:get_loops(s)), "blockIdx.x")
+  local kernel = ts.build(sch, "opencl")
+  local function call(size)
+    local a = ts.tensor("int32", { size }, "integers", 1)
+    local sum = ts.tensor("int32", { 1 })
+    kernel(a, a, sum)
+    local one = 0
+    for i = 0, size - 1 do one = one + a:get(i) end
+    assert(sum:get(0) == one * one)
+  end
+  call(5)
+  fails("LAUNCH_ERROR", "a grid has 2147580964 blocks of threads along " ..
+        "blockIdx.x, where 2147483647 are possible", call, 46342)
+  call(7)
+end
+
 -- A thread's variable that only the first iteration of a loop stores to.
 do
   local A = ts.placeholder("A", { 8, 1 })

@@ -115,6 +115,10 @@ do
     fails(nil, "'" .. name .. "'", ts.tune, p, { [name] = 1.5 })
     fails(nil, "'" .. name .. "'", ts.tune, p, { [name] = "many" })
   end
+  for _, target in ipairs { "llvm", "opencl" } do
+    fails("INVALID", "warm_cache is of targets whose caches are cleared",
+          ts.tune, p, { target = target, warm_cache = true, trials = 1 })
+  end
   for _, name in ipairs { "min_time", "timeout", "deadline" } do
     fails(nil, "option '" .. name .. "' is -1, not a time", ts.tune, p,
           { [name] = -1 })

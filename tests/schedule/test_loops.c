@@ -173,12 +173,15 @@ static void test_strange_loops(void **state) {
           INTS(decision, -1, 0));
   REFUSED(&t, TILE_OPEN, sample_partitioned_tile, AT(loop, i), NUM(n, 2),
           INTS(decision, -1, 2));
-  REFUSED(&t, NOT_STATIC, bind, AT(loop, i), STR(thread_axis, "blockIdx.x"));
+  REFUSED(&t, THREADS_NOT_STATIC, bind, AT(loop, i),
+          STR(thread_axis, "threadIdx.x"));
   REFUSED(&t, COPY_NOT_STATIC, cache_write, AT(block, block),
           NUM(write_buffer_index, 0), STR(storage_scope, "local"));
   ir_st(&t.p, i)->extent = ir_sub(&t.p, ir_ref(&t.p, n), ir_index(&t.p, 1));
   REFUSED(&t, LOOP_MAY_BE_EMPTY, fuse, LIST(loops, i));
   ir_st(&t.p, i)->extent = ir_ref(&t.p, n);
+  DO(&t, bind, AT(loop, i), STR(thread_axis, "blockIdx.x"));
+  ir_st(&t.p, i)->loop_kind = IR_SERIAL;
   DO(&t, parallel, AT(loop, i));
   ir_st(&t.p, i)->extent = extent;
   scheduled_end(&t);

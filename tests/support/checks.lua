@@ -218,5 +218,6 @@ end
 
 return { replays = replays, same = same, legal = legal, refused = refused,
          illegal = illegal, fails = fails, arguments = arguments,
-         exact = exact, exact_by_interpreter = exact_by_interpreter,
+         exact = exact, exact_by = exact_by,
+         exact_by_interpreter = exact_by_interpreter,
          at_sizes = at_sizes, lu = lu, case = case }

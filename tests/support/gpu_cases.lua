@@ -2,7 +2,8 @@
 -- Programs for the emulated device, as files in the folder that is given: for
 -- each workload its description, and random candidates of a space for CUDA.
 -- arg[1]: the kind of workloads; arg[2]: how many candidates of each;
--- arg[3]: the folder.  The file `index` has a line for each candidate.
+-- arg[3]: the folder.  The file `index` has a line for each candidate: the
+-- program, the candidate, and the sizes that it is called with ("-": none).
 local ts = require "tessera"
 local ops = require "tessera.ops"
 local spaces = require "tessera.modules.spaces"
@@ -85,6 +86,37 @@ function kinds.atomics()
   return function(p)
     return { atomics.terms(p):trace(), atomics.parts(p):trace() }
   end, all
+end
+
+-- Blocks of threads as many as the sizes say.
+function kinds.grids()
+  local grids = dofile((arg[0]:gsub("[^/]*$", "grids.lua")))
+  local all, schedules, sizes = {}, {}, {}
+  for name, g in pairs(grids.all) do
+    local sch, p = grids.scheduled(g)
+    all[name], schedules[tostring(p)] = p, { sch:trace() }
+    sizes[name] = grids.in_order(p, g.sizes)
+  end
+  return function(p) return schedules[tostring(p)] end, all, sizes
+end
+
+-- One more block of threads than there can be, the second time.
+function kinds.tall()
+  local A = ts.placeholder("A", { ts.size "n" }, "int8")
+  local B = ts.compute("B", { ts.size "n" }, function(i) return A(i) + A(i) end)
+  return function(p)
+    local sch = ts.schedule(p)
+    sch:bind((sch:get_loops(sch:get_block "B")), "blockIdx.y")
+    return { sch:trace() }
+  end, { tall = ts.program("tall", { A }, { B }) },
+  { tall = { { 65535 }, { 65536 } } }
+end
+
+-- Four warps, and no loop over blocks of threads.
+function kinds.one_block()
+  local one_block = dofile((arg[0]:gsub("[^/]*$", "one_block.lua")))
+  return function(p) return { one_block.schedule(p):trace() } end,
+         { half = one_block.program() }
 end
 
 -- Products for tensor cores.
@@ -258,7 +290,7 @@ function kinds.rotated() return transposing(true) end
 function kinds.direct() return fetching(false) end
 function kinds.fetched() return fetching(true) end
 
-local modules, programs = kinds[kind]()
+local modules, programs, sizes = kinds[kind]()
 local names = {}
 for name in pairs(programs) do names[#names + 1] = name end
 table.sort(names)
@@ -276,7 +308,9 @@ for _, name in ipairs(names) do
     if ok then
       local file = ("%s.%d"):format(name, seed)
       s:program():save(folder .. "/" .. file)
-      index:write(name, " ", file, "\n")
+      for _, at in ipairs(sizes and sizes[name] or { { "-" } }) do
+        index:write(name, " ", file, " ", table.concat(at, ","), "\n")
+      end
     end
   end
 end

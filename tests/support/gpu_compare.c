@@ -15,19 +15,30 @@ enum { MOST = 16 };
 typedef struct comparing {
   mem_heap *heap;
   const ir_program *base, *scheduled;
+  uint32_t nsizes;
+  const int64_t *sizes;
   uint32_t n;
   uint64_t size[MOST];
   tess_dtype t[MOST];
   char *want[MOST], *got[MOST];
 } comparing;
 
-static uint64_t elements_of(const ir_program *p, ir_buf b) {
+static int64_t extent_at(const comparing *x, ir_expr e) {
+  const ir_program *p = x->base;
+  const ir_node n = *ir_at(p, e);
+  ir_span sizes = ir_entry(p)->sizes;
+  if (n.op == IR_INT) return n.i;
+  for (uint32_t i = 0; n.op == IR_VAR && i < sizes.n; i++)
+    if (p->arg.v[sizes.at + i] == n.a) return x->sizes[i];
+  assert_true(n.op >= IR_ADD && n.op <= IR_MAX);
+  return ir_fold_int((ir_op)n.op, n.dtype, extent_at(x, n.a),
+                     extent_at(x, n.b));
+}
+
+static uint64_t elements_of(const comparing *x, ir_buf b) {
   uint64_t n = 1;
-  for (uint32_t d = 0; d < ir_ndim(p, b); d++) {
-    int64_t extent = 0;
-    assert_true(ir_const_int(p, ir_dim(p, b, d), &extent));
-    n *= (uint64_t)extent;
-  }
+  for (uint32_t d = 0; d < ir_ndim(x->base, b); d++)
+    n *= (uint64_t)extent_at(x, ir_dim(x->base, b, d));
   return n;
 }
 
@@ -48,13 +59,14 @@ static void make_args(comparing *x) {
   ir_span params = ir_entry(p)->params;
   x->n = params.n;
   assert_true(x->n <= MOST);
+  assert_int_equal(x->nsizes, ir_entry(p)->sizes.n);
   for (uint32_t i = 0; i < x->n; i++) {
     ir_buf b = p->arg.v[params.at + i];
     x->t[i] = p->buf.v[b].dtype;
-    x->size[i] = elements_of(p, b);
+    x->size[i] = elements_of(x, b);
     size_t bytes = x->size[i] * ir_dtype_bytes(x->t[i]);
-    x->want[i] = calloc(1, bytes);
-    x->got[i] = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    x->want[i] = calloc(1, bytes + 1);
+    x->got[i] = aligned_alloc(64, (bytes / 64 + 1) * 64);
     for (uint64_t k = 0; p->buf.v[b].role != IR_ROLE_OUTPUT && k < x->size[i];
          k++)
       fill_element(x->t[i], x->want[i] + k * ir_dtype_bytes(x->t[i]),
@@ -77,7 +89,8 @@ static void reset_args(comparing *x) {
 static void interpret(comparing *x) {
   interp in;
   interp_arg args[MOST];
-  interp_options o = {.domain = INTERP_NATIVE};
+  interp_options o = {
+      .domain = INTERP_NATIVE, .nsizes = x->nsizes, .sizes = x->sizes};
   interp_error e;
   for (uint32_t i = 0; i < x->n; i++)
     args[i] = (interp_arg){x->want[i], x->size[i] * ir_dtype_bytes(x->t[i])};
@@ -139,23 +152,24 @@ static bool run_once(comparing *x, const char *target, bool reversed,
   for (uint32_t i = 0; i < x->n; i++) args[i] = x->got[i];
   out->counts = (gpu_counts){0};
   tess_status s =
-      gpu_run_program(&p, &scratch, &o, args, NULL, &out->counts, &e);
+      gpu_run_program(&p, &scratch, &o, args, x->sizes, &out->counts, &e);
   add_counts(&out->all, &out->counts);
   ir_program_free(&p);
   arena_free(&scratch);
-  if (s && s != TESS_UNSUPPORTED) {
+  if (s && s != TESS_UNSUPPORTED && s != TESS_LIMIT) {
     ir_dump(x->scheduled);
     fail_msg("%s", e.message);
   }
+  if (s) snprintf(out->why, sizeof out->why, "%s", e.message);
   if (s) print_message("refused: %s\n", e.message);
   if (!s) check_results(x);
   return !s;
 }
 
-bool gpu_compare(mem_heap *heap, const ir_program *base,
-                 const ir_program *scheduled, const char *target,
-                 gpu_compared *out) {
-  comparing x = {heap, base, scheduled, .n = 0};
+bool gpu_compare_at(mem_heap *heap, const ir_program *base,
+                    const ir_program *scheduled, const char *target,
+                    uint32_t nsizes, const int64_t *sizes, gpu_compared *out) {
+  comparing x = {heap, base, scheduled, nsizes, sizes, .n = 0};
   make_args(&x);
   interpret(&x);
   bool ok = run_once(&x, target, false, out) && run_once(&x, target, true, out);
@@ -168,7 +182,24 @@ bool gpu_compare(mem_heap *heap, const ir_program *base,
   return ok;
 }
 
+bool gpu_compare(mem_heap *heap, const ir_program *base,
+                 const ir_program *scheduled, const char *target,
+                 gpu_compared *out) {
+  return gpu_compare_at(heap, base, scheduled, target, 0, NULL, out);
+}
+
 /* ---- cases -------------------------------------------------------------- */
+
+/* "-": none. */
+static uint32_t read_sizes(const char *text, int64_t out[MOST]) {
+  uint32_t n = 0;
+  while (*text >= '0' && *text <= '9' && n < MOST) {
+    char *end;
+    out[n++] = strtoll(text, &end, 10);
+    text = *end ? end + 1 : end;
+  }
+  return n;
+}
 
 static void load(mem_heap *heap, ir_program *p, const char *dir,
                  const char *name) {
@@ -190,14 +221,16 @@ static void load(mem_heap *heap, ir_program *p, const char *dir,
 }
 
 static void compare_case(mem_heap *heap, const char *dir, const char *base,
-                         const char *scheduled, const char *target,
-                         gpu_compared *out) {
+                         const char *scheduled, const char *at,
+                         const char *target, gpu_compared *out) {
   ir_program p, q;
+  int64_t sizes[MOST];
+  uint32_t n = read_sizes(at, sizes);
   load(heap, &p, dir, base);
   load(heap, &q, dir, scheduled);
-  print_message("%s\n", scheduled);
+  print_message("%s %s\n", scheduled, at);
   fflush(stdout);
-  gpu_compare(heap, &p, &q, target, out);
+  gpu_compare_at(heap, &p, &q, target, n, sizes, out);
   ir_program_free(&p);
   ir_program_free(&q);
 }
@@ -206,7 +239,7 @@ void gpu_compare_cases(const char *kind, uint32_t count, const char *target,
                        gpu_compared *out) {
   test_heap heap;
   console c;
-  char path[128], base[64], scheduled[64];
+  char path[128], base[64], scheduled[64], sizes[64];
   const char *more = getenv("TESS_GPU_CASES");
   if (more && count > 1) count = (uint32_t)atoi(more);
   test_heap_start(&heap, 0);
@@ -217,8 +250,8 @@ void gpu_compare_cases(const char *kind, uint32_t count, const char *target,
   snprintf(path, sizeof path, "%s/index", c.dir);
   FILE *index = fopen(path, "r");
   assert_non_null(index);
-  while (fscanf(index, "%63s %63s", base, scheduled) == 2)
-    compare_case(&heap.heap, c.dir, base, scheduled, target, out);
+  while (fscanf(index, "%63s %63s %63s", base, scheduled, sizes) == 3)
+    compare_case(&heap.heap, c.dir, base, scheduled, sizes, target, out);
   fclose(index);
   console_end(&c);
   test_heap_end(&heap);

@@ -96,9 +96,14 @@ static int32_t gpu_end(void *ud, double *seconds) {
   return 0;
 }
 
-static const device_driver gpu_host = {gpu_alloc,   gpu_release, gpu_to_device,
-                                       gpu_to_host, gpu_start,   gpu_begin,
-                                       gpu_end};
+static const device_driver gpu_host = {.most_blocks = CUDA_MOST_BLOCKS,
+                                       .alloc = gpu_alloc,
+                                       .release = gpu_release,
+                                       .to_device = gpu_to_device,
+                                       .to_host = gpu_to_host,
+                                       .launch = gpu_start,
+                                       .begin = gpu_begin,
+                                       .end = gpu_end};
 
 /* ---- as a backend ------------------------------------------------------- */
 
@@ -188,7 +193,9 @@ static tess_status run_code(ir_program *p, const gpu_program_options *o,
   if (counts) x->counts = counts;
   int32_t rc = device_call(&x->program, (void **)(uintptr_t)args, NULL, sizes,
                            1, &seconds);
-  if (rc) err_set(e, (tess_status)rc, "emulator: %s", x->why);
+  if (rc)
+    err_set(e, (tess_status)rc, "emulator: %s",
+            x->program.why[0] ? x->program.why : x->why);
   gpu_backend.unload(x);
   return (tess_status)rc;
 }
