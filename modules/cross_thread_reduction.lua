@@ -16,12 +16,18 @@
 -- then has neighbouring results, so that their accesses are to one stretch of
 -- memory.  Empty: such reductions are shared as all others.
 --
--- Sketches: the threads sharing the reduction, and the program as it was.
+-- `parts`: how many blocks of threads may share a long reduction, whose results
+-- they update atomically in global memory after a kernel that initializes them:
+-- sums of floats then round in any order, from run to run.  Empty: none do.
+--
+-- Sketches: the threads sharing the reduction, with `parts` also blocks of
+-- them, where updates can be atomic, and the program as it was.
 local ts = require "tessera"
 local nests = require "tessera.nests"
 local options = require "tessera.options"
 local reductions = require "tessera.reductions"
 local sampling = require "tessera.sampling"
+local tiling = require "tessera.tiling"
 
 local axis = "threadIdx.x"
 
@@ -116,24 +122,50 @@ local function shared(sch, block, p)
   return sch
 end
 
+-- Each block of threads reduces a part of a result to a value of its own, and
+-- adds it to the result.
+local function share_parts(sch, block, p)
+  local threads = sampling.any(sch, p.thread_extents)
+  local fused = reductions.fuse(sch, block)
+  local part = sch:rfactor((sch:split(fused, { sampling.any(sch, p.parts),
+                                               ts.auto })))
+  local loops = { sch:get_loops(part) }
+  local inner, outer = table.remove(loops), table.remove(loops)
+  local result = #loops > 1 and sch:fuse(table.unpack(loops)) or loops[1] or
+                 sch:add_unit_loop(outer)
+  sch:reorder(outer, result)
+  sch:set_scope(part, 0, "local")
+  sch:reverse_compute_at(block, result)
+  sch:decompose_reduction(block, outer)
+  sch:bind(outer, "blockIdx.y")
+  sch:bind(result, "blockIdx.x")
+  sch:bind(select(2, sch:split(inner, { ts.auto, threads })), axis)
+end
+
 return ts.module {
   name = "cross_thread_reduction",
   defaults = { thread_extents = { 4, 8, 16, 32, 64, 128, 256, 512 },
-               vector_lens = { 1 }, rows = {}, max_threads = 1024 },
+               vector_lens = { 1 }, rows = {}, parts = {}, max_threads = 1024 },
   check = function(p)
     return options.not_positive("max_threads", p.max_threads) or
            options.not_extents("thread_extents", p.thread_extents) or
            options.not_extents("vector_lens", p.vector_lens) or
-           (#p.rows > 0 and options.not_extents("rows", p.rows) or nil)
+           (#p.rows > 0 and options.not_extents("rows", p.rows) or nil) or
+           (#p.parts > 0 and options.not_extents("parts", p.parts) or nil)
   end,
   apply = function(sch, block, p)
     if not sch:needs_rfactor(block, p.max_threads) then
       return nil, "it is no reduction, or has enough spatial iterations"
     end
-    local as_it_was = sch:copy()
-    if #p.rows > 0 and reads_along_spatial(sch, block) then
-      return { share_columns(sch, block, p), as_it_was }
+    local as_it_was, list, why = sch:copy(), {}, nil
+    if #p.parts > 0 then
+      list[1], why = tiling.attempt(sch, share_parts, block, p)
+      why = why and "no parts: " .. why
     end
-    return { shared(sch, block, p), as_it_was }
+    local by_threads = #p.rows > 0 and reads_along_spatial(sch, block) and
+                       share_columns or shared
+    table.insert(list, 1, by_threads(sch, block, p))
+    list[#list + 1] = as_it_was
+    return list, why
   end,
 }

@@ -39,8 +39,7 @@ static bool check_extents(finder *f, const cuda_kernel *k) {
       err_set(f->e, TESS_UNSUPPORTED,
               "%s: a grid has %lld blocks along %s, where %d are possible",
               entry_name(f), (long long)grid[t],
-              ir_thread_text((ir_thread)(IR_BLOCKIDX_X + t)),
-              CUDA_MOST_BLOCKS);
+              ir_thread_text((ir_thread)(IR_BLOCKIDX_X + t)), CUDA_MOST_BLOCKS);
       return false;
     }
   return true;

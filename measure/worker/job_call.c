@@ -127,8 +127,7 @@ static tess_status run_all(called *w) {
   const backend *by = w->status ? NULL : j->backend;
   if (!w->status) take_times(w);
   job_enter(j, JOB_CHECKING);
-  if (w->status)
-    return job_launch_failed(j, by, j->called.kernel, w->status);
+  if (w->status) return job_launch_failed(j, by, j->called.kernel, w->status);
   for (uint32_t i = 0; i < w->r->n; i++)
     if (w->r->written[i] && !w->r->resident[i])
       str_write(w->contents, own[i], w->r->arg[i].n);

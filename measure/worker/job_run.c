@@ -144,8 +144,7 @@ static tess_status take_samples(running *w, kernel *k, double first,
   timing_limits l = {w->r->min_time, w->r->repeats, deadline, w->r->best,
                      w->r->margin};
   timing_subject s = {launch_counted, k, faster, j->bench.in_place};
-  if (!timing_take(&j->heap, &l, 1, &s, &out))
-    return run_failed(k);
+  if (!timing_take(&j->heap, &l, 1, &s, &out)) return run_failed(k);
   note_clocks(k, out);
   job_enter(j, JOB_CHECKING);
   bool is_here = !j->bench.in_place && !k->is_there;

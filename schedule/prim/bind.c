@@ -15,7 +15,8 @@ PRIM_DEFINE(
     .details =
         "1. The axis is one of those listed, and the loop's extent a\n"
         "   constant, or, of blockIdx, computed from the program's sizes: the\n"
-        "   grid is as large as they say when the kernel is called. Nothing in\n"
+        "   grid is as large as they say when the kernel is called. Nothing "
+        "in\n"
         "   the loop changes what its start reads from memory.\n"
         "2. No loop around it or below it is bound to the same axis, unless\n"
         "   it is one of threadIdx: such loops the threads run together, each\n"
@@ -57,14 +58,12 @@ PRIM_DEFINE(
         "changes below determines where that is. Loops below them that drive "
         "other\n"
         "iters need only those for their bounds that threads share.\n",
-    .refusals = SCH_REASONS(SCH_R_GRID_INIT, SCH_R_GRID_NOT_KNOWN,
-                            SCH_R_GRID_UPDATE, SCH_R_INIT_LATE,
-                            SCH_R_INIT_NOT_IDENTITY, SCH_R_INPUT_OVERWRITTEN,
-                            SCH_R_LOOP_KIND, SCH_R_NOT_INJECTIVE,
-                            SCH_R_REDUCER_ORDERED, SCH_R_RESULT_SHARED,
-                            SCH_R_THREADS_NOT_STATIC, SCH_R_THREAD_TAKEN,
-                            SCH_R_THREAD_UNKNOWN, SCH_R_WOULD_RACE,
-                            SCH_RACE_REASONS),
+    .refusals = SCH_REASONS(
+        SCH_R_GRID_INIT, SCH_R_GRID_NOT_KNOWN, SCH_R_GRID_UPDATE,
+        SCH_R_INIT_LATE, SCH_R_INIT_NOT_IDENTITY, SCH_R_INPUT_OVERWRITTEN,
+        SCH_R_LOOP_KIND, SCH_R_NOT_INJECTIVE, SCH_R_REDUCER_ORDERED,
+        SCH_R_RESULT_SHARED, SCH_R_THREADS_NOT_STATIC, SCH_R_THREAD_TAKEN,
+        SCH_R_THREAD_UNKNOWN, SCH_R_WOULD_RACE, SCH_RACE_REASONS),
     .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
                "sch:bind(i, \"blockIdx.x\")\n");
 

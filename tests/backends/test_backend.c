@@ -28,11 +28,11 @@ static void sources_by_name(void **state) {
   assert_int_equal(f, BACKEND_ASM);
   assert_int_equal(backend_find_source(backend_find("llvm"), "ptx", &f, &e),
                    TESS_NOT_FOUND);
-  assert_string_equal(e.message, "a kernel for 'llvm' has the sources \"ir\" (or "
-                                 "\"llvm\"), \"asm\", not \"ptx\"");
-  assert_int_equal(
-      backend_find_source(backend_find("opencl"), "llvm", &f, &e),
-      TESS_NOT_FOUND);
+  assert_string_equal(e.message,
+                      "a kernel for 'llvm' has the sources \"ir\" (or "
+                      "\"llvm\"), \"asm\", not \"ptx\"");
+  assert_int_equal(backend_find_source(backend_find("opencl"), "llvm", &f, &e),
+                   TESS_NOT_FOUND);
   assert_string_equal(e.message, "a kernel for 'opencl' has the sources "
                                  "\"opencl\", not \"llvm\"");
   assert_int_equal(backend_find_source(&none, "code", &f, &e), TESS_NOT_FOUND);

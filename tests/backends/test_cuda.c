@@ -27,6 +27,9 @@ static void atomics(void **state) {
   gpu_compared c = {0};
   gpu_compare_cases("atomics", 2, "cuda -arch=sm_70", &c);
   assert_int_equal(c.right, 12);
+  gpu_compared parts = {0};
+  gpu_compare_cases("parts", 1, "cuda -arch=sm_70", &parts);
+  assert_int_equal(parts.right, 3);
 }
 
 /* A kernel of one block has its shared memory there. */

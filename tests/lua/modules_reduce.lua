@@ -258,3 +258,25 @@ do
   sketches(p, { use "auto_bind" })
   sketches(p, modules)
 end
+
+-- Parts of a reduction by blocks that update the results together, where that
+-- can be atomic.
+do
+  local modules = { use("cross_thread_reduction", { parts = { 4, 8 } }),
+                    use "auto_bind" }
+  for _, after in ipairs { false, true } do
+    local list, found = sketches(row_sums(4, 200, after), modules), 0
+    for _, t in ipairs(list) do
+      local s = t:replay(row_sums(4, 200, after), { resample = true, seed = 1 })
+      found = found + (tostring(ts.lower(s)):find "atomic S" and 1 or 0)
+    end
+    assert(#list == 3 and found == 1, #list)
+  end
+  local A, k = ts.placeholder("A", { 4, 200 }), ts.reduce_axis("k", 200)
+  local p = ts.program("most", { A }, { ts.compute("M", { 4 }, function(i)
+    return ts.reduce_max(A(i, k), k)
+  end) })
+  assert(#sketches(p, modules) == 2)
+  assert(why(p, modules):find("no parts: ", 1, true), why(p, modules))
+  fails(nil, "parts", use, "cross_thread_reduction", { parts = { 0 } })
+end

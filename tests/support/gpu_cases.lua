@@ -88,6 +88,29 @@ function kinds.atomics()
   end, all
 end
 
+-- The same by a module that draws how many parts there are, of all that is
+-- added up, too.
+function kinds.parts()
+  local atomics = dofile((arg[0]:gsub("[^/]*$", "atomics.lua")))
+  local A = ts.placeholder("A", { 6, 150 })
+  local axes = { ts.reduce_axis("i", 6), ts.reduce_axis("k", 150) }
+  return function(p)
+    local list = {}
+    for _, t in ipairs(ts.space.sketches({
+      module("cross_thread_reduction", { parts = { 4, 8 } }),
+      module "auto_bind" }, p, "cuda -arch=sm_70")) do
+      if tostring(t):find "blockIdx.y" then list[#list + 1] = t end
+    end
+    return list
+  end, {
+    rows = atomics.rows("float32", ts.sum),
+    min = atomics.rows("int32", ts.reduce_min),
+    all = ts.program("all", { A }, { ts.compute("S", {}, function()
+      return ts.sum(A(axes[1], axes[2]), axes)
+    end) }),
+  }
+end
+
 -- Blocks of threads as many as the sizes say.
 function kinds.grids()
   local grids = dofile((arg[0]:gsub("[^/]*$", "grids.lua")))
@@ -102,8 +125,9 @@ end
 
 -- One more block of threads than there can be, the second time.
 function kinds.tall()
-  local A = ts.placeholder("A", { ts.size "n" }, "int8")
-  local B = ts.compute("B", { ts.size "n" }, function(i) return A(i) + A(i) end)
+  local n = ts.size "n"
+  local A = ts.placeholder("A", { n }, "int8")
+  local B = ts.compute("B", { n }, function(i) return A(i) + A(i) end)
   return function(p)
     local sch = ts.schedule(p)
     sch:bind((sch:get_loops(sch:get_block "B")), "blockIdx.y")
