@@ -302,6 +302,16 @@ local function pad(sch, block, sizes)
   return true
 end
 
+-- Why no loop's extent can be padded; nil: all are constants.
+local function open_loop(sch, block)
+  for _, l in ipairs{ sch:get_loops(block) } do
+    local info = sch:loop_info(l)
+    if not info.extent then
+      return ("the extent of loop %s is not a constant"):format(info.name)
+    end
+  end
+end
+
 -- tensor.fit(sch, block, name [, desc [, copy_all]]): makes the block one that
 -- the intrinsic can do: buffers indexed as it indexes them (copies, where they
 -- are not, or of all with copy_all), extents that are multiples of its own
@@ -311,7 +321,8 @@ end
 -- copy.
 function tensor.fit(sch, block, name, desc, copy_all)
   local m, why = tensor.mapping(sch, block, name, description(name, desc))
-  if not m then return nil, why end
+  why = why or open_loop(sch, block)
+  if why then return nil, why end
   m.copy_all = copy_all
   local ok, e = pcall(function()
     local back, copies = transform(sch, block, m)

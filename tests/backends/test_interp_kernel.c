@@ -97,6 +97,43 @@ static void race_is_told(void **state) {
                       "barrier between, in `S[i] = A[i_1]` (in block root)");
 }
 
+/* Of a grid that only the run knows: all blocks write one element.  The places
+ * of a block are told where they follow from its number. */
+static void open_race_is_told(nest *n, ir_thread open, ir_thread fixed,
+                              const char *says) {
+  char text[300];
+  ir_program *p = &n->p;
+  int64_t sizes[1] = {3};
+  ir_var v = ir_var_new(p, IR_VAR_SIZE, ir_name(p, "n"), IR_INDEX, 1, 1000);
+  ir_expr size = ir_ref(p, v), zero = nest_num(n, 0);
+  ir_buf a = ir_buf_new(p, ir_name(p, "A"), F32, 1, &size, IR_SCOPE_GLOBAL,
+                        IR_ROLE_INPUT);
+  n->param[n->nparams++] = a;
+  ir_buf r = nest_param(n, "R", F32, IR_ROLE_OUTPUT, 1, 0, 0);
+  nest_thread(n, 1000, open);
+  ir_st(p, n->at)->extent = size;
+  nest_thread(n, 2, fixed);
+  nest_store(n, r, zero, 0, nest_load(n, a, zero, 0));
+  nest_finish(n);
+  interp_arg args[2] = {{in, 3 * sizeof *in}, {out, sizeof *out}};
+  n->o = (interp_options){
+      .nsizes = 1, .sizes = sizes, .threads = INTERP_LOCKSTEP};
+  assert_int_equal(interp_run(&n->in, p, 2, args, &n->o, &n->e), TESS_RACE);
+  assert_non_null(strstr(nest_error(n, text, sizeof text), says));
+}
+
+static void open_x_is_told(void **state) {
+  open_race_is_told(*state, IR_BLOCKIDX_X, IR_BLOCKIDX_Y,
+                    "written by block 0 of threads and written by block 1 of "
+                    "threads");
+}
+
+static void open_y_is_told(void **state) {
+  open_race_is_told(*state, IR_BLOCKIDX_Y, IR_BLOCKIDX_X,
+                    "written by blockIdx.x 0, blockIdx.y 0 and written by "
+                    "blockIdx.x 1, blockIdx.y 0");
+}
+
 /* The same in thread-private memory: the others' part is not there. */
 static void local_is_not_shared(void **state) {
   nest *n = *state;
@@ -351,6 +388,8 @@ int main(void) {
       TEST(barrier_orders),
       TEST(without_barrier_races),
       TEST(race_is_told),
+      TEST(open_x_is_told),
+      TEST(open_y_is_told),
       TEST(local_is_not_shared),
       TEST(barriers_in_a_loop),
       TEST(one_barrier_too_few),

@@ -261,29 +261,43 @@ do
   checks.exact_by_interpreter(lowered, p, table.unpack(all))
 end
 
--- The default space of GPUs binds them so, tiles of products included.
+-- The default spaces bind them so, tiles of products included.
 do
-  local space = require "tessera.modules.spaces".default "opencl"
-  local tiled = 0
+  local spaces, tiled = require "tessera.modules.spaces", 0
+  local function draw(sketch, p, seed, all)
+    local s = sketch:replay(p, { resample = true, seed = seed })
+    local text = tostring(s)
+    assert(text:find "blockIdx%.x%([^\n]*n%d", text)
+    if text:find "threadIdx" and text:find "tiling_structure" then
+      tiled = tiled + 1
+      s:rewrite_cooperative_fetch()
+    end
+    checks.exact_by_interpreter(s, p, table.unpack(all))
+    checks.exact_by_interpreter(ts.lower(s), p, table.unpack(all))
+  end
   for _, g in pairs(grids.all) do
     local _, p = grids.scheduled(g)
     local all = {}
     for i, sizes in ipairs(g.sizes) do
       all[i] = checks.arguments(g.make(table.unpack(sizes)), "integers")
     end
-    for _, sketch in ipairs(ts.space.sketches(space, p, "opencl")) do
-      for seed = 1, 2 do
-        local s = sketch:replay(p, { resample = true, seed = seed })
-        local text = tostring(s)
-        assert(text:find "blockIdx%.x%([^\n]*n%d", text)
-        if text:find "tiling_structure" then
-          tiled = tiled + 1
-          s:rewrite_cooperative_fetch()
-        end
-        checks.exact_by_interpreter(s, p, table.unpack(all))
-        checks.exact_by_interpreter(ts.lower(s), p, table.unpack(all))
+    for _, target in ipairs { "opencl", "opencl -model=cpu" } do
+      for k, sketch in ipairs(ts.space.sketches(spaces.default(target), p,
+                                                target)) do
+        draw(sketch, p, k, all)
+        if target == "opencl" then draw(sketch, p, k + 1, all) end
       end
     end
   end
   assert(tiled > 0)
+  -- Tensor cores say why they are not for them.
+  local n, k = ts.size "n", ts.reduce_axis("k", 64)
+  local A = ts.placeholder("A", { n, 64 }, "float16")
+  local B = ts.placeholder("B", { 64, 64 }, "float16")
+  local p = ts.program("half", { A, B }, { ts.compute("C", { n, 64 },
+    function(i, j) return ts.sum(A(i, k) * B(k, j), k) end) })
+  local text = ts.space.explain(spaces.default "cuda -arch=sm_80", p,
+                                "cuda -arch=sm_80")
+  assert(text:find "use_tensor_core at C: not applicable: .*loop i is not a" and
+         not text:find "failed:", text)
 end
