@@ -741,9 +741,8 @@ TESS_API void tess_target_free(TESS_TAKE tess_target *t);
 TESS_API const char *tess_target_text(tess_target *t);  /* completed */
 /* A field ("num-cores" "vector-bytes" "l1" "l2" ...) or -1. */
 TESS_API int64_t tess_target_int(tess_target *t, const char *field);
-/* Has its processor a feature, by LLVM's name ("avx512vnni")?  Of another
- * machine's processor only what the text says (-mattr=+avx512vnni) is known.
- * Of a CUDA card "sm_80" is one: that architecture or a later one. */
+/* Has its processor a feature, by LLVM's name ("avx512vnni"; of CUDA "sm_80",
+ * that or later)?  Of another machine's only what -mattr=+.. says is known. */
 TESS_API int tess_target_has(tess_target *t, const char *feature);
 
 /* A tensor in this process's memory.  fill: "zeros" "random" (uniform in [0,1);
@@ -1226,8 +1225,7 @@ typedef struct tess_tune_options {
   const tess_postproc *postprocs;
   int32_t warm_cache;           /* 0: a device's L2 cache is evicted before each
                                  * timed run; 1: it keeps what the run before
-                                 * left there.  INVALID for targets other than
-                                 * cuda, whose caches always do */
+                                 * left there (INVALID for others than cuda) */
   int32_t no_transfer;          /* what the database holds of other workloads,
                                  * measured for the same target in the same
                                  * way, 0: teaches a built-in cost model before
