@@ -168,13 +168,10 @@ do
   local grids = dofile((arg[0]:gsub("[^/]*$", "../support/grids.lua")))
   for _, g in pairs(grids.all) do
     local sch, program = grids.scheduled(g)
-    local kernel, all = ts.build(sch, "opencl"), {}
+    local kernel = ts.build(sch, "opencl")
     assert(kernel:source("opencl"):find("get_group_id", 1, true))
-    for i, sizes in ipairs(g.sizes) do
-      all[i] = checks.arguments(g.make(table.unpack(sizes)), "integers")
-    end
     checks.exact_by({ PoCL = function(args) kernel(table.unpack(args)) end },
-                    sch, program, table.unpack(all))
+                    sch, program, grids.arguments(g))
   end
 end
 

@@ -133,7 +133,7 @@ function kinds.tall()
     sch:bind((sch:get_loops(sch:get_block "B")), "blockIdx.y")
     return { sch:trace() }
   end, { tall = ts.program("tall", { A }, { B }) },
-  { tall = { { 65535 }, { 65536 } } }
+  { tall = { { 300 }, { 65536 } } }
 end
 
 -- Four warps, and no loop over blocks of threads.

@@ -25,8 +25,10 @@ all.line = {
   end,
 }
 
--- Of fewer than four elements there is no quarter, and no block.
+-- Of fewer than four elements there is no quarter, and no block.  No program
+-- has a constant extent of 0, so tensors are made of their shapes.
 all.quarter = {
+  shapes = function(n) return { n }, { n // 4 } end,
   sizes = { { 1 }, { 3 }, { 4 }, { 39 }, { 64 } },
   make = function(n)
     local A = ts.placeholder("A", { n })
@@ -121,6 +123,7 @@ all.product = {
 
 -- Parts of a sum that blocks update together; all of it starts from 0.
 all.parts = {
+  dtype = "int32",
   sizes = { { 1, 1 }, { 5, 40 }, { 12, 16 } },
   make = function(n, m)
     local A, k = ts.placeholder("A", { n, m }, "int32"), ts.reduce_axis("k", m)
@@ -146,6 +149,28 @@ function grids.scheduled(g)
   local sch = ts.schedule(program)
   g.schedule(sch)
   return sch, program
+end
+
+-- Lists of arguments, one for each list of sizes: inputs filled, and then the
+-- result.
+function grids.arguments(g)
+  local lists = {}
+  for k, sizes in ipairs(g.sizes) do
+    local list, shapes = {}, {}
+    if g.shapes then
+      shapes = { g.shapes(table.unpack(sizes)) }
+    else
+      for i, x in ipairs(g.make(table.unpack(sizes)):params()) do
+        shapes[i] = x.shape
+      end
+    end
+    for i, shape in ipairs(shapes) do
+      list[i] = ts.tensor(g.dtype or "float32", shape,
+                          i < #shapes and "integers" or nil)
+    end
+    lists[k] = list
+  end
+  return table.unpack(lists)
 end
 
 -- These lists of sizes in the order in which the function takes them.
