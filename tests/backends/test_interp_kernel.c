@@ -116,8 +116,8 @@ static void open_race_is_told(nest *n, ir_thread open, ir_thread fixed,
   nest_store(n, r, zero, 0, nest_load(n, a, zero, 0));
   nest_finish(n);
   interp_arg args[2] = {{in, 3 * sizeof *in}, {out, sizeof *out}};
-  n->o = (interp_options){
-      .nsizes = 1, .sizes = sizes, .threads = INTERP_LOCKSTEP};
+  n->o =
+      (interp_options){.nsizes = 1, .sizes = sizes, .threads = INTERP_LOCKSTEP};
   assert_int_equal(interp_run(&n->in, p, 2, args, &n->o, &n->e), TESS_RACE);
   assert_non_null(strstr(nest_error(n, text, sizeof text), says));
 }
