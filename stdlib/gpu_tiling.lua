@@ -3,6 +3,7 @@
 -- drawn together, so that a block has as many as wanted, and the tiles of a
 -- thread are short enough for its registers.
 local ts = require "tessera"
+local divisors = require "tessera.divisors"
 local sampling = require "tessera.sampling"
 local tiling = require "tessera.tiling"
 local gpu = {}
@@ -16,44 +17,16 @@ local function level_of(p, kind)
   end
 end
 
--- Of a loop that is as long as the call says.
-local OPEN = math.huge
-
-local function powers(most)
-  local list = { 1 }
-  while list[#list] * 2 <= most do list[#list + 1] = list[#list] * 2 end
-  return list
-end
-
-local function divisors(n, most)
-  local list = {}
-  if n == OPEN then return powers(most) end
-  for d = 1, math.min(n, most) do
-    if n % d == 0 then list[#list + 1] = d end
-  end
-  return list
-end
+-- In place of the extent of a loop that is as long as the call says: its
+-- divisors are powers of two.
+local OPEN = 1 << 40
 
 -- How often each spatial loop may be cut into threads: lists of a number for
 -- each loop, whose product is from `least` to `most`; where none is so large,
 -- the largest products.
 local function combinations(extents, least, most)
-  local list, best = {}, 0
-  local function go(i, done, product)
-    if i > #extents then
-      best = math.max(best, product)
-      list[#list + 1] = { product = product, table.unpack(done) }
-      return
-    end
-    for _, d in ipairs(divisors(extents[i], most // product)) do
-      done[i] = d
-      go(i + 1, done, product * d)
-    end
-    done[i] = nil
-  end
-  go(1, {}, 1)
-  least = math.min(least, best)
-  local fit = {}
+  local list, fit = divisors.combinations(extents, most), {}
+  least = math.min(least, divisors.greatest(list))
   for _, c in ipairs(list) do
     if c.product >= least then fit[#fit + 1] = c end
   end
@@ -150,7 +123,7 @@ end
 local function cut_open(sch, loop, n, size, most)
   local sizes = { ts.auto }
   for level = 2, n do
-    sizes[level] = size(level) or sampling.any(sch, powers(most(level)))
+    sizes[level] = size(level) or sampling.any(sch, divisors.of(OPEN, most(level)))
   end
   return sizes, { sch:split(loop, sizes) }
 end

@@ -742,7 +742,8 @@ TESS_API const char *tess_target_text(tess_target *t);  /* completed */
 /* A field ("num-cores" "vector-bytes" "l1" "l2" ...) or -1. */
 TESS_API int64_t tess_target_int(tess_target *t, const char *field);
 /* Has its processor a feature, by LLVM's name ("avx512vnni"; of CUDA "sm_80",
- * that or later)?  Of another machine's only what -mattr=+.. says is known. */
+ * that or later), as -mcpu and -mattr imply it?  Features that only system code
+ * uses ("clwb") are known of this machine's processor alone. */
 TESS_API int tess_target_has(tess_target *t, const char *feature);
 
 /* A tensor in this process's memory.  fill: "zeros" "random" (uniform in [0,1);
