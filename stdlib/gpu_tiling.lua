@@ -123,7 +123,8 @@ end
 local function cut_open(sch, loop, n, size, most)
   local sizes = { ts.auto }
   for level = 2, n do
-    sizes[level] = size(level) or sampling.any(sch, divisors.of(OPEN, most(level)))
+    sizes[level] = size(level) or
+                   sampling.any(sch, divisors.of(OPEN, most(level)))
   end
   return sizes, { sch:split(loop, sizes) }
 end
