@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rewrites expressions bottom-up, of a function or below a statement, memoized. */
+ * Rewrites expressions of a function, or below a statement, bottom-up. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "lower/pass.h"
