@@ -284,8 +284,8 @@ do
 end
 
 -- That the best is slower than the program as it was is noted: of a space that
--- only computes 40 exp, one of the other, 256 times: so many that the program as
--- it was is faster by far more than a busy machine takes away from it.
+-- only computes 40 exp, one of the other, 256 times: so many that the program
+-- as it was is faster by more than a busy machine takes away from it.
 do
   local A, D = ts.placeholder("A", { 256 }), ts.placeholder("D", { 256 })
   local B = ts.compute("B", { 256 }, function(j)
