@@ -37,11 +37,23 @@ typedef struct task {
 
 static int protected_call(lua_State *L);
 
-/* The status of an error, and its line. */
 static int status_of(lua_State *L) {
   lua_pushinteger(L, lt_status_of(L, 1));
+  return 1;
+}
+
+static int reason_of(lua_State *L) {
   lt_push_reason(L, 1);
-  return 2;
+  return 1;
+}
+
+/* Tells the session the line of the error at the top. */
+static void tell_reason(lua_State *L, tess_session *s) {
+  lua_pushcfunction(L, reason_of);
+  lua_pushvalue(L, -2);
+  if (lua_pcall(L, 1, 1, 0) == LUA_OK && lua_isstring(L, -1))
+    tess_session_fail(s, TESS_CALLBACK, lua_tostring(L, -1));
+  lua_pop(L, 1);
 }
 
 /* Pops the error at the top and keeps it, to be raised when the run has
@@ -57,12 +69,10 @@ tess_status lt_take_error(lt_run *r, tess_session *session) {
   lua_State *L = r->L;
   lua_pushcfunction(L, status_of); /* protected: it takes memory */
   lua_pushvalue(L, -2);
-  if (lua_pcall(L, 1, 2, 0) != LUA_OK) lua_pushnil(L); /* no memory */
-  tess_status s =
-      lua_isnil(L, -1) ? TESS_NOMEM : (tess_status)lua_tointeger(L, -2);
-  if (session && s == TESS_CALLBACK && lua_isstring(L, -1))
-    tess_session_fail(session, s, lua_tostring(L, -1));
-  lua_pop(L, 2);
+  int bad = lua_pcall(L, 1, 1, 0);
+  tess_status s = bad ? TESS_NOMEM : (tess_status)lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  if (session && s == TESS_CALLBACK) tell_reason(L, session);
   if (s == TESS_CANCELLED || r->failed) return s;
   r->why = s;
   lua_pushvalue(L, -1);

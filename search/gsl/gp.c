@@ -20,14 +20,23 @@
 
 #define SQRT5 2.23606797749978969641
 
+/* A process of given length scales, variance and noise. */
+typedef struct part {
+  double weight;
+  double *theta;      /* d + 2 logarithms */
+  double *rate;       /* of each dimension: one over its length scale */
+  gsl_matrix *factor; /* of the covariance */
+  gsl_vector *alpha;  /* its inverse times the values */
+} part;
+
+enum { MOST_PARTS = 5 };
+
 struct gsl_gp {
-  uint32_t n, d;
+  uint32_t n, d, nparts;
   double *lo, *scale;  /* of dimensions: x is (x - lo) * scale */
   double mean, spread; /* of values */
-  double *x, *theta;   /* scaled points; d + 2 logarithms */
-  double *rate;        /* of each dimension: one over its length scale */
-  gsl_matrix *factor;  /* of the covariance */
-  gsl_vector *alpha;   /* its inverse times the values */
+  double *x;           /* scaled points */
+  part part[MOST_PARTS];
 };
 
 /* What the likelihood is of. */
@@ -79,14 +88,19 @@ static void fill_covariance(const problem *p, const double *theta) {
 
 /* ---- likelihood --------------------------------------------------------- */
 
+static double x_env(const char *name, double otherwise) {
+  const char *s = getenv(name);
+  return s ? atof(s) : otherwise;
+}
+
 /* Medians and spreads of the logarithms. */
 static void prior_of(uint32_t d, uint32_t i, double *median, double *spread) {
   if (i < d) {
-    *median = log(0.5) + 0.5 * log((double)d);
-    *spread = 1;
+    *median = log(0.5 * x_env("X_LEN", 1)) + 0.5 * log((double)d);
+    *spread = x_env("X_LSPREAD", 1);
   } else {
-    *median = i == d ? 0 : log(1e-2);
-    *spread = i == d ? 1 : 2;
+    *median = i == d ? 0 : log(x_env("X_NOISE", 1e-2));
+    *spread = i == d ? 1 : x_env("X_NSPREAD", 2);
   }
 }
 
@@ -235,27 +249,71 @@ static gsl_gp *gp_new(uint32_t n, uint32_t d) {
   gp->d = d;
   gp->lo = malloc((d + 1) * sizeof *gp->lo);
   gp->scale = malloc((d + 1) * sizeof *gp->scale);
-  gp->theta = malloc((d + 2) * sizeof *gp->theta);
-  gp->rate = malloc((d + 1) * sizeof *gp->rate);
   gp->x = malloc(((size_t)n * d + 1) * sizeof *gp->x);
-  if (gp->lo && gp->scale && gp->theta && gp->rate && gp->x) return gp;
+  if (gp->lo && gp->scale && gp->x) return gp;
   gp_free(gp);
   return NULL;
 }
 
-/* 0: it has no factor. */
+/* Adds the process with those length scales times a factor; its weight is its
+ * posterior density, relative to exp(-least). */
+static void add_part(gsl_gp *gp, problem *p, const double *theta, double times,
+                     double least) {
+  uint32_t d = gp->d;
+  part *x = &gp->part[gp->nparts];
+  *x = (part){0};
+  x->theta = malloc((d + 2) * sizeof *x->theta);
+  x->rate = malloc((d + 1) * sizeof *x->rate);
+  x->factor = gsl_matrix_alloc(gp->n, gp->n);
+  x->alpha = gsl_vector_alloc(gp->n);
+  gp->nparts++;
+  if (!x->theta || !x->rate || !x->factor || !x->alpha) return;
+  memcpy(x->theta, theta, (d + 2) * sizeof *theta);
+  for (uint32_t k = 0; k < d; k++) x->theta[k] += log(times);
+  double f = likelihood(p, x->theta, NULL);
+  if (!isfinite(f)) return;
+  fill_rates(d, x->theta, x->rate);
+  gsl_matrix_memcpy(x->factor, p->k);
+  gsl_vector_memcpy(x->alpha, p->alpha);
+  x->weight = exp(fmin(20, least - f));
+}
+
+static void free_part(part *x) {
+  gsl_matrix_free(x->factor);
+  gsl_vector_free(x->alpha);
+  free(x->theta);
+  free(x->rate);
+}
+
+/* Drops parts without weight; the others' are 1 together.  0: none is left. */
+static int weigh_parts(gsl_gp *gp) {
+  double sum = 0;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < gp->nparts; i++) sum += gp->part[i].weight;
+  for (uint32_t i = 0; i < gp->nparts; i++) {
+    part x = gp->part[i];
+    x.weight = sum > 0 ? x.weight / sum : 0;
+    if (x.weight > 1e-3)
+      gp->part[n++] = x;
+    else
+      free_part(&x);
+  }
+  gp->nparts = n;
+  return n > 0;
+}
+
 static int do_gp_fit(gsl_gp *gp, problem *p, uint32_t steps) {
-  double spread;
+  double spread, *theta = malloc((gp->d + 2) * sizeof *theta);
+  if (!theta) return 0;
   for (uint32_t i = 0; i < gp->d + 2; i++)
-    prior_of(gp->d, i, &gp->theta[i], &spread);
-  minimise(p, gp->theta, steps);
-  if (!isfinite(likelihood(p, gp->theta, NULL))) return 0;
-  fill_rates(gp->d, gp->theta, gp->rate);
-  gp->factor = p->k;
-  gp->alpha = p->alpha;
-  p->k = NULL;
-  p->alpha = NULL;
-  return 1;
+    prior_of(gp->d, i, &theta[i], &spread);
+  minimise(p, theta, steps);
+  double least = likelihood(p, theta, NULL);
+  int wings = (int)x_env("X_WINGS", 1);
+  for (int k = -wings; k <= wings && isfinite(least); k++)
+    add_part(gp, p, theta, pow(x_env("X_STEP", 2), k), least);
+  free(theta);
+  return weigh_parts(gp);
 }
 
 gsl_gp *gp_fit(uint32_t n, uint32_t d, const double *x, const double *y,
@@ -281,12 +339,9 @@ gsl_gp *gp_fit(uint32_t n, uint32_t d, const double *x, const double *y,
 
 void gp_free(gsl_gp *gp) {
   if (!gp) return;
-  gsl_matrix_free(gp->factor);
-  gsl_vector_free(gp->alpha);
+  for (uint32_t i = 0; i < gp->nparts; i++) free_part(&gp->part[i]);
   free(gp->lo);
   free(gp->scale);
-  free(gp->theta);
-  free(gp->rate);
   free(gp->x);
   free(gp);
 }
@@ -311,26 +366,41 @@ static void scale_point(const gsl_gp *gp, const double *x, double *at) {
 }
 
 /* Prior covariances of a scaled point with the points known. */
-static void fill_prior(const gsl_gp *gp, const double *at, gsl_vector *cov) {
-  double variance = exp(gp->theta[gp->d]);
+static void fill_prior(const gsl_gp *gp, const part *w, const double *at,
+                       gsl_vector *cov) {
+  double variance = exp(w->theta[gp->d]);
   for (uint32_t i = 0; i < gp->n; i++)
     gsl_vector_set(
         cov, i,
         variance *
-            matern(distance2(gp->d, at, gp->x + (size_t)i * gp->d, gp->rate)));
+            matern(distance2(gp->d, at, gp->x + (size_t)i * gp->d, w->rate)));
 }
 
-/* One point; `at` and `cov` are room for d and n numbers. */
+/* One scaled point by one part; `cov` is room for n numbers. */
+static void ask_part(const gsl_gp *gp, const part *w, const double *at,
+                     gsl_vector *cov, double *mean, double *variance) {
+  double square;
+  fill_prior(gp, w, at, cov);
+  gsl_blas_ddot(cov, w->alpha, mean);
+  if (!variance) return;
+  gsl_blas_dtrsv(CblasLower, CblasNoTrans, CblasNonUnit, w->factor, cov);
+  gsl_blas_ddot(cov, cov, &square);
+  *variance = fmax(0, exp(w->theta[gp->d]) - square);
+}
+
+/* The moments of the mixture. */
 static void predict_one(const gsl_gp *gp, const double *x, double *at,
                         gsl_vector *cov, double *mean, double *sd) {
-  double variance = exp(gp->theta[gp->d]), sum, square;
+  double sum = 0, square = 0;
   scale_point(gp, x, at);
-  fill_prior(gp, at, cov);
-  gsl_blas_ddot(cov, gp->alpha, &sum);
-  gsl_blas_dtrsv(CblasLower, CblasNoTrans, CblasNonUnit, gp->factor, cov);
-  gsl_blas_ddot(cov, cov, &square);
+  for (uint32_t i = 0; i < gp->nparts; i++) {
+    double one, variance, w = gp->part[i].weight;
+    ask_part(gp, &gp->part[i], at, cov, &one, &variance);
+    sum += w * one;
+    square += w * (variance + one * one);
+  }
   *mean = gp->mean + gp->spread * sum;
-  *sd = gp->spread * sqrt(fmax(0, variance - square));
+  *sd = gp->spread * sqrt(fmax(0, square - sum * sum));
 }
 
 void gp_predict(const gsl_gp *gp, uint32_t m, const double *x, double *mean,
@@ -349,37 +419,64 @@ void gp_predict(const gsl_gp *gp, uint32_t m, const double *x, double *mean,
   free(at);
 }
 
-/* `solved` is the inverse of the covariance times the priors of `here`. */
-static double covary_one(const gsl_gp *gp, const double *here, const double *x,
-                         const gsl_vector *solved, double *at,
-                         gsl_vector *cov) {
-  double known;
-  scale_point(gp, x, at);
-  fill_prior(gp, at, cov);
-  gsl_blas_ddot(cov, solved, &known);
-  double prior =
-      exp(gp->theta[gp->d]) * matern(distance2(gp->d, at, here, gp->rate));
-  return gp->spread * gp->spread * (prior - known);
+/* What covariances with a point `here` are found from. */
+typedef struct covarying {
+  const gsl_gp *gp;
+  double *here, *at;      /* scaled points */
+  double off[MOST_PARTS]; /* of each mean at `here`: from the mixture's */
+  gsl_vector *cov, *solved[MOST_PARTS]; /* inverse times priors of `here` */
+} covarying;
+
+static bool begin_covarying(covarying *c, const double *x) {
+  const gsl_gp *gp = c->gp;
+  double sum = 0;
+  c->here = malloc((gp->d + 1) * sizeof *c->here);
+  c->at = malloc((gp->d + 1) * sizeof *c->at);
+  c->cov = gsl_vector_alloc(gp->n);
+  if (!c->here || !c->at || !c->cov) return false;
+  scale_point(gp, x, c->here);
+  for (uint32_t i = 0; i < gp->nparts; i++) {
+    c->solved[i] = gsl_vector_alloc(gp->n);
+    if (!c->solved[i]) return false;
+    ask_part(gp, &gp->part[i], c->here, c->cov, &c->off[i], NULL);
+    gsl_linalg_cholesky_solve(gp->part[i].factor, c->cov, c->solved[i]);
+    sum += gp->part[i].weight * c->off[i];
+  }
+  for (uint32_t i = 0; i < gp->nparts; i++) c->off[i] -= sum;
+  return true;
+}
+
+static double covary_one(const covarying *c, const double *x) {
+  const gsl_gp *gp = c->gp;
+  double sum = 0;
+  scale_point(gp, x, c->at);
+  for (uint32_t i = 0; i < gp->nparts; i++) {
+    const part *w = &gp->part[i];
+    double mean, known;
+    ask_part(gp, w, c->at, c->cov, &mean, NULL);
+    gsl_blas_ddot(c->cov, c->solved[i], &known);
+    double prior = exp(w->theta[gp->d]) *
+                   matern(distance2(gp->d, c->at, c->here, w->rate));
+    sum += w->weight * (prior - known + c->off[i] * mean);
+  }
+  return gp->spread * gp->spread * sum;
 }
 
 double gp_covariance(const gsl_gp *gp, const double *at, uint32_t m,
                      const double *x, double *out) {
-  double *room = malloc((2 * (size_t)gp->d + 1) * sizeof *room);
+  covarying c = {.gp = gp};
   gsl_error_handler_t *before = gsl_set_error_handler_off();
-  gsl_vector *cov = gsl_vector_alloc(gp->n), *solved = gsl_vector_alloc(gp->n);
-  bool good = room && cov && solved;
-  if (good) {
-    scale_point(gp, at, room);
-    fill_prior(gp, room, cov);
-    gsl_linalg_cholesky_solve(gp->factor, cov, solved);
-  }
+  bool good = begin_covarying(&c, at);
+  double noise = 0;
   for (uint32_t i = 0; i < m; i++)
-    out[i] = good ? covary_one(gp, room, x + (size_t)i * gp->d, solved,
-                               room + gp->d, cov)
-                  : 0;
-  gsl_vector_free(cov);
-  gsl_vector_free(solved);
+    out[i] = good ? covary_one(&c, x + (size_t)i * gp->d) : 0;
+  for (uint32_t i = 0; i < gp->nparts; i++) {
+    noise += gp->part[i].weight * exp(gp->part[i].theta[gp->d + 1]);
+    gsl_vector_free(c.solved[i]);
+  }
+  gsl_vector_free(c.cov);
   gsl_set_error_handler(before);
-  free(room);
-  return gp->spread * gp->spread * exp(gp->theta[gp->d + 1]);
+  free(c.here);
+  free(c.at);
+  return gp->spread * gp->spread * noise;
 }

@@ -108,7 +108,8 @@ static void begin_choosing(choosing *x, bayes *b, uint32_t n) {
     x->left[i] = positive(b, b->pool.v[i].gain);
     x->row[i] = b->pool.v[i].row;
   }
-  if (b->g.kind != SURROGATE_GP) x->slope = find_slope(b);
+  if (b->g.kind != SURROGATE_GP && x_env("X_BELIEVE", 1) == 0)
+    x->slope = find_slope(b);
 }
 
 /* The pool is sorted: the best of it first, the others by what is left of their
@@ -118,16 +119,21 @@ static void choose(bayes *b, uint32_t n, tess_candidate *out, uint32_t *got) {
   begin_choosing(&x, b, n);
   while (*got < n) {
     uint32_t best = UINT32_MAX;
-    for (uint32_t i = 0; i < x.m; i++)
-      if (x.left[i] >= 0 && (best == UINT32_MAX || x.left[i] > x.left[best]))
-        best = i;
+    bool mixes = x_env("X_MIX", 0) && n > 1 && *got == n - 1;
+    double most = -INFINITY;
+    for (uint32_t i = 0; i < x.m; i++) {
+      const belief *q = &b->pool.v[i].b;
+      double z = mixes ? q->mean + x_env("X_MIX", 0) * q->sd : x.left[i];
+      if (x.left[i] >= 0 && (best == UINT32_MAX || z > most))
+        best = i, most = z;
+    }
     if (best == UINT32_MAX) break;
     const bayes_point *p = &b->pool.v[best];
     x.left[best] = -1;
     map_put(&b->batch->taken, p->c.hash, 1);
     session_to_public(&p->c, &out[(*got)++]);
     if (*got == n) break;
-    if (b->g.kind == SURROGATE_GP)
+    if (b->g.kind == SURROGATE_GP || x_env("X_BELIEVE", 1) != 0)
       believe(&x, best);
     else
       penalise(&x, best);
@@ -171,6 +177,8 @@ static tess_status propose_first(proposing *w, uint32_t n) {
     if (st == TESS_OK)
       *w->got = strategy_unique(b, w->s, made, most, w->out, *w->got);
   }
+  if (st == TESS_OK && x_env("X_DESIGN", 1) != 0)
+    st = bayes_design(w->b, w->s, n, w->out, w->got);
   return st == TESS_OK ? strategy_draws(b, w->s, n, w->out, w->got) : st;
 }
 
