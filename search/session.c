@@ -149,17 +149,26 @@ typedef struct attempt {
   tess_status status;
   bool whole;            /* the program is needed: no replay may end early */
   const vm_trace *trace; /* instead of its sketch; NULL: that */
+  uint64_t before;       /* the parent's property that must change */
 } attempt;
+
+/* Where a property must change it is to be known, too; a candidate that has it
+ * as its parent has need not be valid. */
+static bool is_remembered(const attempt *t, uint64_t hash) {
+  const search_memo *memo = t->w->memo;
+  search_trait trait = t->o ? t->o->trait : NULL;
+  uint64_t value;
+  if (!trait) return memo_find(memo, hash) != NULL;
+  return memo_find_trait(memo, hash, trait, &value) &&
+         (value == t->before || memo_find(memo, hash));
+}
 
 static vm_known recall_replay(void *ud, vm_machine *m,
                               const vm_decisions *made) {
   const attempt *t = ud;
   uint64_t hash = search_hash(t->sketch, made->n, made->v);
-  uint64_t any;
   if (memo_refuses(t->w->memo, hash, m)) return VM_REFUSED;
-  t->w->skipped = memo_find(t->w->memo, hash) &&
-                  (!t->o || !t->o->trait ||
-                   memo_find_trait(t->w->memo, hash, t->o->trait, &any));
+  t->w->skipped = is_remembered(t, hash);
   return t->w->skipped ? VM_VALID : VM_UNKNOWN;
 }
 
@@ -242,15 +251,14 @@ static uint64_t find_trait(attempt *t) {
  * a replay, unless the memo has it. */
 static tess_status mutate_candidate(attempt *t, rng *r) {
   const search_cand *a = t->o->a;
-  uint64_t before = 0;
-  bool changes = t->o->trait != NULL;
-  if (changes && !memo_find_trait(t->w->memo, a->hash, t->o->trait, &before)) {
+  search_trait trait = t->o->trait;
+  if (trait && !memo_find_trait(t->w->memo, a->hash, trait, &t->before)) {
     tess_status s = replay_vector(t, VM_GIVEN, a->n, a->d);
     if (s != TESS_OK) return s;
-    before = find_trait(t);
+    t->before = find_trait(t);
   }
   tess_status s = mutate_steps(t, r);
-  if (s != TESS_OK || !changes || find_trait(t) != before) return s;
+  if (s != TESS_OK || !trait || find_trait(t) != t->before) return s;
   return TESS_NOT_FOUND;
 }
 

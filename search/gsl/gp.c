@@ -9,7 +9,6 @@
  * log-normal ones, too: few points would else leave them open. */
 #include "search/gsl/gp.h"
 
-#include <gsl/gsl_blas.h>
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_linalg.h>
 #include <gsl/gsl_multimin.h>
@@ -17,27 +16,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define SQRT5 2.23606797749978969641
-
-/* A process of given length scales, variance and noise. */
-typedef struct part {
-  double weight;
-  double *theta;      /* d + 2 logarithms */
-  double *rate;       /* of each dimension: one over its length scale */
-  gsl_matrix *factor; /* of the covariance */
-  gsl_vector *alpha;  /* its inverse times the values */
-} part;
-
-enum { MOST_PARTS = 5 };
-
-struct gsl_gp {
-  uint32_t n, d, nparts;
-  double *lo, *scale;  /* of dimensions: x is (x - lo) * scale */
-  double mean, spread; /* of values */
-  double *x;           /* scaled points */
-  part part[MOST_PARTS];
-};
 
 /* What the likelihood is of. */
 typedef struct problem {
@@ -55,21 +33,6 @@ static void fill_rates(uint32_t d, const double *theta, double *rate) {
   for (uint32_t k = 0; k < d; k++) rate[k] = exp(-theta[k]);
 }
 
-static double distance2(uint32_t d, const double *a, const double *b,
-                        const double *rate) {
-  double sum = 0;
-  for (uint32_t k = 0; k < d; k++) {
-    double x = (a[k] - b[k]) * rate[k];
-    sum += x * x;
-  }
-  return sum;
-}
-
-static double matern(double r2) {
-  double r = SQRT5 * sqrt(r2);
-  return (1 + r + r * r / 3) * exp(-r);
-}
-
 /* Covariance of the points, noise on its diagonal. */
 static void fill_covariance(const problem *p, const double *theta) {
   double variance = exp(theta[p->d]), noise = exp(theta[p->d + 1]);
@@ -77,8 +40,8 @@ static void fill_covariance(const problem *p, const double *theta) {
     const double *a = p->x + (size_t)i * p->d;
     gsl_matrix_set(p->k, i, i, variance + noise + 1e-10);
     for (uint32_t j = 0; j < i; j++) {
-      double r2 = distance2(p->d, a, p->x + (size_t)j * p->d, p->rate);
-      double v = variance * matern(r2);
+      double r2 = gp_distance2(p->d, a, p->x + (size_t)j * p->d, p->rate);
+      double v = variance * gp_matern(r2);
       p->plain[(size_t)i * p->n + j] = r2;
       gsl_matrix_set(p->k, i, j, v);
       gsl_matrix_set(p->k, j, i, v);
@@ -126,12 +89,12 @@ static void fill_gradient(const problem *p, const double *theta,
     gradient[p->d] -= 0.5 * own * variance;
     gradient[p->d + 1] -= 0.5 * own * noise;
     for (uint32_t j = 0; j < i; j++) {
-      double r2 = p->plain[(size_t)i * p->n + j], r = SQRT5 * sqrt(r2);
+      double r2 = p->plain[(size_t)i * p->n + j], r = GP_SQRT5 * sqrt(r2);
       double w =
           ai * gsl_vector_get(p->alpha, j) - gsl_matrix_get(p->inverse, i, j);
       const double *a = p->x + (size_t)i * p->d, *b = p->x + (size_t)j * p->d;
       double slope = w * variance * 5 / 3 * (1 + r) * exp(-r);
-      gradient[p->d] -= w * variance * matern(r2);
+      gradient[p->d] -= w * variance * gp_matern(r2);
       for (uint32_t k = 0; k < p->d; k++) {
         double x = (a[k] - b[k]) * p->rate[k];
         gradient[k] -= slope * x * x;
@@ -260,8 +223,8 @@ static gsl_gp *gp_new(uint32_t n, uint32_t d) {
 static void add_part(gsl_gp *gp, problem *p, const double *theta, double times,
                      double least) {
   uint32_t d = gp->d;
-  part *x = &gp->part[gp->nparts];
-  *x = (part){0};
+  gp_part *x = &gp->part[gp->nparts];
+  *x = (gp_part){0};
   x->theta = malloc((d + 2) * sizeof *x->theta);
   x->rate = malloc((d + 1) * sizeof *x->rate);
   x->factor = gsl_matrix_alloc(gp->n, gp->n);
@@ -278,7 +241,7 @@ static void add_part(gsl_gp *gp, problem *p, const double *theta, double times,
   x->weight = exp(fmin(20, least - f));
 }
 
-static void free_part(part *x) {
+static void free_part(gp_part *x) {
   gsl_matrix_free(x->factor);
   gsl_vector_free(x->alpha);
   free(x->theta);
@@ -291,7 +254,7 @@ static int weigh_parts(gsl_gp *gp) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < gp->nparts; i++) sum += gp->part[i].weight;
   for (uint32_t i = 0; i < gp->nparts; i++) {
-    part x = gp->part[i];
+    gp_part x = gp->part[i];
     x.weight = sum > 0 ? x.weight / sum : 0;
     if (x.weight > 1e-3)
       gp->part[n++] = x;
@@ -355,128 +318,4 @@ double gp_likelihood(uint32_t n, uint32_t d, const double *x, const double *y,
   free_problem(&p);
   gsl_set_error_handler(before);
   return f;
-}
-
-/* ---- asking ------------------------------------------------------------- */
-
-/* The point on the scale of the process. */
-static void scale_point(const gsl_gp *gp, const double *x, double *at) {
-  for (uint32_t k = 0; k < gp->d; k++)
-    at[k] = (x[k] - gp->lo[k]) * gp->scale[k];
-}
-
-/* Prior covariances of a scaled point with the points known. */
-static void fill_prior(const gsl_gp *gp, const part *w, const double *at,
-                       gsl_vector *cov) {
-  double variance = exp(w->theta[gp->d]);
-  for (uint32_t i = 0; i < gp->n; i++)
-    gsl_vector_set(
-        cov, i,
-        variance *
-            matern(distance2(gp->d, at, gp->x + (size_t)i * gp->d, w->rate)));
-}
-
-/* One scaled point by one part; `cov` is room for n numbers. */
-static void ask_part(const gsl_gp *gp, const part *w, const double *at,
-                     gsl_vector *cov, double *mean, double *variance) {
-  double square;
-  fill_prior(gp, w, at, cov);
-  gsl_blas_ddot(cov, w->alpha, mean);
-  if (!variance) return;
-  gsl_blas_dtrsv(CblasLower, CblasNoTrans, CblasNonUnit, w->factor, cov);
-  gsl_blas_ddot(cov, cov, &square);
-  *variance = fmax(0, exp(w->theta[gp->d]) - square);
-}
-
-/* The moments of the mixture. */
-static void predict_one(const gsl_gp *gp, const double *x, double *at,
-                        gsl_vector *cov, double *mean, double *sd) {
-  double sum = 0, square = 0;
-  scale_point(gp, x, at);
-  for (uint32_t i = 0; i < gp->nparts; i++) {
-    double one, variance, w = gp->part[i].weight;
-    ask_part(gp, &gp->part[i], at, cov, &one, &variance);
-    sum += w * one;
-    square += w * (variance + one * one);
-  }
-  *mean = gp->mean + gp->spread * sum;
-  *sd = gp->spread * sqrt(fmax(0, square - sum * sum));
-}
-
-void gp_predict(const gsl_gp *gp, uint32_t m, const double *x, double *mean,
-                double *sd) {
-  double *at = malloc((gp->d + 1) * sizeof *at);
-  gsl_error_handler_t *before = gsl_set_error_handler_off();
-  gsl_vector *cov = gsl_vector_alloc(gp->n);
-  for (uint32_t i = 0; i < m; i++) {
-    mean[i] = gp->mean;
-    sd[i] = gp->spread;
-    if (at && cov)
-      predict_one(gp, x + (size_t)i * gp->d, at, cov, &mean[i], &sd[i]);
-  }
-  gsl_vector_free(cov);
-  gsl_set_error_handler(before);
-  free(at);
-}
-
-/* What covariances with a point `here` are found from. */
-typedef struct covarying {
-  const gsl_gp *gp;
-  double *here, *at;      /* scaled points */
-  double off[MOST_PARTS]; /* of each mean at `here`: from the mixture's */
-  gsl_vector *cov, *solved[MOST_PARTS]; /* inverse times priors of `here` */
-} covarying;
-
-static bool begin_covarying(covarying *c, const double *x) {
-  const gsl_gp *gp = c->gp;
-  double sum = 0;
-  c->here = malloc((gp->d + 1) * sizeof *c->here);
-  c->at = malloc((gp->d + 1) * sizeof *c->at);
-  c->cov = gsl_vector_alloc(gp->n);
-  if (!c->here || !c->at || !c->cov) return false;
-  scale_point(gp, x, c->here);
-  for (uint32_t i = 0; i < gp->nparts; i++) {
-    c->solved[i] = gsl_vector_alloc(gp->n);
-    if (!c->solved[i]) return false;
-    ask_part(gp, &gp->part[i], c->here, c->cov, &c->off[i], NULL);
-    gsl_linalg_cholesky_solve(gp->part[i].factor, c->cov, c->solved[i]);
-    sum += gp->part[i].weight * c->off[i];
-  }
-  for (uint32_t i = 0; i < gp->nparts; i++) c->off[i] -= sum;
-  return true;
-}
-
-static double covary_one(const covarying *c, const double *x) {
-  const gsl_gp *gp = c->gp;
-  double sum = 0;
-  scale_point(gp, x, c->at);
-  for (uint32_t i = 0; i < gp->nparts; i++) {
-    const part *w = &gp->part[i];
-    double mean, known;
-    ask_part(gp, w, c->at, c->cov, &mean, NULL);
-    gsl_blas_ddot(c->cov, c->solved[i], &known);
-    double prior = exp(w->theta[gp->d]) *
-                   matern(distance2(gp->d, c->at, c->here, w->rate));
-    sum += w->weight * (prior - known + c->off[i] * mean);
-  }
-  return gp->spread * gp->spread * sum;
-}
-
-double gp_covariance(const gsl_gp *gp, const double *at, uint32_t m,
-                     const double *x, double *out) {
-  covarying c = {.gp = gp};
-  gsl_error_handler_t *before = gsl_set_error_handler_off();
-  bool good = begin_covarying(&c, at);
-  double noise = 0;
-  for (uint32_t i = 0; i < m; i++)
-    out[i] = good ? covary_one(&c, x + (size_t)i * gp->d) : 0;
-  for (uint32_t i = 0; i < gp->nparts; i++) {
-    noise += gp->part[i].weight * exp(gp->part[i].theta[gp->d + 1]);
-    gsl_vector_free(c.solved[i]);
-  }
-  gsl_vector_free(c.cov);
-  gsl_set_error_handler(before);
-  free(c.here);
-  free(c.at);
-  return gp->spread * gp->spread * noise;
 }

@@ -182,6 +182,17 @@ static tess_status propose_first(proposing *w, uint32_t n) {
   return st == TESS_OK ? strategy_draws(b, w->s, n, w->out, w->got) : st;
 }
 
+/* That which is given; else that of GP-UCB for the t-th trial among a number of
+ * candidates, with a probability of 0.1 to be wrong, and a fifth of its square
+ * as its authors have it in practice (Srinivas et al., ICML 2010). */
+static double find_kappa(const bayes *b) {
+  const double wrong = 0.1, share = x_env("X_SHARE", 0.2);
+  double n = b->whole ? b->pool.n : b->option[BAYES_POOL], t = b->seen.n;
+  double beta = 2 * log(n * t * t * M_PI * M_PI / (6 * wrong));
+  double given = b->option[BAYES_KAPPA];
+  return given > 0 ? given : sqrt(share * fmax(0, beta));
+}
+
 static tess_status propose(void *ud) {
   proposing *w = ud;
   bayes *b = w->b;
@@ -194,6 +205,7 @@ static tess_status propose(void *ud) {
     uint32_t n = initial - s->history.n;
     return propose_first(w, n < w->n ? n : w->n);
   }
+  b->kappa = find_kappa(b);
   for (uint32_t i = 0; i < w->n; i++)
     drawn += rng_unit(&s->random) < b->option[BAYES_EPS];
   if (surrogate_fit(&b->g, b->seen.n, b->width, b->seen.v, b->value.v,

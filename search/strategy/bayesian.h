@@ -76,6 +76,7 @@ typedef struct bayes {
   VEC(bayes_point) pool;
   map in;                    /* hashes of what is in it */
   double best;               /* of the values */
+  double kappa;              /* of the confidence bound, in this batch */
   double fresh, climbed;     /* share of the neighbours made last that were
                               * new, and of the steps aside */
   uint32_t last;             /* draws to be made at once, at most */

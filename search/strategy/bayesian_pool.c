@@ -95,13 +95,7 @@ static double expected_improvement(double mean, double sd, double best) {
 double bayes_gain(const bayes *b, const belief *x) {
   if (b->option[BAYES_ACQUISITION] == BAYES_EI)
     return x->runs * expected_improvement(x->mean, x->sd, b->best);
-  double kappa = b->option[BAYES_KAPPA];
-  if (kappa == 0) {
-    double t = b->seen.n, d = x_env("X_DELTA", 0.1), n = b->pool.n + t;
-    kappa =
-        sqrt(x_env("X_SCALE", 0.4) * log(n * t * t * M_PI * M_PI / (6 * d)));
-  }
-  return x->mean + kappa * x->sd + log2(fmax(1e-6, x->runs));
+  return x->mean + b->kappa * x->sd + log2(fmax(1e-6, x->runs));
 }
 
 static void ask(bayes *b, bayes_point *p) {
