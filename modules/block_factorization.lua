@@ -3,14 +3,16 @@
 -- a loop of pivots that carries dependences, whose last statement updates the
 -- trailing part, in loops with bounds that depend on the pivot.  The loop of
 -- pivots is strip-mined, the update is partitioned behind the block, and
--- distribution leaves a panel, a solve and a product (J. Dongarra et al., A Set
+-- distribution leaves a panel, a solve and a product; the panel's rows below the
+-- block go through it in parallel (J. Dongarra et al., A Set
 -- of Level 3 Basic Linear Algebra Subprograms, 1990; K. Goto and R. van de
 -- Geijn, 2008, of the product's tiles).  The last, at most one block, pivots
 -- are done one by one, so that blocks need not divide their number.
 --
 -- `levels`: of blocking; each makes a sketch.  `vectors` and `rows`: of the
 -- product's register tiles.  `inner`: innermost blocks, in columns of a tile;
--- `outer`: blocks around those, in inner blocks.  `registers`: how many vector
+-- `outer`: blocks around those, in inner blocks.  `strips`: how many tiles of
+-- columns a thread updates at once, rows outside.  `registers`: how many vector
 -- registers there are; 0: the target's.  What the pivots are too few for is
 -- left out.  `must`: with false the block as it was is a sketch, too.
 local ts = require "tessera"
@@ -54,6 +56,7 @@ local function sizes_of(sch, nest, levels, p)
   local longest = widest * math.max(table.unpack(inner))
   sizes.columns, sizes.lanes = sampling.evenly(sch, vectors) * lanes, lanes
   sizes.rows = sampling.evenly(sch, rows)
+  sizes.strips = sampling.evenly(sch, p.strips)
   sizes[levels] = sizes.columns * sampling.evenly(sch, inner)
   if levels == 2 then
     local outer = up_to(p.outer, (n - 1) // 2 // longest)
@@ -62,6 +65,7 @@ local function sizes_of(sch, nest, levels, p)
   return sizes
 end
 
+-- Gives the schedule that it made: a copy of `sch` where parts were tried.
 local function schedule(sch, block, levels, p, swap)
   local nest = factoring.distribute(sch, block, swap)
   local sizes = sizes_of(sch, nest, levels, p)
@@ -72,11 +76,12 @@ return ts.module {
   name = "block_factorization",
   defaults = {
     levels = { 1, 2 }, vectors = { 1, 2, 3, 4 }, rows = { 4, 8 },
-    inner = { 1, 2, 3, 4 }, outer = { 2, 3, 4, 6, 8 }, registers = 0,
-    must = true,
+    inner = { 1, 2, 3, 4 }, outer = { 2, 3, 4, 6, 8 },
+    strips = { 1, 2, 4, 8 }, registers = 0, must = true,
   },
   check = function(p)
-    for _, name in ipairs { "levels", "vectors", "rows", "inner", "outer" } do
+    for _, name in ipairs { "levels", "vectors", "rows", "inner", "outer",
+                            "strips" } do
       local why = options.not_extents(name, p[name])
       if why then return why end
     end
@@ -87,10 +92,12 @@ return ts.module {
     if why then return nil, why end
     local list, whys = {}, {}
     for _, levels in ipairs(p.levels) do
-      local made, e = tiling.attempt(sch, schedule, block, levels, p)
-      made = made or tiling.attempt(sch, schedule, block, levels, p, true)
-      list[#list + 1] = made
-      whys[#whys + 1] = not made and e or nil
+      local ok, made = tiling.attempt(sch, schedule, block, levels, p)
+      local why = made
+      if not ok then
+        ok, made = tiling.attempt(sch, schedule, block, levels, p, true)
+      end
+      if ok then list[#list + 1] = made else whys[#whys + 1] = why end
     end
     if #list == 0 then return nil, table.concat(whys, "; ") end
     if not p.must then list[#list + 1] = sch:copy() end

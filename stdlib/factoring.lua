@@ -132,6 +132,27 @@ local function substitute(sch, k, j, list, n)
   return jo
 end
 
+-- The pivots k of a solve `size` at a time: what they do to the rows behind
+-- them, but in the block, is a product in tiles of m rows.
+local function block_solve(sch, x, k, rows, all, size, m)
+  local ko, ki = sch:split(k, { ts.auto, size })
+  local around = { table.unpack(x.blocks) }
+  around[#around + 1] = ko
+  local _, below = sch:loop_partition(rows, nil, true, around,
+                                      of_loops(#around, function(...)
+    local list = { ... }
+    local last = table.remove(list)
+    return x.behind(table.unpack(list)) - all + (last + 1) * size
+  end))
+  local n = #statements(sch, ki, #table.pack(sch:get_loops(
+    (sch:get_child_blocks(below)))) - 2)
+  local _, kb = sch:fission(ki, n - 1)
+  local loops = table.pack(sch:get_loops((sch:get_child_blocks(below))))
+  local io, iu = sch:split(below, { ts.auto, m })
+  sch:reorder(io, kb, iu, loops[loops.n])
+  sch:unroll(iu)
+end
+
 -- Behind the block: its rows, pivot by pivot, in tiles of columns.  Gives the
 -- loops of pivots and of columns of the rest, whether the update is
 -- triangular, and the loops of tiles of columns.
@@ -149,6 +170,10 @@ local function solve(sch, x, nest, sizes)
     _, k = sch:fission(x.rest, 1)
     if nest.along then
       local jo = substitute(sch, x.rest, x.right, list, sizes.columns)
+      if sizes[x.level + 1] then
+        block_solve(sch, x, x.rest, list[#list], sizes[x.level],
+                    sizes[x.level + 1], sizes.rows)
+      end
       tiles = x.exact and { jo } or
               { peel(sch, jo, x.blocks, x.behind, sizes.columns, nest.n) }
     end
@@ -160,8 +185,9 @@ local function solve(sch, x, nest, sizes)
 end
 
 -- Tiles of rows x columns stay in registers while the pivots k go by; gives the
--- loops of tiles of columns.  Of a triangular update the tiles on the
--- diagonal are in a loop of their own.
+-- loops to run in parallel.  Outermost are tiles of columns, at the outer level
+-- so many at a time; rows at the inner ones, where columns are few.  Of a
+-- triangular update the tiles on the diagonal are in a loop of their own.
 local function product(sch, x, k, j, triangular, nest, sizes)
   local a, b = last_loops(sch, j)
   local m, n = sizes.rows, sizes.columns
@@ -173,15 +199,26 @@ local function product(sch, x, k, j, triangular, nest, sizes)
   sch:reorder(jo, io, k, iu, jv)
   sch:vectorize(jv)
   sch:unroll(iu)
+  local whole = not triangular and x.exact_rows
   if triangular then
     _, io = sch:loop_partition(io, nil, true, { x.blocks[1] },
                                function(_) return n // m end)
-  elseif not x.exact_rows then
+  elseif x.exact and x.level > 1 then
+    sch:reorder(io, jo)
+    return x.exact_rows and { io } or
+           { peel(sch, io, x.blocks, x.behind, m, nest.n) }
+  elseif not whole then
     peel(sch, io, x.blocks, x.behind, m, nest.n)
   end
-  if x.exact then return { jo } end
-  return { peel(sch, jo, x.blocks, all and function() return 0 end or x.behind,
-                n, all or nest.n) }
+  local strips = x.exact and { jo } or
+    { peel(sch, jo, x.blocks, all and function() return 0 end or x.behind,
+           n, all or nest.n) }
+  if whole and x.level == 1 then
+    local inner
+    strips[1], inner = sch:split(jo, { ts.auto, sizes.strips })
+    sch:reorder(io, inner)
+  end
+  return strips
 end
 
 -- Pivot by pivot, in vectors.
@@ -192,6 +229,33 @@ local function panel(sch, j, depth, along, n)
   if along then sch:reorder(b, a) end
   local _, jv = sch:split(along and a or b, { ts.auto, n })
   sch:vectorize(jv)
+end
+
+-- The rows of a panel below its block, `m` at a time and in parallel: each goes
+-- through all pivots of the block while it is in the cache, behind the block
+-- itself.
+local function split_rows(sch, x, m)
+  local block, below, first = {}, {}
+  for i, loop in ipairs(statements(sch, x.pivots, x.depth)) do
+    if loop and sch:can("loop_partition", loop, nil, true, x.blocks,
+                        x.behind) then
+      first = first or i
+      block[#block + 1], below[#below + 1] =
+        sch:loop_partition(loop, nil, true, x.blocks, x.behind)
+    elseif first then
+      block[#block + 1] = loop or refuse "a block stands between rows"
+    end
+  end
+  if not first then refuse "no rows are below the block" end
+  if #block > 1 then
+    for i, loop in ipairs(block) do block[i] = sch:add_unit_loop(loop) end
+    sch:merge(table.unpack(block))
+  end
+  local rows = below[2] and sch:merge(table.unpack(below)) or below[1]
+  local _, k = sch:fission(x.pivots, first)
+  local io = sch:split(rows, { ts.auto, m })
+  sch:reorder(io, k)
+  sch:parallel(io)
 end
 
 -- What the rows of a tile read lies in the order in which tiles read it.
@@ -233,16 +297,21 @@ function factoring.block(sch, nest, sizes)
   end
   for level, x in ipairs(list) do
     -- What is partitioned ends with a block around it, of whole tiles.
+    x.level = level
     x.exact = sizes.exact or level > 1 and along
     x.exact_rows = sizes.exact_rows or level > 1 and not along
     local rest, j, triangular, tiles = solve(sch, x, nest, sizes)
-    for _, jo in ipairs(product(sch, x, rest, j, triangular, nest, sizes)) do
-      tiles[#tiles + 1] = jo
+    for _, o in ipairs(product(sch, x, rest, j, triangular, nest, sizes)) do
+      tiles[#tiles + 1] = o
     end
-    for _, jo in ipairs(level == 1 and tiles or {}) do sch:parallel(jo) end
+    for _, o in ipairs(tiles) do sch:parallel(o) end
   end
   local last = list[#list]
   panel(sch, last.inside, last.depth + 1, along, n)
+  if along then
+    local made = tiling.attempt(sch, split_rows, last, m)
+    sch = made or sch
+  end
   return pack(sch, nest.block, m)
 end
 

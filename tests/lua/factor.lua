@@ -91,6 +91,20 @@ for _, name in ipairs(factor.names) do
   end
 end
 
+-- Rows below a block of pivots go through it a tile at a time, in parallel;
+-- what tiles read is packed; in LU a product updates strips of tiles.
+for name, nests in pairs { lu = 5, cholesky = 3 } do
+  local sketch = ts.space.sketches({ block_factorization {
+    levels = { 2 }, vectors = { 1 }, rows = { 4 }, inner = { 2 }, outer = { 2 },
+    strips = { 2 },
+  } }, factor[name](64, "float64"), "llvm -vector-bytes=32")[1]
+  local text = tostring(sketch:replay(factor[name](64, "float64")):program())
+  assert(text:find("L: float64[16, 64, 4]", 1, true), text)
+  assert(select(2, text:gsub("in parallel", "")) == nests, text)
+  assert(text:find "h_0 in parallel%b()\n +for k_1_1 in range%(8%)\n +for h_1",
+         text)
+end
+
 -- What is no such nest is left alone, and says why.
 local product_of = ops.matmul { m = 8, n = 8, k = 8 }
 assert(ts.space.explain({ block_factorization {} }, product_of, target)

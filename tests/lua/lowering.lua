@@ -3,6 +3,7 @@
 -- spelling of TVM too, and after each the interpreter finds the same
 -- computation.
 local ts = require "tessera"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 
 local names, number = {}, {}
 for i, pass in ipairs(ts.lower_passes()) do
@@ -211,11 +212,48 @@ do
   end
 end
 
+-- Guards that unroll repeats for each statement guard them all again, outside
+-- of the loop, so that what they store stays in registers there; terms that
+-- need the loop's variable stay in it.
+do
+  local b = ts.builder "guards"
+  local X = b:input("X", { 40 })
+  local Y = b:inout("Y", { 4, 2 })
+  local function guarded(k, j, i)
+    return function()
+      b:block("add", {
+        { "vk", "opaque", extent = 40, bind = k },
+        { "vj", extent = 4, bind = j }, { "vi", extent = 2, bind = i },
+      }, function(vk, vj, vi)
+        b:store(Y, { vj, vi }, Y(vj, vi) + X(vk))
+      end)
+    end
+  end
+  b:loop("n", 0, 5, function(n)
+    b:loop("j", 0, 4, function(j)
+      b:loop("k", 0, 40, function(k)
+        b:loop("i", 0, 2, function(i)
+          b:when(ts.all(ts.lt(n + j, 6), ts.lt(k, n + 2)), guarded(k, j, i))
+        end)
+      end)
+    end)
+  end)
+  local sch = ts.schedule(b:program())
+  sch:unroll((select(4, sch:get_loops(sch:get_block "add"))))
+  local text = tostring(ts.lower(sch, { after = "hoist_guards" }))
+  assert(text:find("if n %+ j < 6\n +for k in range%(40%)\n" ..
+                   " +if k < n %+ 2\n +Y"), text)
+  assert(select(2, text:gsub("if ", "")) == 2, text)
+  text = tostring(ts.lower(sch, { after = "scalar_replacement" }))
+  assert(text:find("for j in range(min(6 - n, 4))", 1, true), text)
+  assert(text:find("Y_reg[1] = Y_reg[1] + X[k]", 1, true), text)
+  checks.exact(sch, b:program(), checks.arguments(b:program(), "integers"))
+end
+
 -- ---- transpositions --------------------------------------------------------
 
 -- Rows that become columns are transposed in registers, whole strips of them,
 -- in any type, order of loops and number of vectors; `found`: how many loops.
-local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local function transposed(dtype, rows, columns, shape, found)
   local A = ts.placeholder("A", { columns, rows }, dtype)
   local B = ts.compute("B", { rows, columns }, function(i, j)
