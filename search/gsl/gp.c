@@ -9,6 +9,7 @@
  * log-normal ones, too: few points would else leave them open. */
 #include "search/gsl/gp.h"
 
+#include <gsl/gsl_blas.h>
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_linalg.h>
 #include <gsl/gsl_multimin.h>
@@ -16,6 +17,18 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define SQRT5 2.23606797749978969641
+
+struct gsl_gp {
+  uint32_t n, d;
+  double *lo, *scale;  /* of dimensions: x is (x - lo) * scale */
+  double mean, spread; /* of values */
+  double *x, *theta;   /* scaled points; d + 2 logarithms */
+  double *rate;        /* of each dimension: one over its length scale */
+  gsl_matrix *factor;  /* of the covariance */
+  gsl_vector *alpha;   /* its inverse times the values */
+};
 
 /* What the likelihood is of. */
 typedef struct problem {
@@ -33,6 +46,21 @@ static void fill_rates(uint32_t d, const double *theta, double *rate) {
   for (uint32_t k = 0; k < d; k++) rate[k] = exp(-theta[k]);
 }
 
+static double distance2(uint32_t d, const double *a, const double *b,
+                        const double *rate) {
+  double sum = 0;
+  for (uint32_t k = 0; k < d; k++) {
+    double x = (a[k] - b[k]) * rate[k];
+    sum += x * x;
+  }
+  return sum;
+}
+
+static double matern(double r2) {
+  double r = SQRT5 * sqrt(r2);
+  return (1 + r + r * r / 3) * exp(-r);
+}
+
 /* Covariance of the points, noise on its diagonal. */
 static void fill_covariance(const problem *p, const double *theta) {
   double variance = exp(theta[p->d]), noise = exp(theta[p->d + 1]);
@@ -40,8 +68,8 @@ static void fill_covariance(const problem *p, const double *theta) {
     const double *a = p->x + (size_t)i * p->d;
     gsl_matrix_set(p->k, i, i, variance + noise + 1e-10);
     for (uint32_t j = 0; j < i; j++) {
-      double r2 = gp_distance2(p->d, a, p->x + (size_t)j * p->d, p->rate);
-      double v = variance * gp_matern(r2);
+      double r2 = distance2(p->d, a, p->x + (size_t)j * p->d, p->rate);
+      double v = variance * matern(r2);
       p->plain[(size_t)i * p->n + j] = r2;
       gsl_matrix_set(p->k, i, j, v);
       gsl_matrix_set(p->k, j, i, v);
@@ -51,19 +79,14 @@ static void fill_covariance(const problem *p, const double *theta) {
 
 /* ---- likelihood --------------------------------------------------------- */
 
-static double x_env(const char *name, double otherwise) {
-  const char *s = getenv(name);
-  return s ? atof(s) : otherwise;
-}
-
 /* Medians and spreads of the logarithms. */
 static void prior_of(uint32_t d, uint32_t i, double *median, double *spread) {
   if (i < d) {
-    *median = log(0.5 * x_env("X_LEN", 1)) + 0.5 * log((double)d);
-    *spread = x_env("X_LSPREAD", 1);
+    *median = log(0.5) + 0.5 * log((double)d);
+    *spread = 1;
   } else {
-    *median = i == d ? 0 : log(x_env("X_NOISE", 1e-2));
-    *spread = i == d ? 1 : x_env("X_NSPREAD", 2);
+    *median = i == d ? 0 : log(1e-2);
+    *spread = i == d ? 1 : 2;
   }
 }
 
@@ -89,12 +112,12 @@ static void fill_gradient(const problem *p, const double *theta,
     gradient[p->d] -= 0.5 * own * variance;
     gradient[p->d + 1] -= 0.5 * own * noise;
     for (uint32_t j = 0; j < i; j++) {
-      double r2 = p->plain[(size_t)i * p->n + j], r = GP_SQRT5 * sqrt(r2);
+      double r2 = p->plain[(size_t)i * p->n + j], r = SQRT5 * sqrt(r2);
       double w =
           ai * gsl_vector_get(p->alpha, j) - gsl_matrix_get(p->inverse, i, j);
       const double *a = p->x + (size_t)i * p->d, *b = p->x + (size_t)j * p->d;
       double slope = w * variance * 5 / 3 * (1 + r) * exp(-r);
-      gradient[p->d] -= w * variance * gp_matern(r2);
+      gradient[p->d] -= w * variance * matern(r2);
       for (uint32_t k = 0; k < p->d; k++) {
         double x = (a[k] - b[k]) * p->rate[k];
         gradient[k] -= slope * x * x;
@@ -212,71 +235,27 @@ static gsl_gp *gp_new(uint32_t n, uint32_t d) {
   gp->d = d;
   gp->lo = malloc((d + 1) * sizeof *gp->lo);
   gp->scale = malloc((d + 1) * sizeof *gp->scale);
+  gp->theta = malloc((d + 2) * sizeof *gp->theta);
+  gp->rate = malloc((d + 1) * sizeof *gp->rate);
   gp->x = malloc(((size_t)n * d + 1) * sizeof *gp->x);
-  if (gp->lo && gp->scale && gp->x) return gp;
+  if (gp->lo && gp->scale && gp->theta && gp->rate && gp->x) return gp;
   gp_free(gp);
   return NULL;
 }
 
-/* Adds the process with those length scales times a factor; its weight is its
- * posterior density, relative to exp(-least). */
-static void add_part(gsl_gp *gp, problem *p, const double *theta, double times,
-                     double least) {
-  uint32_t d = gp->d;
-  gp_part *x = &gp->part[gp->nparts];
-  *x = (gp_part){0};
-  x->theta = malloc((d + 2) * sizeof *x->theta);
-  x->rate = malloc((d + 1) * sizeof *x->rate);
-  x->factor = gsl_matrix_alloc(gp->n, gp->n);
-  x->alpha = gsl_vector_alloc(gp->n);
-  gp->nparts++;
-  if (!x->theta || !x->rate || !x->factor || !x->alpha) return;
-  memcpy(x->theta, theta, (d + 2) * sizeof *theta);
-  for (uint32_t k = 0; k < d; k++) x->theta[k] += log(times);
-  double f = likelihood(p, x->theta, NULL);
-  if (!isfinite(f)) return;
-  fill_rates(d, x->theta, x->rate);
-  gsl_matrix_memcpy(x->factor, p->k);
-  gsl_vector_memcpy(x->alpha, p->alpha);
-  x->weight = exp(fmin(20, least - f));
-}
-
-static void free_part(gp_part *x) {
-  gsl_matrix_free(x->factor);
-  gsl_vector_free(x->alpha);
-  free(x->theta);
-  free(x->rate);
-}
-
-/* Drops parts without weight; the others' are 1 together.  0: none is left. */
-static int weigh_parts(gsl_gp *gp) {
-  double sum = 0;
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < gp->nparts; i++) sum += gp->part[i].weight;
-  for (uint32_t i = 0; i < gp->nparts; i++) {
-    gp_part x = gp->part[i];
-    x.weight = sum > 0 ? x.weight / sum : 0;
-    if (x.weight > 1e-3)
-      gp->part[n++] = x;
-    else
-      free_part(&x);
-  }
-  gp->nparts = n;
-  return n > 0;
-}
-
+/* 0: it has no factor. */
 static int do_gp_fit(gsl_gp *gp, problem *p, uint32_t steps) {
-  double spread, *theta = malloc((gp->d + 2) * sizeof *theta);
-  if (!theta) return 0;
+  double spread;
   for (uint32_t i = 0; i < gp->d + 2; i++)
-    prior_of(gp->d, i, &theta[i], &spread);
-  minimise(p, theta, steps);
-  double least = likelihood(p, theta, NULL);
-  int wings = (int)x_env("X_WINGS", 1);
-  for (int k = -wings; k <= wings && isfinite(least); k++)
-    add_part(gp, p, theta, pow(x_env("X_STEP", 2), k), least);
-  free(theta);
-  return weigh_parts(gp);
+    prior_of(gp->d, i, &gp->theta[i], &spread);
+  minimise(p, gp->theta, steps);
+  if (!isfinite(likelihood(p, gp->theta, NULL))) return 0;
+  fill_rates(gp->d, gp->theta, gp->rate);
+  gp->factor = p->k;
+  gp->alpha = p->alpha;
+  p->k = NULL;
+  p->alpha = NULL;
+  return 1;
 }
 
 gsl_gp *gp_fit(uint32_t n, uint32_t d, const double *x, const double *y,
@@ -302,9 +281,12 @@ gsl_gp *gp_fit(uint32_t n, uint32_t d, const double *x, const double *y,
 
 void gp_free(gsl_gp *gp) {
   if (!gp) return;
-  for (uint32_t i = 0; i < gp->nparts; i++) free_part(&gp->part[i]);
+  gsl_matrix_free(gp->factor);
+  gsl_vector_free(gp->alpha);
   free(gp->lo);
   free(gp->scale);
+  free(gp->theta);
+  free(gp->rate);
   free(gp->x);
   free(gp);
 }
@@ -318,4 +300,86 @@ double gp_likelihood(uint32_t n, uint32_t d, const double *x, const double *y,
   free_problem(&p);
   gsl_set_error_handler(before);
   return f;
+}
+
+/* ---- asking ------------------------------------------------------------- */
+
+/* The point on the scale of the process. */
+static void scale_point(const gsl_gp *gp, const double *x, double *at) {
+  for (uint32_t k = 0; k < gp->d; k++)
+    at[k] = (x[k] - gp->lo[k]) * gp->scale[k];
+}
+
+/* Prior covariances of a scaled point with the points known. */
+static void fill_prior(const gsl_gp *gp, const double *at, gsl_vector *cov) {
+  double variance = exp(gp->theta[gp->d]);
+  for (uint32_t i = 0; i < gp->n; i++)
+    gsl_vector_set(
+        cov, i,
+        variance *
+            matern(distance2(gp->d, at, gp->x + (size_t)i * gp->d, gp->rate)));
+}
+
+/* One point; `at` and `cov` are room for d and n numbers. */
+static void predict_one(const gsl_gp *gp, const double *x, double *at,
+                        gsl_vector *cov, double *mean, double *sd) {
+  double variance = exp(gp->theta[gp->d]), sum, square;
+  scale_point(gp, x, at);
+  fill_prior(gp, at, cov);
+  gsl_blas_ddot(cov, gp->alpha, &sum);
+  gsl_blas_dtrsv(CblasLower, CblasNoTrans, CblasNonUnit, gp->factor, cov);
+  gsl_blas_ddot(cov, cov, &square);
+  *mean = gp->mean + gp->spread * sum;
+  *sd = gp->spread * sqrt(fmax(0, variance - square));
+}
+
+void gp_predict(const gsl_gp *gp, uint32_t m, const double *x, double *mean,
+                double *sd) {
+  double *at = malloc((gp->d + 1) * sizeof *at);
+  gsl_error_handler_t *before = gsl_set_error_handler_off();
+  gsl_vector *cov = gsl_vector_alloc(gp->n);
+  for (uint32_t i = 0; i < m; i++) {
+    mean[i] = gp->mean;
+    sd[i] = gp->spread;
+    if (at && cov)
+      predict_one(gp, x + (size_t)i * gp->d, at, cov, &mean[i], &sd[i]);
+  }
+  gsl_vector_free(cov);
+  gsl_set_error_handler(before);
+  free(at);
+}
+
+/* `solved` is the inverse of the covariance times the priors of `here`. */
+static double covary_one(const gsl_gp *gp, const double *here, const double *x,
+                         const gsl_vector *solved, double *at,
+                         gsl_vector *cov) {
+  double known;
+  scale_point(gp, x, at);
+  fill_prior(gp, at, cov);
+  gsl_blas_ddot(cov, solved, &known);
+  double prior =
+      exp(gp->theta[gp->d]) * matern(distance2(gp->d, at, here, gp->rate));
+  return gp->spread * gp->spread * (prior - known);
+}
+
+double gp_covariance(const gsl_gp *gp, const double *at, uint32_t m,
+                     const double *x, double *out) {
+  double *room = malloc((2 * (size_t)gp->d + 1) * sizeof *room);
+  gsl_error_handler_t *before = gsl_set_error_handler_off();
+  gsl_vector *cov = gsl_vector_alloc(gp->n), *solved = gsl_vector_alloc(gp->n);
+  bool good = room && cov && solved;
+  if (good) {
+    scale_point(gp, at, room);
+    fill_prior(gp, room, cov);
+    gsl_linalg_cholesky_solve(gp->factor, cov, solved);
+  }
+  for (uint32_t i = 0; i < m; i++)
+    out[i] = good ? covary_one(gp, room, x + (size_t)i * gp->d, solved,
+                               room + gp->d, cov)
+                  : 0;
+  gsl_vector_free(cov);
+  gsl_vector_free(solved);
+  gsl_set_error_handler(before);
+  free(room);
+  return gp->spread * gp->spread * exp(gp->theta[gp->d + 1]);
 }

@@ -2,9 +2,8 @@
  * The strategy "bayesian": Bayesian optimisation over decision vectors, with a
  * Gaussian process and expected improvement, or as ytopt with a random forest
  * and a confidence bound (Wu et al., 2023).  Batches are made by the kriging
- * believer (Ginsbourger et al., 2010), those of a forest, which has no
- * covariance, by local penalisation (Gonzalez et al., AISTATS 2016); the
- * sketches are the arms of a bandit. */
+ * believer (Ginsbourger et al., 2010), with the covariances between its trees
+ * where the surrogate is a forest; the sketches are the arms of a bandit. */
 #include "search/strategy/bayesian.h"
 
 #include <math.h>
@@ -15,40 +14,6 @@ enum {
 };
 
 /* ---- batches ------------------------------------------------------------ */
-
-static double distance(uint32_t n, const float *a, const float *b) {
-  double sum = 0;
-  for (uint32_t k = 0; k < n; k++) {
-    double d = (double)a[k] - b[k];
-    sum += d * d;
-  }
-  return sqrt(sum);
-}
-
-/* The steepest slope of the mean between good candidates. */
-static double find_slope(const bayes *b) {
-  enum { FEW = 64 };
-  double most = 0;
-  uint32_t n = b->pool.n < FEW ? b->pool.n : FEW;
-  for (uint32_t i = 0; i < n; i++)
-    for (uint32_t j = 0; j < i; j++) {
-      const bayes_point *x = &b->pool.v[i], *y = &b->pool.v[j];
-      double d = distance(b->width, x->row, y->row);
-      if (d > 0) most = fmax(most, fabs(x->b.mean - y->b.mean) / d);
-    }
-  return most;
-}
-
-/* What is left of the gain at x where `taken` will be measured: the probability
- * that x is not in the ball around it in which the best cannot be. */
-static double penalty(const bayes *b, double slope, const bayes_point *taken,
-                      const bayes_point *x) {
-  double sd = fmax(taken->b.sd, 1e-9);
-  double z = (slope * distance(b->width, taken->row, x->row) -
-              fmax(0, b->best - taken->b.mean)) /
-             (M_SQRT2 * sd);
-  return 0.5 * erfc(-z);
-}
 
 /* Gains that may be negative become positive, in the same order. */
 static double positive(const bayes *b, double gain) {
@@ -62,18 +27,10 @@ typedef struct choosing {
   bayes *b;
   uint32_t m;         /* candidates in question */
   double *left;       /* gain of each; negative: it is taken */
-  double slope;       /* of the mean, for penalties */
   double **condition; /* of those taken: see believe() */
   uint32_t nconditions;
   const float **row;
 } choosing;
-
-static void penalise(choosing *x, uint32_t taken) {
-  const bayes_point *p = x->b->pool.v;
-  for (uint32_t i = 0; i < x->m; i++)
-    if (x->left[i] >= 0)
-      x->left[i] *= penalty(x->b, x->slope, &p[taken], &p[i]);
-}
 
 /* Kriging believer: as if what the process expects had been measured at the
  * one taken, which leaves means as they are and takes from variances.  What it
@@ -108,8 +65,6 @@ static void begin_choosing(choosing *x, bayes *b, uint32_t n) {
     x->left[i] = positive(b, b->pool.v[i].gain);
     x->row[i] = b->pool.v[i].row;
   }
-  if (b->g.kind != SURROGATE_GP && x_env("X_BELIEVE", 1) == 0)
-    x->slope = find_slope(b);
 }
 
 /* The pool is sorted: the best of it first, the others by what is left of their
@@ -119,24 +74,16 @@ static void choose(bayes *b, uint32_t n, tess_candidate *out, uint32_t *got) {
   begin_choosing(&x, b, n);
   while (*got < n) {
     uint32_t best = UINT32_MAX;
-    bool mixes = x_env("X_MIX", 0) && n > 1 && *got == n - 1;
-    double most = -INFINITY;
-    for (uint32_t i = 0; i < x.m; i++) {
-      const belief *q = &b->pool.v[i].b;
-      double z = mixes ? q->mean + x_env("X_MIX", 0) * q->sd : x.left[i];
-      if (x.left[i] >= 0 && (best == UINT32_MAX || z > most))
-        best = i, most = z;
-    }
+    for (uint32_t i = 0; i < x.m; i++)
+      if (x.left[i] >= 0 && (best == UINT32_MAX || x.left[i] > x.left[best]))
+        best = i;
     if (best == UINT32_MAX) break;
     const bayes_point *p = &b->pool.v[best];
     x.left[best] = -1;
     map_put(&b->batch->taken, p->c.hash, 1);
     session_to_public(&p->c, &out[(*got)++]);
     if (*got == n) break;
-    if (b->g.kind == SURROGATE_GP || x_env("X_BELIEVE", 1) != 0)
-      believe(&x, best);
-    else
-      penalise(&x, best);
+    believe(&x, best);
   }
 }
 
@@ -177,20 +124,8 @@ static tess_status propose_first(proposing *w, uint32_t n) {
     if (st == TESS_OK)
       *w->got = strategy_unique(b, w->s, made, most, w->out, *w->got);
   }
-  if (st == TESS_OK && x_env("X_DESIGN", 1) != 0)
-    st = bayes_design(w->b, w->s, n, w->out, w->got);
+  if (st == TESS_OK) st = bayes_design(w->b, w->s, n, w->out, w->got);
   return st == TESS_OK ? strategy_draws(b, w->s, n, w->out, w->got) : st;
-}
-
-/* That which is given; else that of GP-UCB for the t-th trial among a number of
- * candidates, with a probability of 0.1 to be wrong, and a fifth of its square
- * as its authors have it in practice (Srinivas et al., ICML 2010). */
-static double find_kappa(const bayes *b) {
-  const double wrong = 0.1, share = x_env("X_SHARE", 0.2);
-  double n = b->whole ? b->pool.n : b->option[BAYES_POOL], t = b->seen.n;
-  double beta = 2 * log(n * t * t * M_PI * M_PI / (6 * wrong));
-  double given = b->option[BAYES_KAPPA];
-  return given > 0 ? given : sqrt(share * fmax(0, beta));
 }
 
 static tess_status propose(void *ud) {
@@ -205,7 +140,6 @@ static tess_status propose(void *ud) {
     uint32_t n = initial - s->history.n;
     return propose_first(w, n < w->n ? n : w->n);
   }
-  b->kappa = find_kappa(b);
   for (uint32_t i = 0; i < w->n; i++)
     drawn += rng_unit(&s->random) < b->option[BAYES_EPS];
   if (surrogate_fit(&b->g, b->seen.n, b->width, b->seen.v, b->value.v,
@@ -281,14 +215,14 @@ static tess_status bayesian_open(tess_session *s, const double *value,
 
 const search_option bayes_options[BAYES_OPTIONS] = {
     {"batch", "candidates of a batch, at most", SEARCH_COUNT, 4, 1, 4096, NULL},
-    {"initial", "draws before there is a surrogate", SEARCH_COUNT, 10, 1, 65536,
-     NULL},
+    {"initial", "points before there is a surrogate", SEARCH_COUNT, 10, 1,
+     65536, NULL},
     {"surrogate", "a Gaussian process, or a random forest", SEARCH_WORD,
      SURROGATE_GP, 0, 0, "gp|forest"},
     {"acquisition", "expected improvement, or a confidence bound", SEARCH_WORD,
      BAYES_EI, 0, 0, "ei|lcb"},
-    {"kappa", "standard deviations of the confidence bound", SEARCH_REAL, 1, 0,
-     1e6, NULL},
+    {"kappa", "standard deviations of the confidence bound", SEARCH_REAL, 1.96,
+     0, 1e6, NULL},
     {"pool", "candidates that are looked at for a batch", SEARCH_COUNT, 1024,
      16, 1u << 20, NULL},
     {"climbs", "rounds of steps aside from the best of them", SEARCH_COUNT, 4,

@@ -54,11 +54,6 @@ typedef struct bayes_point {
   double gain;               /* of the acquisition function */
 } bayes_point;
 
-#include <stdlib.h>
-static inline double x_env(const char *name, double otherwise) {
-  const char *s = getenv(name);
-  return s ? atof(s) : otherwise;
-}
 enum { BAYES_BATCH, BAYES_INITIAL, BAYES_SURROGATE, BAYES_ACQUISITION,
        BAYES_KAPPA, BAYES_POOL, BAYES_CLIMBS, BAYES_EPS, BAYES_OPTIONS };
 enum { BAYES_EI, BAYES_LCB };
@@ -76,7 +71,6 @@ typedef struct bayes {
   VEC(bayes_point) pool;
   map in;                    /* hashes of what is in it */
   double best;               /* of the values */
-  double kappa;              /* of the confidence bound, in this batch */
   double fresh, climbed;     /* share of the neighbours made last that were
                               * new, and of the steps aside */
   uint32_t last;             /* draws to be made at once, at most */

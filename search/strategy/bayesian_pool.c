@@ -95,7 +95,7 @@ static double expected_improvement(double mean, double sd, double best) {
 double bayes_gain(const bayes *b, const belief *x) {
   if (b->option[BAYES_ACQUISITION] == BAYES_EI)
     return x->runs * expected_improvement(x->mean, x->sd, b->best);
-  return x->mean + b->kappa * x->sd + log2(fmax(1e-6, x->runs));
+  return x->mean + b->option[BAYES_KAPPA] * x->sd + log2(fmax(1e-6, x->runs));
 }
 
 static void ask(bayes *b, bayes_point *p) {
