@@ -101,65 +101,76 @@ static tess_status verify_workloads(const verifying *v) {
 
 /* ---- the other tables --------------------------------------------------- */
 
-/* SQLite stores what does not have a column's type as it is. */
-#define IS_NO(type, column) "typeof(" column ") <> '" type "'"
-#define NO_KEY                                                                \
-  IS_NO("integer", "workload")                                                \
-  " OR " IS_NO("text", "target") " OR " IS_NO("text", "policy") " OR " IS_NO( \
-      "integer", "seed")
-#define HOLDS " ': a column holds what it may not' "
+/* A line a row.  SQLite stores what does not have a column's type as it is. */
+typedef struct column_check {
+  const char *table, *who; /* who: an expression that names the row */
+  const char *column, *type;
+} column_check;
 
-typedef struct row_check {
-  const char *where, *sql;
-} row_check;
+#define KEY_CHECKS(table, who)                                         \
+  {table, who, "workload", "integer"}, {table, who, "target", "text"}, \
+      {table, who, "policy", "text"}, {                                \
+    table, who, "seed", "integer"                                      \
+  }
+#define A_RUN "run", "'run ' || id"
+#define A_SESSION "session", "'the count of candidates of seed ' || seed"
+#define A_QUALITY "quality", "'the quality of model ' || model"
 
-/* A line a row; of each table the first few. */
-static const row_check
-    row_checks[] =
-        {
-            {"table record",
-             "SELECT 'record ' || id || ': its workload is not there' FROM "
-             "record"
-             " WHERE workload NOT IN (SELECT hash FROM workload) LIMIT 20"},
-            {"table run",
-             "SELECT 'run ' || id || ': its workload is not there' FROM run"
-             " WHERE workload NOT IN (SELECT hash FROM workload) LIMIT 20"},
-            {"table run",
-             "SELECT 'run ' || id || " HOLDS "FROM run WHERE " NO_KEY
-             " OR " IS_NO("integer", "space") " OR " IS_NO("text", "strategy") " OR " IS_NO("text", "model") " OR " IS_NO("integer", "batch") " OR " IS_NO(
-                 "integer",
-                 "after") " OR " IS_NO("integer",
-                                       "first") " OR " IS_NO("text",
-                                                             "ended") " OR"
-                                                                      " " IS_NO("real",
-                                                                                "seconds") " OR " IS_NO("text",
-                                                                                                        "funnel") " OR " IS_NO("text",
-                                                                                                                               "ledger") " LIMIT 20"},
-            {"table session",
-             "SELECT 'the count of candidates of seed ' || seed || " HOLDS
-             "FROM session WHERE " NO_KEY
-             " OR " IS_NO("integer", "next") " OR next < 0 LIMIT 20"},
-            {"table quality",
-             "SELECT 'the quality of model ' || model || " HOLDS
-             "FROM quality WHERE " NO_KEY
-             " OR " IS_NO("text", "model") " OR " IS_NO(
-                 "integer", "trials") " OR " IS_NO("integer", "n") " LIMIT 20"},
-            {"table meta",
-             "SELECT 'the entry ' || key || " HOLDS
-             "FROM meta WHERE " IS_NO("text", "value") " LIMIT 20"}};
+static const column_check column_checks[] = {
+    KEY_CHECKS("run", "'run ' || id"),
+    {A_RUN, "space", "integer"},
+    {A_RUN, "strategy", "text"},
+    {A_RUN, "model", "text"},
+    {A_RUN, "batch", "integer"},
+    {A_RUN, "after", "integer"},
+    {A_RUN, "first", "integer"},
+    {A_RUN, "ended", "text"},
+    {A_RUN, "seconds", "real"},
+    {A_RUN, "funnel", "text"},
+    {A_RUN, "ledger", "text"},
+    KEY_CHECKS("session", "'the count of candidates of seed ' || seed"),
+    {A_SESSION, "next", "integer"},
+    KEY_CHECKS("quality", "'the quality of model ' || model"),
+    {A_QUALITY, "model", "text"},
+    {A_QUALITY, "trials", "integer"},
+    {A_QUALITY, "n", "integer"},
+    {"meta", "'the entry ' || key", "value", "text"}};
 
-static tess_status verify_rows(const verifying *v, const row_check *x) {
+enum { FEW = 20 }; /* lines of a check */
+
+static tess_status verify_by(const verifying *v, const char *table,
+                             const char *sql) {
   sqlite3_stmt *q = NULL;
-  int code = sqlite3_prepare_v2(v->d->db, x->sql, -1, &q, NULL);
+  char where[80];
+  int code = sqlite3_prepare_v2(v->d->db, sql, -1, &q, NULL);
   if (code == SQLITE_OK)
     while ((code = sqlite3_step(q)) == SQLITE_ROW) {
       char line[LINE];
       err_one_line(database_text(q, 0), line, sizeof line);
       v->found(v->ud, line);
     }
-  tess_status s = end_reading(v, code, x->where);
+  snprintf(where, sizeof where, "table %s", table);
+  tess_status s = end_reading(v, code, where);
   sqlite3_finalize(q);
   return s;
+}
+
+static tess_status verify_belonging(const verifying *v, const char *table) {
+  char sql[240];
+  snprintf(sql, sizeof sql,
+           "SELECT '%s ' || id || ': its workload is not there' FROM %s"
+           " WHERE workload NOT IN (SELECT hash FROM workload) LIMIT %d",
+           table, table, FEW);
+  return verify_by(v, table, sql);
+}
+
+static tess_status verify_column(const verifying *v, const column_check *x) {
+  char sql[300];
+  snprintf(sql, sizeof sql,
+           "SELECT %s || ': its %s is no %s' FROM %s WHERE typeof(%s) <> '%s'"
+           " LIMIT %d",
+           x->who, x->column, x->type, x->table, x->column, x->type, FEW);
+  return verify_by(v, x->table, sql);
 }
 
 tess_status tess_database_verify(tess_database *d,
@@ -170,9 +181,11 @@ tess_status tess_database_verify(tess_database *d,
   database_end_filter(d);
   tess_status s = verify_pages(&v);
   if (s == TESS_OK) s = verify_workloads(&v);
-  for (size_t i = 0; s == TESS_OK && i < sizeof row_checks / sizeof *row_checks;
-       i++)
-    s = verify_rows(&v, &row_checks[i]);
+  if (s == TESS_OK) s = verify_belonging(&v, "record");
+  if (s == TESS_OK) s = verify_belonging(&v, "run");
+  for (size_t i = 0;
+       s == TESS_OK && i < sizeof column_checks / sizeof *column_checks; i++)
+    s = verify_column(&v, &column_checks[i]);
   if (s == TESS_OK) ctx_clear(d->c);
   return s;
 }

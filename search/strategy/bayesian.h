@@ -87,7 +87,7 @@ tess_status bayes_look(bayes *b, tess_session *s);
  * best measured; then climbs from the best in it. */
 tess_status bayes_fill(bayes *b, tess_session *s);
 
-/* ---- the first points (bayesian_design.c) -------------------------------- */
+/* ---- the first points (bayesian_design.c) ------------------------------- */
 
 enum { BAYES_DRAWS = 16 }; /* for each of them */
 /* Fills out[*got .. n) with draws that have few decisions in common with what

@@ -38,8 +38,8 @@ static void add_costs(uint32_t n, const search_cand *made, uint64_t *cost,
     if (made[i].d && there->d) cost[i] += overlap(&made[i], there);
 }
 
-static bool is_new(const bayes *b, const tess_session *s,
-                   const search_cand *c) {
+static bool is_undesigned(const bayes *b, const tess_session *s,
+                          const search_cand *c) {
   return c->d && !session_knows(s, c) &&
          map_get(&b->batch->taken, c->hash) == MAP_NONE;
 }
@@ -54,7 +54,7 @@ tess_status bayes_design(bayes *b, tess_session *s, uint32_t n,
   tess_status st = session_make(s, count, order, made);
   if (st != TESS_OK) return st;
   for (uint32_t i = 0; i < count; i++)
-    if (!is_new(b, s, &made[i])) made[i].d = NULL;
+    if (!is_undesigned(b, s, &made[i])) made[i].d = NULL;
   for (uint32_t i = 0; i < s->history.n; i++)
     add_costs(count, made, cost, &s->history.v[i].c);
   for (uint32_t i = 0; i < *got; i++) {
@@ -66,7 +66,7 @@ tess_status bayes_design(bayes *b, tess_session *s, uint32_t n,
     if (at == UINT32_MAX) break;
     search_cand c = made[at];
     made[at].d = NULL;
-    if (!is_new(b, s, &c)) continue;
+    if (!is_undesigned(b, s, &c)) continue;
     map_put(&b->batch->taken, c.hash, 1);
     session_to_public(&c, &out[(*got)++]);
     add_costs(count, made, cost, &c);

@@ -409,11 +409,10 @@ static void damaged_tables(void **state) {
       {"UPDATE workload SET hash = 7", "%s: its program is another one ("},
       {"DELETE FROM workload", "a.db: record 1: its workload is not there\n%s"},
       {"UPDATE run SET batch = 'many'",
-       "a.db: run 1: a column holds what it may not\n%s"},
-      {"UPDATE session SET next = 'one'",
-       ": a column holds what it may not\n%s"},
+       "a.db: run 1: its batch is no integer\n%s"},
+      {"UPDATE session SET next = 'one'", ": its next is no integer\n%s"},
       {"UPDATE quality SET n = 'few'",
-       "a.db: the quality of model forest: a column holds what %s"},
+       "a.db: the quality of model forest: its n is no integer\n%s"},
       {"PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql ="
        " 'CREATE INDEX record_key ON record (workload, target, trace)'"
        " WHERE name = 'record_key'",

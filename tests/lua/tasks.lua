@@ -87,7 +87,7 @@ end
 rs = ts.tune_tasks({ a }, o { strategy = {
   propose = function() return {} end } })
 assert(rs.status == "NOT_FOUND" and
-       rs[1].message:find "the strategy 'lua' proposed no candidate", rs.message)
+       rs[1].message:find "strategy 'lua' proposed no candidate", rs.message)
 
 -- A budget of seconds alone has no limit of trials.
 local unlimited

@@ -259,7 +259,7 @@ static void test_verify(void **state) {
       {"INSERT INTO workload VALUES (1, 'p', x'00')",
        "workload p 0000000000000001: the program of a workload is damaged"},
       {"UPDATE meta SET value = x'31' WHERE key = 'seed'",
-       "the entry seed: a column"},
+       "the entry seed: its value is no text"},
       {"INSERT INTO session VALUES (9, 'a', 'b', 'c', 3)",
        "the count of candidates of seed c"},
       {"INSERT INTO run (workload, target, policy, space, seed, strategy,"
