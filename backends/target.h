@@ -17,6 +17,9 @@ typedef struct target {
   char attr[TARGET_ATTR_MAX];        /* features the text gave: "+avx2,-fma" */
   char features[TARGET_FEATURES_MAX];/* those of this machine's processor,
                                       * followed by the given ones */
+  char implied[TARGET_FEATURES_MAX]; /* those that the processor's name and
+                                      * the given ones come to; "": those
+                                      * above are all */
   char contract[8];                  /* "off": no fused multiply-add */
   int64_t num_cores;
   int64_t vector_bytes;              /* widest vector register */
@@ -47,8 +50,9 @@ void target_print(const target *t, strbuf *out);
  * "max-shared-memory-per-block", "registers-per-block", "max-registers",
  * "thread-warp-size", "multiprocessors"; -1: no such field. */
 int64_t target_int(const target *t, const char *field);
-/* Does the processor have the feature ("avx512vnni")?  For a processor other
- * than this machine's only -mattr is known. */
+/* Does the processor have the feature ("avx512vnni")?  What -mcpu and -mattr
+ * imply counts, but for features that only system code uses ("clwb"), which
+ * are known of this machine's processor only. */
 bool target_has(const target *t, const char *feature);
 /* Is it known which lane of a warp has which element of an accumulator? */
 bool target_opens_fragments(const target *t);

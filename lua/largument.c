@@ -90,12 +90,19 @@ static const char *given(lua_State *L) {
                                         : luaL_typename(L, -1);
 }
 
+/* The length that table.pack leaves in its table: key and value are at the
+ * top. */
+static int is_pack_length(lua_State *L) {
+  return lua_type(L, -2) == LUA_TSTRING && !strcmp(lua_tostring(L, -2), "n") &&
+         lua_isinteger(L, -1);
+}
+
 const char *lt_stray_key(lua_State *L, int t, lua_Integer n) {
   t = lua_absindex(L, t);
   if (lua_getmetatable(L, t)) return lua_pop(L, 1), NULL;
   for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
     lua_Integer k = lua_isinteger(L, -2) ? lua_tointeger(L, -2) : 0;
-    if (lua_type(L, -2) != LUA_TSTRING && (k < 1 || k > n))
+    if ((k < 1 || k > n) && !is_pack_length(L))
       return luaL_tolstring(L, -2, NULL);
   }
   return NULL;
@@ -214,4 +221,9 @@ void lt_options(lua_State *L, int t, const char *function,
              function, luaL_typename(L, t));
   for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1))
     if (!is_known(L, known)) refuse_option(L, function, known);
+}
+
+void lt_no_options(lua_State *L, int t, const char *function) {
+  static const char *const none[] = {NULL};
+  if (lua_istable(L, t)) lt_options(L, t, function, none);
 }

@@ -6,6 +6,7 @@ LT_GC(database_gc, tess_database, tess_database_free)
 
 static int open_database(lua_State *L) {
   const char *path = lt_string(L, 1, "the path of a database");
+  lt_no_options(L, 2, "ts.database");
   void **b = lt_box(L, LT_DATABASE, 1);
   tess_database *d;
   lt_check(L, tess_database_open(lt_context(L), path, &d));

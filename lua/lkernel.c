@@ -11,6 +11,7 @@ LT_GC(kernel_gc, tess_kernel, tess_kernel_free)
 
 /* ts.target([text or target]) */
 static int new_target(lua_State *L) {
+  lt_no_options(L, 2, "ts.target");
   if (lua_isuserdata(L, 1)) {
     lt_get(L, 1, LT_TARGET);
     return lua_settop(L, 1), 1;

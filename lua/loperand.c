@@ -50,7 +50,7 @@ static void rv_value(lua_State *L, int i, place at, tess_value *out) {
 }
 
 /* The length that table.pack leaves in its table. */
-static int is_pack_length(lua_State *L, int t) {
+static int operand_pack_length(lua_State *L, int t) {
   return !strcmp(lua_tostring(L, -2), "n") && lua_isinteger(L, -1) &&
          lua_tointeger(L, -1) > 0 && lua_tointeger(L, -1) == luaL_len(L, t);
 }
@@ -58,7 +58,7 @@ static int is_pack_length(lua_State *L, int t) {
 static int has_string_key(lua_State *L, int t) {
   int yes = 0;
   for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1))
-    yes |= lua_type(L, -2) == LUA_TSTRING && !is_pack_length(L, t);
+    yes |= lua_type(L, -2) == LUA_TSTRING && !operand_pack_length(L, t);
   return yes;
 }
 

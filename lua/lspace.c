@@ -338,6 +338,7 @@ static int list_of_sketches(lua_State *L, sketches_fn *fn) {
   uint32_t n;
   tess_space *s = lt_get(L, 1, LT_SPACE);
   tess_program *p = lt_program(L, 2);
+  lt_no_options(L, 4, "space:sketches");
   lua_settop(L, 3);
   tess_target *t = lt_to_target(L, 3);
   lua_createtable(L, MAX_SKETCHES, 0);
@@ -384,6 +385,7 @@ static int explain(lua_State *L) {
   char *text = NULL;
   tess_space *s = lt_get(L, 1, LT_SPACE);
   tess_program *p = lt_program(L, 2);
+  lt_no_options(L, 4, "space:explain");
   lua_settop(L, 3);
   tess_target *t = lt_to_target(L, 3);
   lt_enter(L);

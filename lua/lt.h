@@ -142,7 +142,8 @@ int lt_choice(lua_State *L, int i, const char *what, const char *d,
 /* "float32" at index i, d when absent; raises on an unknown one. */
 tess_dtype lt_to_dtype(lua_State *L, int i, const char *d);
 /* The first key of the table at t, as text at the top of the stack, that is
- * neither a string nor one of 1 .. n; NULL: none is, or it is an object. */
+ * none of 1 .. n, nor the length from table.pack; NULL: there is none, or it is
+ * an object. */
 const char *lt_stray_key(lua_State *L, int t, lua_Integer n);
 /* The length of the list at t; raises where it has elements besides. */
 lua_Integer lt_list_len(lua_State *L, int t);
@@ -155,6 +156,8 @@ uint32_t lt_to_ints(lua_State *L, int i, uint32_t max, int64_t *out);
  * NULL-terminated list is at index t; then the fields can be read. */
 void lt_options(lua_State *L, int t, const char *function,
                 const char *const *known);
+/* Raises where a table of options is at index t, since there are none. */
+void lt_no_options(lua_State *L, int t, const char *function);
 lua_Number lt_field_number(lua_State *L, int t, const char *k, lua_Number d);
 lua_Integer lt_field_int(lua_State *L, int t, const char *k, lua_Integer d);
 int lt_field_bool(lua_State *L, int t, const char *k, int d);

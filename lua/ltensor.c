@@ -56,10 +56,10 @@ static void fill_nested(lua_State *L, tess_tensor *t, int i, uint32_t dim,
     put_element(L, t, at, i);
     return;
   }
-  if (!lua_istable(L, i) || luaL_len(L, i) != shape[dim])
+  luaL_checkstack(L, 8, NULL);
+  if (!lua_istable(L, i) || lt_list_len(L, i) != shape[dim])
     lt_error(L, TESS_INVALID, "dimension %d: expected a table of %d elements",
              (int)dim, (int)shape[dim]);
-  luaL_checkstack(L, 4, NULL);
   for (int64_t k = 0; k < shape[dim]; k++) {
     at[dim] = k;
     lua_geti(L, i, k + 1);

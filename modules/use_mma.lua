@@ -16,24 +16,8 @@
 -- whether there is no sketch with the block as it is.
 local ts = require "tessera"
 local options = require "tessera.options"
-local tensor = require "tessera.tensor"
 local tiling = require "tessera.tiling"
 local warps = require "tessera.warp_tiling"
-
-local function stage(sch, piece, warp, outer, inner, p)
-  local copies, back = { sch:get_producers(piece) }, sch:get_consumers(piece)
-  local stored = sch:write_at(warp, piece, 0, "wmma.accumulator")
-  if sch:can("reverse_compute_inline", back) then
-    sch:reverse_compute_inline(back)
-  end
-  warps.sample_bytes(sch, stored, p)
-  for operand = 0, 1 do warps.fetch(sch, piece, operand, outer, p) end
-  sch:read_at(inner, piece, 0, "wmma.matrix_a")
-  sch:read_at(inner, piece, 1, "wmma.matrix_b")
-  for _, copy in ipairs(copies) do
-    if sch:can("compute_inline", copy) then sch:compute_inline(copy) end
-  end
-end
 
 -- Copies as many stages ahead of the products as there are buffers, fragments a
 -- step.
@@ -49,15 +33,14 @@ end
 
 local function schedule(sch, block, group, p)
   local structure = "SSSRRS"
-  sch:annotate(block, "tiling_structure", structure)
-  local piece = warps.blockize(sch, block,
-                               tensor.wmma("wmma_sync_16x16x16_" .. group))
+  local piece = warps.pieces(sch, block, group, structure)
   sch:annotate(sch:get_block "root", "tensor_cores", "mma")
   local bytes = group:find "^s8" and 1 or 2
   local levels = tiling.tile(sch, piece, { structure = structure }, warps.cut(
     sch, piece, p, bytes, group:find "trans" ~= nil))
   tiling.bind(sch, levels, { "blockIdx.x", "blockIdx.x", "threadIdx.y" })
-  stage(sch, piece, levels[3][1], levels[4][1], levels[5][1], p)
+  warps.stage(sch, piece, levels[3][1], levels[4][1], levels[5][1], p,
+              warps.fetch)
   warps.tensorize(sch, piece, group, levels[4][1])
   pipeline(sch, levels[4][1], levels[5][1], p)
 end
@@ -65,9 +48,7 @@ end
 return ts.module {
   name = "use_mma",
   defaults = {
-    groups = { "f16f16f16", "f16f16f16_trans", "f16f16f32",
-               "f16f16f32_trans", "bf16bf16f32", "bf16bf16f32_trans",
-               "s8s8s32", "s8s8s32_trans" },
+    groups = warps.groups,
     warps = { 4, 8 }, fragments = { 4, 16 }, side = 4, depths = { 2, 4 },
     stages = { 2, 3, 4 }, group = 16, vector_bytes = { 16 },
     must = true,

@@ -13,34 +13,21 @@
 -- together, and few fragments for each; else tiles are drawn loop by loop.
 -- `vector_bytes`: how much a thread copies at a time, one of which is sampled.
 -- `pipeline`: whether copies overlap with products.  `tensorize`: whether the
--- pieces are replaced by the intrinsics here, or only annotated by family.
+-- pieces are replaced by the intrinsics here, or only annotated by family, for
+-- the postprocessors rewrite_reduction_block and, behind it, rewrite_tensorize.
 local ts = require "tessera"
 local gpu = require "tessera.gpu_tiling"
-local tensor = require "tessera.tensor"
 local tiling = require "tessera.tiling"
 local parameters = require "tessera.tiling_parameters"
 local warps = require "tessera.warp_tiling"
 
--- Copies of the result out of fragments and of operands into them.
-local function stage(sch, piece, warp, outer, inner, p)
-  local copies, back = { sch:get_producers(piece) }, sch:get_consumers(piece)
-  local stored = sch:write_at(warp, piece, 0, "wmma.accumulator")
-  if sch:can("reverse_compute_inline", back) then
-    sch:reverse_compute_inline(back)
-  end
-  warps.sample_bytes(sch, stored, p)
-  for operand = 0, 1 do
-    local copy = sch:read_at(outer, piece, operand, "shared.dyn")
-    warps.sample_bytes(sch, copy, p)
-    if p.pipeline then
-      sch:annotate(copy, "local_stage", 1)
-      sch:annotate(copy, "double_buffer_scope", 0)
-    end
-  end
-  sch:read_at(inner, piece, 0, "wmma.matrix_a")
-  sch:read_at(inner, piece, 1, "wmma.matrix_b")
-  for _, copy in ipairs(copies) do
-    if sch:can("compute_inline", copy) then sch:compute_inline(copy) end
+-- Copies an operand to shared memory, by way of registers where they overlap.
+local function fetch(sch, piece, operand, outer, p)
+  local copy = sch:read_at(outer, piece, operand, "shared.dyn")
+  warps.sample_bytes(sch, copy, p)
+  if p.pipeline then
+    sch:annotate(copy, "local_stage", 1)
+    sch:annotate(copy, "double_buffer_scope", 0)
   end
 end
 
@@ -52,14 +39,12 @@ local function pipeline(sch, outer, inner)
 end
 
 local function schedule(sch, block, group, p)
-  sch:annotate(block, "tiling_structure", p.structure)
-  local name = "wmma_sync_16x16x16_" .. group
-  local piece = warps.blockize(sch, block, tensor.wmma(name))
+  local piece = warps.pieces(sch, block, group, p.structure)
   local levels = tiling.tile(sch, piece, p, gpu.cut(sch, piece, p, gpu.warps))
   tiling.bind(sch, levels, p.tile_binds)
   sch:annotate(piece, "thread_extent_low_inclusive", 32)
   sch:annotate(piece, "thread_extent_high_inclusive", p.max_threads)
-  stage(sch, piece, levels[3][1], levels[4][1], levels[5][1], p)
+  warps.stage(sch, piece, levels[3][1], levels[4][1], levels[5][1], p, fetch)
   if p.tensorize then warps.tensorize(sch, piece, group, levels[4][1]) end
   if p.pipeline then pipeline(sch, levels[4][1], levels[5][1]) end
 end
@@ -67,9 +52,7 @@ end
 return ts.module {
   name = "use_tensor_core",
   defaults = {
-    groups = { "f16f16f16", "f16f16f16_trans", "f16f16f32",
-               "f16f16f32_trans", "bf16bf16f32", "bf16bf16f32_trans",
-               "s8s8s32", "s8s8s32_trans" },
+    groups = warps.groups,
     structure = "SSSRRSRS", max_innermost_factor = 4, max_threads = 1024,
     tile_binds = { "blockIdx.x", "blockIdx.y", "threadIdx.y" }, pipeline = true,
     vector_bytes = { 4, 8, 16 }, threads_per_block = {}, tensorize = false,

@@ -146,6 +146,8 @@ unsigned sch_block_props(sch_state *s, ir_stmt top, ir_stmt block);
 bool sch_is_affine(sch_state *s, ir_stmt block);
 /* As many loops as iters, and iter i is loop i. */
 bool sch_is_trivial(const ir_program *p, ir_stmt block);
+/* Trivial, without a predicate, and each loop as long as its iter's domain. */
+bool sch_runs_its_domain(const ir_program *p, ir_stmt block);
 /* Writes a buffer that does not live in its scope, so that it is seen
  * outside. */
 bool sch_is_output(const ir_program *p, ir_stmt block);

@@ -6,6 +6,7 @@
  * modules in place of rules). */
 #include "search/space.h"
 #include "base/hash.h"
+#include "vm/intrin.h"
 
 #include <stdio.h>
 
@@ -345,6 +346,7 @@ static tess_status keep_open(void *ud) {
   if (w->k->cut) postproc_cut(&w->made->t);
   if (w->k->postprocess && w->k->postprocs)
     postproc_append(&w->made->t, w->k->postprocs);
+  vm_intrin_need_trace(w->k->c, &w->p->p, &w->made->t, NULL);
   for (uint32_t i = 0; i < w->k->trace.n; i++)
     if (vm_trace_equal(&w->k->trace.v[i]->t, &w->made->t)) return TESS_OK;
   vec_push(&w->k->c->heap, &w->k->trace, w->made);

@@ -2,6 +2,7 @@
 -- The language of descriptions: the Lua part of the module "tessera", on top of
 -- the raw functions in ts._core.  Adds its functions to the module's table;
 -- modules and spaces are in searching.lua.
+local checking = require "tessera.options"
 
 -- Calls what describes something, f, so that it cannot yield: a coroutine that
 -- is left in the middle would leave the description open.  Calls through C
@@ -231,8 +232,9 @@ local function declare(core, buffer, name, options)
   local function refuse(text)
     core.invalid(("placeholder '%s': %s"):format(name, text))
   end
-  if range ~= nil and (type(range) ~= "table" or #range ~= 2) then
-    refuse "range is { least, below }"
+  if range ~= nil and (type(range) ~= "table" or #range ~= 2 or
+                       checking.stray(range) ~= nil) then
+    refuse "range is { least, below }, and nothing else"
   end
   if into ~= nil then
     if range then refuse "offsets_into says the range, too" end
@@ -266,6 +268,11 @@ local function add_tensors(ts, core)
 
   -- ts.reduce_axis("k", K), or ts.reduce_axis("k", {lo, extent})
   function ts.reduce_axis(name, range)
+    local stray = type(range) == "table" and checking.stray(range)
+    if stray then
+      core.invalid(("reduce axis '%s': { lo, extent } has no field %s")
+                   :format(tostring(name), checking.quoted(stray)))
+    end
     if type(range) == "table" then
       return core.reduce_axis(name, range[1], range[2])
     end
@@ -409,6 +416,20 @@ function builder:loop(name, lo, extent, f)
   within(self, f, self.core.loop_begin(name, { lo, extent }))
 end
 
+local of_iteration = { [1] = true, [2] = true, name = true, kind = true,
+                       lo = true, extent = true, bind = true }
+
+-- Iteration i of a block has no fields but these.
+local function check_iteration(self, name, i, it)
+  for k in next, it do
+    if not of_iteration[k] then
+      self.core.invalid(("iteration %d of block '%s' has no field %s; it is " ..
+                         "{ name, kind, lo =, extent =, bind = }")
+                        :format(i, name, checking.quoted(k)))
+    end
+  end
+end
+
 -- b:block("update", { { "vi", extent = N, bind = i },
 --                     { "vk", "reduce", ... } },
 --         [{ where = condition },] function(vi, vk) ... end)
@@ -430,6 +451,7 @@ function builder:block(name, iters, options, f)
                          "{ \"v\", extent = n, bind = i }, not %s")
                         :format(i, name, type(it)))
     end
+    check_iteration(self, name, i, it)
     local iter = it[1] or it.name
     if iter ~= nil then check_name(self.core, "an iteration", iter) end
     list[i] = { name = iter, kind = it[2] or it.kind or "spatial",

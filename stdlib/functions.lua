@@ -376,8 +376,8 @@ local rows = {
   { "ts.space.with_postprocs(space, list)", "tessera.Space",
     "The sketches of a space, with these postprocessors when it is tuned: " ..
     "names, and tables { name, parameter = value }.", "modules" },
-  { "ts.space.sketches(space, program [, target [, how]])", "tessera.Trace[]",
-    "The sketches of a program.", "modules" },
+  { "ts.space.sketches(space, program [, target [, options]])",
+    "tessera.Trace[]", "The sketches of a program.", "modules" },
   { "ts.space.explain(space, program [, target])", "string",
     "Which module did what at which block, and why not.", "modules" },
   { "ts.space.check(space, program [, target])", "boolean, string?",

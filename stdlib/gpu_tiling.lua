@@ -3,6 +3,7 @@
 -- drawn together, so that a block has as many as wanted, and the tiles of a
 -- thread are short enough for its registers.
 local ts = require "tessera"
+local divisors = require "tessera.divisors"
 local tiling = require "tessera.tiling"
 local gpu = {}
 
@@ -15,34 +16,12 @@ local function level_of(p, kind)
   end
 end
 
-local function divisors(n, most)
-  local list = {}
-  for d = 1, math.min(n, most) do
-    if n % d == 0 then list[#list + 1] = d end
-  end
-  return list
-end
-
 -- How often each spatial loop may be cut into threads: lists of a number for
 -- each loop, whose product is from `least` to `most`; where none is so large,
 -- the largest products.
 local function combinations(extents, least, most)
-  local list, best = {}, 0
-  local function go(i, done, product)
-    if i > #extents then
-      best = math.max(best, product)
-      list[#list + 1] = { product = product, table.unpack(done) }
-      return
-    end
-    for _, d in ipairs(divisors(extents[i], most // product)) do
-      done[i] = d
-      go(i + 1, done, product * d)
-    end
-    done[i] = nil
-  end
-  go(1, {}, 1)
-  least = math.min(least, best)
-  local fit = {}
+  local list, fit = divisors.combinations(extents, most), {}
+  least = math.min(least, divisors.greatest(list))
   for _, c in ipairs(list) do
     if c.product >= least then fit[#fit + 1] = c end
   end

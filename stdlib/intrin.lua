@@ -54,8 +54,7 @@ function intrin.info(name)
 end
 
 -- Whether a target (a text or a target; nil: this machine) has the features
--- that it needs; of a processor other than this machine's those of -mattr are
--- known.
+-- that it needs, those that -mcpu and -mattr imply included.
 function intrin.has(name, target)
   local x = find(name)
   if not target or type(target) == "string" then

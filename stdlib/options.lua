@@ -213,6 +213,9 @@ options.of = {
     { name = "max_trials_per_task", type = "integer", least = 1,
       default = "none", help = "trials that one task gets at most" },
   },
+  ["ts.space.sketches"] = {
+    flag("postprocs", "with the postprocessors, as they are tuned"),
+  },
   ["trace:mutate"] = { seed("0", "which decision, and to what") },
   ["ts.equivalent"] = { seed("1", "what the inputs are") },
   ["kernel:time"] = {
@@ -313,6 +316,16 @@ function options.refusal(call, list, given)
   end
 end
 
+-- A key of a list that is no place in it, but for the length that table.pack
+-- leaves there; nil: there is none.
+function options.stray(list)
+  local n = #list
+  for k, v in next, list do
+    local at = math.type(k) == "integer" and k >= 1 and k <= n
+    if not at and not (k == "n" and math.type(v)) then return k end
+  end
+end
+
 -- ---- parameters of modules -------------------------------------------------
 
 -- The number as an integer from 1 to `most`, as which 2.0 counts; nil: it is
@@ -338,6 +351,11 @@ end
 function options.not_extents(name, list)
   if type(list) ~= "table" or #list == 0 then
     return options.unusable(name, list, "it is a list of integers from 1 on")
+  end
+  local stray = options.stray(list)
+  if stray ~= nil then
+    return ("parameter '%s' is a list, without a field %s"):format(
+             name, options.quoted(stray))
   end
   for i, v in ipairs(list) do
     local why = options.not_positive(("%s[%d]"):format(name, i), v)

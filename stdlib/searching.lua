@@ -4,7 +4,7 @@
 
 local options = require "tessera.options"
 
-local core, deterministic
+local core, deterministic, postprocs
 
 -- What the table t, which `maker` makes something of, has wrong: `fields` is a
 -- list of { name =, type =, optional = }.  A field that is not among them is
@@ -41,6 +41,15 @@ local instance = {
 
 function module.__tostring(m) return "schedule module " .. m.name end
 
+-- A name in the list that is given for a parameter whose default is a list.
+local function stray_of(default, given)
+  if type(default) ~= "table" or #default == 0 or type(given) ~= "table" or
+     options.stray(default) ~= nil then
+    return nil
+  end
+  return options.stray(given)
+end
+
 -- An instance: the module with its parameters settled.
 function module.__call(m, params)
   if params ~= nil and type(params) ~= "table" then
@@ -53,6 +62,11 @@ function module.__call(m, params)
     if m.defaults[k] == nil then
       core.invalid(("module '%s' has no parameter %s")
                    :format(m.name, options.quoted(k)))
+    end
+    local stray = stray_of(m.defaults[k], v)
+    if stray ~= nil then
+      core.invalid(("module '%s': parameter '%s' is a list, without a field " ..
+                    "%s"):format(m.name, k, options.quoted(stray)))
     end
     p[k] = v
   end
@@ -104,86 +118,35 @@ local function to_space(s)
   return s
 end
 
--- The calls of postprocessors as a trace, from a list of names and of tables
--- { name, parameter = value }.
-local function to_postprocs(ts, list)
-  if type(list) ~= "table" then
-    core.invalid("postprocs is a list of names, and of tables { name, " ..
-                 "parameter = value }, not " .. type(list))
-  end
-  local text = { "-- tessera trace 1", 'local ts = require "tessera"' }
-  for i, entry in ipairs(list) do
-    if type(entry) == "string" then entry = { entry } end
-    local name = type(entry) == "table" and entry[1]
-    if type(name) ~= "string" or not name:find "^[%a_]+$" then
-      core.invalid(("postprocs: entry %d is not the name of one, nor a " ..
-                    "table { name, parameter = value }"):format(i))
-    end
-    if name == "default" then
-      core.invalid("postprocs: \"default\" stands for all those of the " ..
-                   "target's kind, and no other name beside it")
-    end
-    local given = {}
-    for k, v in next, entry do
-      if k ~= 1 then
-        if type(k) ~= "string" or not k:find "^[%a_]+$" or
-           math.type(v) ~= "integer" and type(v) ~= "boolean" then
-          core.invalid(("postprocs: %s has a parameter %s that is no " ..
-                        "integer or boolean"):format(name, options.quoted(k)))
-        end
-        given[#given + 1] = ("%s = %s"):format(k, v)
-      end
-    end
-    table.sort(given)
-    text[#text + 1] = ("sch:%s{%s}"):format(name, table.concat(given, ", "))
-  end
-  return ts.trace.from_lua(table.concat(text, "\n") .. "\n")
+-- Refuses a table where there are no options.
+local function takes_none(call, more)
+  if type(more) == "table" then core.options(call, more) end
 end
 
--- What the engine calls for a candidate: f(schedule) schedules it further, or
--- not, and says whether it is kept.
-local function applying(name, f)
-  return { name = name, apply = function(sch)
-    return deterministic(f, sch)
-  end }
-end
-
--- Of the option postprocs the names, nil where the default ones are meant, and
--- the functions: f, or { name, f }.
-local function split_postprocs(list)
-  if type(list) ~= "table" then return list, {} end
-  local names, functions = {}, {}
-  for i, entry in ipairs(list) do
-    local name, f = "function " .. i, entry
-    if type(entry) == "table" and type(entry[2]) == "function" then
-      name, f = entry[1], entry[2]
-      if type(name) ~= "string" then
-        core.invalid(("postprocs: entry %d is a table { name, function } " ..
-                      "without a name"):format(i))
-      end
-    end
-    if type(f) == "function" then
-      functions[#functions + 1] = applying(name, f)
-    else
-      names[#names + 1] = entry
-    end
+-- Refuses what stands in a list by a name.
+local function check_list(call, list)
+  local stray = type(list) == "table" and options.stray(list)
+  if stray then
+    core.invalid(("%s takes a list, without a field %s"):format(
+                   call, options.quoted(stray)))
   end
-  if #names == 1 and names[1] == "default" then names = nil end
-  return names, functions
 end
 
 local function add_spaces(ts)
   local modules_of = setmetatable({}, { __mode = "k" })
   ts.space = space
-  space.traces = core.space_traces
+
+  function space.traces(list)
+    check_list("ts.space.traces", list)
+    return core.space_traces(list)
+  end
 
   -- The sketches of a space for a program [and a target]; with { postprocs =
   -- true } as they are tuned, with their postprocessors.
   function space.sketches(s, program, target, how)
-    if how ~= nil and type(how) ~= "table" then
-      core.invalid("ts.space.sketches takes { postprocs = boolean }, not " ..
-                   type(how))
-    end
+    local call = "ts.space.sketches"
+    local why = how ~= nil and options.refusal(call, options.of[call], how)
+    if why then core.invalid(why) end
     local list = how and how.postprocs and core.space_postprocessed or
                  core.space_sketches
     return list(to_space(s), program, target)
@@ -192,17 +155,19 @@ local function add_spaces(ts)
   -- A space of the sketches of s whose postprocessors are those of the list.
   function space.with_postprocs(s, list)
     local made = core.space_union { to_space(s) }
-    return core.space_set_postprocs(made, to_postprocs(ts, list))
+    return core.space_set_postprocs(made, postprocs.trace(list))
   end
 
   -- Which module did what at which block, and why not.
-  function space.explain(s, program, target)
+  function space.explain(s, program, target, more)
+    takes_none("ts.space.explain", more)
     return core.space_explain(to_space(s), program, target)
   end
 
   -- The sketches of all the spaces of a list.
   function space.union(list)
     local spaces = list
+    check_list("ts.space.union", list)
     if type(list) == "table" then
       spaces = {}
       for i = 1, #list do spaces[i] = to_space(list[i]) end
@@ -215,6 +180,7 @@ local function add_spaces(ts)
       core.invalid(("a space is a list of modules: write module %s in " ..
                     "braces"):format(options.quoted(modules.name)))
     end
+    check_list("ts.space.compose", modules)
     for i, m in ipairs(type(modules) == "table" and modules or {}) do
       if getmetatable(m) == module then
         core.invalid(("entry %d: module '%s' needs its parameters: write " ..
@@ -228,7 +194,8 @@ local function add_spaces(ts)
 
   -- ts.space.check(space or list of modules, program [, target]): true when
   -- the modules are deterministic, or false and where they are not.
-  function space.check(s, program, target)
+  function space.check(s, program, target, more)
+    takes_none("ts.space.check", more)
     local modules = modules_of[s] or s
     if type(modules) ~= "table" then
       core.invalid("ts.space.check takes a list of modules, or what " ..
@@ -239,7 +206,8 @@ local function add_spaces(ts)
   end
 
   -- A function that schedules the whole program by hand.
-  function space.by_hand(f)
+  function space.by_hand(f, more)
+    takes_none("ts.space.by_hand", more)
     if type(f) ~= "function" then
       core.invalid("ts.space.by_hand takes a function(sch), not " .. type(f))
     end
@@ -250,7 +218,8 @@ local function add_spaces(ts)
   end
 
   -- The space for a target: a list of modules that suit it.
-  function space.default(target)
+  function space.default(target, more)
+    takes_none("ts.space.default", more)
     target = ts.target(target)
     local made = require("tessera.modules.spaces").default(target)
     if not made then
@@ -305,7 +274,8 @@ local function add_models(ts)
       if model == nil then return core.model_load(path) end
       return keeping.load(core, path, check(model))
     end,
-  }, { __call = function(_, what)
+  }, { __call = function(_, what, more)
+    takes_none("ts.cost_model", more)
     return type(what) == "string" and core.model(what) or check(what)
   end })
 end
@@ -361,9 +331,9 @@ end
 -- What a run calls: options measure and measured, postprocs that are
 -- functions, { name =, apply = }, and a list of the mutators
 -- that are functions, { probability =, mutate = }, by name.
-local function functions_of(o, postprocs)
+local function functions_of(o, own_postprocs)
   local list = { measure = o.measure, measured = o.measured,
-                 postprocs = postprocs }
+                 postprocs = own_postprocs }
   local strategy = type(o.strategy) == "table" and o.strategy or {}
   local mutators = type(strategy.mutators) == "table" and strategy.mutators
   for name, m in next, is_built_in(strategy) and mutators or {} do
@@ -438,7 +408,7 @@ local function add_tuning(ts)
     end
     local s = o.space
     if s == nil then s = space.default(o.target) end
-    local named, functions = split_postprocs(o.postprocs)
+    local named, functions = postprocs.split(o.postprocs)
     if named ~= nil then s = space.with_postprocs(s, named) end
     local name = name_measure(o)
     if name ~= o.measure_name then
@@ -453,12 +423,13 @@ local function add_tuning(ts)
     return checked[given] and given or ts[maker](given)
   end, function(strategy)
     return is_built_in(strategy) and built_in_text(strategy) or strategy
-  end, functions_of, split_postprocs, name_measure)
+  end, functions_of, postprocs.split, name_measure)
 end
 
 return function(ts, raw)
   core = raw
   deterministic = require "tessera.determinism"(core)
+  postprocs = require "tessera.postprocs"(ts, core, deterministic)
   add_modules(ts)
   add_spaces(ts)
   add_models(ts)

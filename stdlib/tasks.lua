@@ -22,6 +22,12 @@ return function(ts, core, to_space, check_plugged, by_name, functions_of,
   local shared = {}
   for _, name in ipairs(common) do shared[name] = options.by_name[name] end
 
+  -- The names of all options, in the order in which they are described.
+  local names = table.move(common, 1, #common, 1, {})
+  for _, o in ipairs(options.of["ts.tune_tasks"]) do
+    names[#names + 1] = o.name
+  end
+
   local function check_options(given)
     if given == nil then return end
     if type(given) ~= "table" then
@@ -36,6 +42,9 @@ return function(ts, core, to_space, check_plugged, by_name, functions_of,
         why = options.wrong(k, v)
       elseif o then
         why = options.refusal("ts.tune_tasks", { o }, { [k] = v })
+      elseif not shared[k] then
+        invalid("unknown option %s of ts.tune_tasks, which has %s",
+                options.quoted(k), table.concat(names, ", "))
       end
       if why then
         core.wrong_type("option " .. why:gsub("^ts%.tune_tasks: ", ""))
@@ -98,6 +107,11 @@ return function(ts, core, to_space, check_plugged, by_name, functions_of,
     check_options(given)
     if type(list) ~= "table" or #list == 0 then
       invalid("ts.tune_tasks takes a list of programs, or of tables with one")
+    end
+    local stray = options.stray(list)
+    if stray ~= nil then
+      invalid("the list of tasks has a field %s, which is no task of it",
+              options.quoted(stray))
     end
     local o, entries, default, made = {}, {}, nil, {}
     for k, v in next, given or {} do o[k] = v end

@@ -3,6 +3,7 @@
 -- placing copies of what it writes and reads under them, binding them to
 -- threads.
 local ts = require "tessera"
+local divisors = require "tessera.divisors"
 local tiling = {}
 
 -- ---- levels ----------------------------------------------------------------
@@ -352,23 +353,6 @@ local function threads_of(p, facts)
   end
 end
 
--- The most threads, up to `most`, that tiles of these extents come to: of
--- 31 x 31 not 512, but 31.
-local function most_threads(extents, most)
-  local products, best = { [1] = true }, 1
-  for _, extent in ipairs(extents) do
-    local more = {}
-    for product in pairs(products) do
-      for d = 1, math.min(extent, most // product) do
-        if extent % d == 0 then more[product * d] = true end
-      end
-    end
-    products = more
-  end
-  for product in pairs(products) do best = math.max(best, product) end
-  return best
-end
-
 local function annotate_threads(sch, block, p)
   local spatial, extents = 1, {}
   for _, loop in ipairs { sch:get_loops(block) } do
@@ -379,7 +363,9 @@ local function annotate_threads(sch, block, p)
     end
   end
   local range = p.threads_per_block or {}
-  local least = math.min(32, most_threads(extents, range[2] or p.max_threads))
+  local most = divisors.greatest(divisors.combinations(
+    extents, range[2] or p.max_threads))
+  local least = math.min(32, most)
   sch:annotate(block, "thread_extent_low_inclusive",
                spatial > 64 and least or 1)
   sch:annotate(block, "thread_extent_high_inclusive", p.max_threads)

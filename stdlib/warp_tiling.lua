@@ -2,6 +2,7 @@
 -- What schedules of products for tensor cores share: pieces of an intrinsic's
 -- size, and tiles of blocks and warps, drawn together.
 local ts = require "tessera"
+local divisors = require "tessera.divisors"
 local gpu = require "tessera.gpu_tiling"
 local tensor = require "tessera.tensor"
 local tiling = require "tessera.tiling"
@@ -10,11 +11,29 @@ local warps = {}
 local SIZE = 16             -- of a fragment, in rows and columns
 local PAD = 16              -- bytes between the rows of a tile
 
--- The pieces that one intrinsic computes, as a block of their own.
-function warps.blockize(sch, block, name)
-  local first, why = tensor.fit(sch, block, name, nil, true)
+-- Types of A, B and the sum, and "_trans" where B is indexed [j, k].
+warps.groups = { "f16f16f16", "f16f16f16_trans", "f16f16f32",
+                 "f16f16f32_trans", "bf16bf16f32", "bf16bf16f32_trans",
+                 "s8s8s32", "s8s8s32_trans" }
+
+local function sync_of(group)
+  return tensor.wmma("wmma_sync_16x16x16_" .. group)
+end
+
+local function fill_of(group)
+  return tensor.wmma("wmma_fill_16x16x16_" ..
+                     group:match "(%a%d+)[_trans]*$")
+end
+
+-- The pieces that one intrinsic of the group computes, as a block of their own,
+-- which will be tiled by `structure` and, by this module or by
+-- rewrite_tensorize, replaced by the intrinsic.
+function warps.pieces(sch, block, group, structure)
+  sch:annotate(block, "tiling_structure", structure)
+  local first, why = tensor.fit(sch, block, sync_of(group), nil, true)
   if not first then error({ code = "REFUSED", message = why }, 0) end
   local piece = sch:blockize(first)
+  fill_of(group)             -- is declared
   sch:annotate(piece, "auto_tensorize", "wmma_sync")
   sch:annotate(piece, "auto_tensorize_init", "wmma_fill")
   sch:annotate(sch:get_block "root", "tensor_core_enabled", "1")
@@ -25,9 +44,8 @@ end
 -- Replaces the pieces by the intrinsics of the group, after zeros outside of
 -- loop `k`.
 function warps.tensorize(sch, piece, group, k)
-  sch:tensorize(sch:decompose_reduction(piece, k), tensor.wmma(
-    "wmma_fill_16x16x16_" .. group:match "(%a%d+)[_trans]*$"))
-  sch:tensorize(piece, tensor.wmma("wmma_sync_16x16x16_" .. group))
+  sch:tensorize(sch:decompose_reduction(piece, k), fill_of(group))
+  sch:tensorize(piece, sync_of(group))
 end
 
 -- One of the numbers, all as likely.
@@ -43,13 +61,30 @@ function warps.sample_bytes(sch, copy, p)
   sch:annotate(copy, "vector_bytes", one_of(sch, p.vector_bytes))
 end
 
+-- Copies of the result out of fragments under `warp`, of operands to shared
+-- memory, by fetch(sch, piece, operand, outer, p), and from there to fragments
+-- under `inner`.
+function warps.stage(sch, piece, warp, outer, inner, p, fetch)
+  local copies, back = { sch:get_producers(piece) }, sch:get_consumers(piece)
+  local stored = sch:write_at(warp, piece, 0, "wmma.accumulator")
+  if sch:can("reverse_compute_inline", back) then
+    sch:reverse_compute_inline(back)
+  end
+  warps.sample_bytes(sch, stored, p)
+  for operand = 0, 1 do fetch(sch, piece, operand, outer, p) end
+  sch:read_at(inner, piece, 0, "wmma.matrix_a")
+  sch:read_at(inner, piece, 1, "wmma.matrix_b")
+  for _, copy in ipairs(copies) do
+    if sch:can("compute_inline", copy) then sch:compute_inline(copy) end
+  end
+end
+
 -- The groups, those first that take the block's operands with the fewest copies
 -- of another layout; and how many copies each needs, many where it does not.
 local function by_copies(sch, block, groups)
   local order, copies = {}, {}
   for i, group in ipairs(groups) do
-    local m = tensor.mapping(sch, block, tensor.wmma("wmma_sync_16x16x16_" ..
-                                                     group))
+    local m = tensor.mapping(sch, block, sync_of(group))
     order[i], copies[group] = group, (m and m.copies or 1000) * #groups + i
   end
   table.sort(order, function(a, b) return copies[a] < copies[b] end)
@@ -138,14 +173,12 @@ end
 -- How many fragments a stage adds up: those of p.depths that divide the loop,
 -- else the largest divisor below them.
 local function depths_of(extent, depths)
-  local list, below = {}, 1
+  local list = {}
   for _, d in ipairs(depths) do
     if extent % d == 0 then list[#list + 1] = d end
   end
-  for d = 1, math.min(extent, math.max(table.unpack(depths))) do
-    if extent % d == 0 then below = d end
-  end
-  return #list > 0 and list or { below }
+  local below = divisors.of(extent, math.max(table.unpack(depths)))
+  return #list > 0 and list or { below[#below] }
 end
 
 -- The function that cuts a loop of the pieces, for tiling.tile with the

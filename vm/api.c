@@ -207,9 +207,9 @@ static void give(const step *k, vm_rv first, uint32_t nout) {
 
 /* Adds the intrinsics that the call names to the program and to its base. */
 static void need_intrins(tess_schedule *s, const vm_call *call) {
-  vm_intrin_need_call(s->c, &s->s.m.prog, call);
-  vm_intrin_need_call(s->c, &s->s.base, call);
-  vm_intrin_need_call(s->c, &s->program->p, call);
+  vm_intrin_need_call(s->c, &s->s.m.prog, call, &s->s.trace);
+  vm_intrin_need_call(s->c, &s->s.base, call, &s->s.trace);
+  vm_intrin_need_call(s->c, &s->program->p, call, &s->s.trace);
 }
 
 static tess_status perform(void *ud) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Conversion of operands between the public API's values and a trace's. */
 #include "vm/api.h"
+#include "vm/text/reader.h"
 
 typedef struct reader {
   tess_context *c;
@@ -128,20 +129,10 @@ static uint32_t find_operand(const sch_prim *p, const char *name) {
 
 static tess_status no_operand(tess_context *c, const sch_prim *p,
                               const char *name) {
-  char known[512] = "";
-  size_t n = 0;
-  for (uint32_t i = 0; i < p->nspecs && n + 80 < sizeof known; i++) {
-    if (p->specs[i].role == SCH_ROLE_OUT) continue;
-    const char *text = p->specs[i].name;
-    size_t len = strlen(text) < 64 ? strlen(text) : 64;
-    memcpy(known + n, n ? ", " : "", n ? 2 : 0);
-    n += n ? 2 : 0;
-    memcpy(known + n, text, len);
-    n += len;
-    known[n] = '\0';
-  }
+  char known[512];
+  vm_operand_names(p, known, sizeof known);
   ctx_fail(c, TESS_NOT_FOUND, "%s has no operand '%.100s'; it takes %s",
-           p->name, name, *known ? known : "none");
+           p->name, name, known);
   ctx_blame(c, p->name, "");
   return TESS_NOT_FOUND;
 }

@@ -251,11 +251,23 @@ static void give_one(tess_context *c, ir_program *p, const ir_program *from,
   if (st != TESS_OK) mem_unwind(&c->heap, st);
 }
 
-void vm_intrin_need(tess_context *c, ir_program *p, const char *name) {
+/* Is the text of n characters the name or, where a name may stand for all that
+ * go on with '_' behind it, one of those? */
+static bool is_meant(const char *name, bool family, const char *text,
+                     size_t n) {
+  size_t len = strlen(name);
+  if (len > n || memcmp(name, text, len) != 0) return false;
+  return len == n || (family && len && text[len] == '_');
+}
+
+static void need_named(tess_context *c, ir_program *p, const char *name,
+                       bool family) {
   const part *x = c->part[CTX_PART_INTRINS].object;
-  for (uint32_t i = 0; x && i < x->known.n; i++)
-    if (!strcmp(x->known.v[i]->name, name))
+  for (uint32_t i = 0; x && i < x->known.n; i++) {
+    const char *known = x->known.v[i]->name;
+    if (is_meant(name, family, known, strlen(known)))
       give_one(c, p, &x->known.v[i]->p, 1);
+  }
 }
 
 void vm_intrin_adopt(tess_context *c, ir_program *p, const ir_program *from) {
@@ -280,35 +292,52 @@ static const char *named_intrin(const sch_prim *prim, const vm_trace *pool,
              : NULL;
 }
 
-void vm_intrin_need_call(tess_context *c, ir_program *p, const vm_call *call) {
-  if (!c->part[CTX_PART_INTRINS].object) return;
-  for (uint32_t i = 0; i < call->prim->nspecs; i++) {
-    const char *name =
-        named_intrin(call->prim, call->pool, i,
-                     i ? call->operand[i - 1] : vm_nil(), call->operand[i]);
-    if (name) vm_intrin_need(c, p, name);
-  }
-}
-
 static void give_named(tess_context *c, ir_program *p, const ir_program *from,
-                       const char *name) {
-  size_t n = strlen(name);
+                       const char *name, bool family) {
   for (uint32_t i = ir_func_end(from); i + 1 < from->func.n; i += 2) {
     const char *f = ir_text(from, from->func.v[i].name);
-    if (!strncmp(f, name, n) && !strcmp(f + n, ".desc"))
+    const char *dot = strrchr(f, '.');
+    if (dot && !strcmp(dot, ".desc") &&
+        is_meant(name, family, f, (size_t)(dot - f)))
       give_one(c, p, from, i);
   }
 }
 
-void vm_intrin_need_trace(tess_context *c, ir_program *p, const vm_trace *t,
-                          const ir_program *own) {
-  if (!c->part[CTX_PART_INTRINS].object && !own) return;
+/* rewrite_tensorize takes the name of an annotation for that of a family, where
+ * no intrinsic is called so. */
+static bool obeys_families(const sch_prim *prim) {
+  return !strcmp(prim->name, "rewrite_tensorize");
+}
+
+static void need_all(tess_context *c, ir_program *p, const vm_trace *t,
+                     const ir_program *own, bool family) {
   for (uint32_t k = 0; k < t->inst.n; k++)
     for (uint32_t i = 0; i < t->inst.v[k].prim->nspecs; i++) {
       const char *name = named_intrin(t->inst.v[k].prim, t, i,
                                       i ? vm_operand(t, k, i - 1) : vm_nil(),
                                       vm_operand(t, k, i));
-      if (name && own) give_named(c, p, own, name);
-      if (name) vm_intrin_need(c, p, name);
+      if (name && own) give_named(c, p, own, name, family);
+      if (name) need_named(c, p, name, family);
     }
+}
+
+void vm_intrin_need_call(tess_context *c, ir_program *p, const vm_call *call,
+                         const vm_trace *before) {
+  if (!c->part[CTX_PART_INTRINS].object) return;
+  if (obeys_families(call->prim)) need_all(c, p, before, NULL, true);
+  for (uint32_t i = 0; i < call->prim->nspecs; i++) {
+    const char *name =
+        named_intrin(call->prim, call->pool, i,
+                     i ? call->operand[i - 1] : vm_nil(), call->operand[i]);
+    if (name) need_named(c, p, name, false);
+  }
+}
+
+void vm_intrin_need_trace(tess_context *c, ir_program *p, const vm_trace *t,
+                          const ir_program *own) {
+  bool family = false;
+  if (!c->part[CTX_PART_INTRINS].object && !own) return;
+  for (uint32_t k = 0; k < t->inst.n; k++)
+    family |= obeys_families(t->inst.v[k].prim);
+  need_all(c, p, t, own, family);
 }

@@ -19,14 +19,14 @@ tess_status vm_intrin_add(tess_context *c, const char *name,
 tess_status vm_intrin_add_call(tess_context *c, const char *name,
                                const ir_program *desc, const char *call,
                                bool override);
-/* Adds the intrinsic of that name to the program, if registered; unwinds. */
-void vm_intrin_need(tess_context *c, ir_program *p, const char *name);
 /* Adds the intrinsics of another program that it lacks; unwinds. */
 void vm_intrin_adopt(tess_context *c, ir_program *p, const ir_program *from);
-/* Adds the intrinsics that a call or a trace names; a trace's own program
- * (NULL: it is bound to none) is searched before the context. */
+/* Adds the intrinsics that a call, behind the trace `before`, or a trace names;
+ * a trace's own program (NULL: it is bound to none) is searched before the
+ * context.  Both unwind. */
 void vm_intrin_need_trace(tess_context *c, ir_program *p, const vm_trace *t,
                           const ir_program *own);
-void vm_intrin_need_call(tess_context *c, ir_program *p, const vm_call *call);
+void vm_intrin_need_call(tess_context *c, ir_program *p, const vm_call *call,
+                         const vm_trace *before);
 
 #endif

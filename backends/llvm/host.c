@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Is code for a target executable on this machine?
- *
- * LLVM's C API does not list the features that a processor's name implies, but
- * its inliner knows them: a function is inlined only into one whose target has
- * all of its features.  So the answers are read off a module of small
- * functions, each called once, after that pass. */
+ * Is code for a target executable on this machine? */
 #include "backends/llvm/llvm.h"
-#include "backends/llvm/machine.h"
-#include <llvm-c/Core.h>
-#include <llvm-c/Transforms/PassBuilder.h>
+#include "backends/llvm/probe.h"
+#include <llvm-c/TargetMachine.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -51,56 +45,6 @@ static tess_status check_triple(const target *t, const char *host,
 
 /* ---- features ----------------------------------------------------------- */
 
-typedef struct probe {
-  LLVMContextRef ctx;
-  LLVMModuleRef module;
-  LLVMTypeRef type; /* of all functions: void() */
-} probe;
-
-static void set_text(probe *p, LLVMValueRef fn, const char *name,
-                     const char *text) {
-  LLVMAddAttributeAtIndex(
-      fn, LLVMAttributeFunctionIndex,
-      LLVMCreateStringAttribute(p->ctx, name, (unsigned)strlen(name), text,
-                                (unsigned)strlen(text)));
-}
-
-/* A function that calls `callee` (NULL: nothing) and returns.  Tuning is the
- * same for all of them, so that it is not compared. */
-static LLVMValueRef add_probe(probe *p, const char *cpu, const char *features,
-                              LLVMValueRef callee) {
-  LLVMValueRef fn = LLVMAddFunction(p->module, "", p->type);
-  LLVMBuilderRef b = LLVMCreateBuilderInContext(p->ctx);
-  set_text(p, fn, "target-cpu", cpu);
-  set_text(p, fn, "tune-cpu", "generic");
-  set_text(p, fn, "target-features", features);
-  LLVMPositionBuilderAtEnd(b, LLVMAppendBasicBlockInContext(p->ctx, fn, ""));
-  if (callee) LLVMBuildCall2(b, p->type, callee, NULL, 0, "");
-  LLVMBuildRetVoid(b);
-  LLVMDisposeBuilder(b);
-  return fn;
-}
-
-static tess_status inline_calls(probe *p, const target *t, err_state *e) {
-  LLVMTargetMachineRef machine;
-  tess_status s = llvm_machine_new(t, &machine, e);
-  if (s) return s;
-  LLVMPassBuilderOptionsRef o = LLVMCreatePassBuilderOptions();
-  LLVMErrorRef error = LLVMRunPasses(p->module, "cgscc(inline)", machine, o);
-  LLVMDisposePassBuilderOptions(o);
-  LLVMDisposeTargetMachine(machine);
-  if (!error) return TESS_OK;
-  char *text = LLVMGetErrorMessage(error);
-  s = err_set(e, TESS_INTERNAL, "LLVM: %s", text);
-  LLVMDisposeErrorMessage(text);
-  return s;
-}
-
-static bool was_inlined(LLVMValueRef caller) {
-  LLVMValueRef first = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(caller));
-  return LLVMGetInstructionOpcode(first) == LLVMRet;
-}
-
 enum { MAX_FEATURES = 256, MAX_NAME = 64 };
 
 typedef struct lacking {
@@ -110,7 +54,7 @@ typedef struct lacking {
 } lacking;
 
 /* For each feature that this machine lacks: does the target have it? */
-static void ask_each(probe *p, const char *cpu, const char *features,
+static void ask_each(llvm_probe *p, const char *cpu, const char *features,
                      const char *own, lacking *l) {
   for (const char *at = own; *at; at += *at == ',') {
     size_t n = strcspn(at, ",");
@@ -118,7 +62,7 @@ static void ask_each(probe *p, const char *cpu, const char *features,
       char *name = l->feature[l->n];
       snprintf(name, MAX_NAME, "+%.*s", (int)n - 1, at + 1);
       l->caller[l->n++] =
-          add_probe(p, cpu, features, add_probe(p, "", name, NULL));
+          llvm_probe_add(p, cpu, features, llvm_probe_add(p, "", name, NULL));
     }
     at += n;
   }
@@ -129,7 +73,7 @@ static tess_status refuse_features(const target *t, const lacking *l,
   char names[512] = "";
   size_t at = 0;
   for (uint32_t i = 0; i < l->n && at + MAX_NAME < sizeof names; i++)
-    if (was_inlined(l->caller[i]))
+    if (llvm_probe_has(l->caller[i]))
       at += (size_t)snprintf(names + at, sizeof names - at, "%s%s",
                              at ? ", " : ": ", l->feature[i] + 1);
   return err_set(e, TESS_UNSUPPORTED,
@@ -141,9 +85,11 @@ static tess_status refuse_features(const target *t, const lacking *l,
 /* Virtual machines often hide features that generated code does not use. */
 static const char without_system[] =
 #define FEATURE(name)
+#define TUNING(name)
 #define SYSTEM(name) ",-" name
 #include "backends/llvm/feature.def"
 #undef FEATURE
+#undef TUNING
 #undef SYSTEM
     ;
 
@@ -155,20 +101,17 @@ static void needed_features(const target *t, char *out, size_t size) {
 
 static tess_status check_features(const target *t, const target *host,
                                   err_state *e) {
-  probe p = {.ctx = LLVMContextCreate()};
+  llvm_probe p;
   lacking l = {.n = 0};
   char needed[TARGET_FEATURES_MAX + sizeof without_system];
-  p.module = LLVMModuleCreateWithNameInContext("probe", p.ctx);
-  p.type = LLVMFunctionType(LLVMVoidTypeInContext(p.ctx), NULL, 0, false);
-  LLVMSetTarget(p.module, host->triple);
+  llvm_probe_start(&p, host->triple);
   needed_features(t, needed, sizeof needed);
-  LLVMValueRef all = add_probe(&p, host->cpu, host->features,
-                               add_probe(&p, t->cpu, needed, NULL));
+  LLVMValueRef all = llvm_probe_add(&p, host->cpu, host->features,
+                                    llvm_probe_add(&p, t->cpu, needed, NULL));
   ask_each(&p, t->cpu, needed, host->features, &l);
-  tess_status s = inline_calls(&p, host, e);
-  if (!s && !was_inlined(all)) s = refuse_features(t, &l, e);
-  LLVMDisposeModule(p.module);
-  LLVMContextDispose(p.ctx);
+  tess_status s = llvm_probe_inline(&p, host, e);
+  if (!s && !llvm_probe_has(all)) s = refuse_features(t, &l, e);
+  llvm_probe_end(&p);
   return s;
 }
 

@@ -2,6 +2,7 @@
  * LLVM target machines, and target completion from LLVM's knowledge. */
 #include "backends/llvm/machine.h"
 #include "backends/llvm/llvm.h"
+#include "backends/llvm/probe.h"
 #include <llvm-c/Core.h>
 #include <llvm-c/Target.h>
 #include <llvm/Config/llvm-config.h>
@@ -103,13 +104,17 @@ static bool is_known_feature(const target *t, const char *name, size_t n) {
     bool is_x86;
   } known[] = {
 #define FEATURE(name) {name, true},
+#define TUNING(name) {name, true},
 #define SYSTEM(name) {name, true},
 #include "backends/llvm/feature.def"
 #undef FEATURE
+#undef TUNING
 #undef SYSTEM
 #define FEATURE(name) {name, false},
+#define TUNING(name) {name, false},
 #include "backends/llvm/feature_aarch64.def"
 #undef FEATURE
+#undef TUNING
   };
   bool x86 = is_x86(t);
   if (!x86 && !is_aarch64(t)) return true;
@@ -139,9 +144,9 @@ static tess_status check_features(const target *t, err_state *e) {
   return TESS_OK;
 }
 
-/* The features of another processor are those that its name implies; those of
- * this one are detected, since a virtual machine may hide some.  The text's own
- * come last and so prevail. */
+/* LLVM knows the features of another processor by its name; those of this one
+ * are detected, since a virtual machine may hide some.  The text's own come
+ * last and so prevail. */
 static tess_status complete_features(target *t, err_state *e) {
   if (t->is_host) {
     tess_status s = copy_text(t->features, sizeof t->features - sizeof t->attr,
@@ -150,7 +155,10 @@ static tess_status complete_features(target *t, err_state *e) {
   }
   if (t->features[0] && t->attr[0]) strcat(t->features, ",");
   strcat(t->features, t->attr);
-  return TESS_OK;
+  bool is_listed = t->is_host && !t->attr[0];
+  bool is_known = is_x86(t) || is_aarch64(t);
+  return is_listed || !is_known ? TESS_OK
+                                : llvm_imply_features(t, is_x86(t), e);
 }
 
 /* Is the triple of another architecture than this machine's? */

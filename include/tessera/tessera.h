@@ -741,8 +741,9 @@ TESS_API void tess_target_free(TESS_TAKE tess_target *t);
 TESS_API const char *tess_target_text(tess_target *t);  /* completed */
 /* A field ("num-cores" "vector-bytes" "l1" "l2" ...) or -1. */
 TESS_API int64_t tess_target_int(tess_target *t, const char *field);
-/* Has its processor a feature, by LLVM's name ("avx512vnni")?  Of another
- * machine's processor only what the text says (-mattr=+avx512vnni) is known. */
+/* Has its processor a feature, by LLVM's name ("avx512vnni"), as -mcpu and
+ * -mattr imply it?  Features that only system code uses ("clwb") are known of
+ * this machine's processor alone. */
 TESS_API int tess_target_has(tess_target *t, const char *feature);
 
 /* A tensor in this process's memory.  fill: "zeros" "random" (uniform in [0,1);

@@ -89,8 +89,7 @@ bool sch_is_trivial(const ir_program *p, ir_stmt block) {
   return !at || ir_is_block(p, at);
 }
 
-/* Trivial, without a predicate, and each loop as long as its iter's domain. */
-static bool runs_its_domain(const ir_program *p, ir_stmt block) {
+bool sch_runs_its_domain(const ir_program *p, ir_stmt block) {
   ir_span iters = ir_blk(p, block)->iters;
   if (ir_blk(p, block)->pred || !sch_is_trivial(p, block)) return false;
   ir_stmt at = ir_st(p, block)->parent;
@@ -115,7 +114,7 @@ static bool runs_box(const ir_program *p, uint32_t n, const ir_stmt *loop) {
 
 bool sch_is_affine(sch_state *s, ir_stmt block) {
   ir_program *p = s->p;
-  if (runs_its_domain(p, block)) return true;
+  if (sch_runs_its_domain(p, block)) return true;
   const ir_block_rec *b = ir_blk(p, block);
   ir_span iters = b->iters;
   uint32_t nloop = 0;

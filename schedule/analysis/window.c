@@ -30,10 +30,11 @@ static bool find_term(const ir_program *p, const lin_term *t, const ir_iter *it,
   return false;
 }
 
-/* The largest sum of those terms whose factor is at most `most`; they reach all
- * up to it when each factor is at most one more than what smaller ones
- * reach. */
-static bool reach(const window_term *t, uint32_t n, bool padded, int64_t *out) {
+/* How many numbers from 0 to the largest sum of the terms; there are holes,
+ * which no sum is, unless each factor is at most one more than what smaller
+ * ones reach. */
+static bool reach(const window_term *t, uint32_t n, bool padded, int64_t *out,
+                  bool *holes) {
   int64_t sum = 0, last = 0;
   for (uint32_t done = 0; done < n; done++) {
     const window_term *next = NULL;
@@ -41,7 +42,7 @@ static bool reach(const window_term *t, uint32_t n, bool padded, int64_t *out) {
       if (t[i].k > last && (!next || t[i].k < next->k)) next = &t[i];
     if (!next) break;
     last = next->k;
-    if (!padded && last > sum + 1) return false;
+    *holes |= last > sum + 1;
     for (uint32_t i = 0; i < n; i++) {
       int64_t steps = (padded ? t[i].to : t[i].extent) - 1, part;
       if (t[i].k == last && (__builtin_mul_overflow(last, steps, &part) ||
@@ -69,6 +70,9 @@ bool sch_window_of(const ir_program *p, ir_expr index, const ir_iter *it,
   if (sum.c || !sum.n || sum.n > MAX_TERMS) return false;
   for (uint32_t i = 0; i < sum.n; i++)
     if (!find_term(p, &sum.t[i], it, to, n, &t[i])) return false;
+  bool of_now = false;
+  out->holes = false;
   out->step = take_step(t, sum.n);
-  return reach(t, sum.n, false, &out->old) && reach(t, sum.n, true, &out->now);
+  return reach(t, sum.n, false, &out->old, &out->holes) &&
+         reach(t, sum.n, true, &out->now, &of_now);
 }

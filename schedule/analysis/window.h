@@ -6,15 +6,16 @@
 #include "ir/query.h"
 #include "schedule/sch.h"
 
-/* The index takes the values step * u of all u from 0 below `old`, and of some
- * below `now` when the iters are longer. */
+/* The index takes values step * u of u from 0 below `old`, all of them unless
+ * there are holes, and of some below `now` when the iters are longer. */
 typedef struct sch_window {
   int64_t old, now, step;
+  bool holes;
 } sch_window;
 
-/* Is the index a sum of positive multiples of some of these n iters, from 0,
- * without holes but for a common step?  to[i] is the new extent of iter i, 0:
- * it stays; in the sum none but spatial ones change. */
+/* Is the index a sum of positive multiples of some of these n iters, from 0?
+ * to[i] is the new extent of iter i, 0: it stays; in the sum none but spatial
+ * ones change. */
 bool sch_window_of(const ir_program *p, ir_expr index, const ir_iter *it,
                    const ir_expr *to, uint32_t n, sch_window *out);
 

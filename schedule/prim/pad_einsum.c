@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pad_einsum: pads the iters of an einsum to multiples, with neutral elements.
  */
-#include "ir/edit.h"
 #include "ir/expr.h"
-#include "ir/query.h"
-#include "schedule/analysis/inline.h"
 #include "schedule/analysis/move.h"
-#include "schedule/analysis/window.h"
-#include <math.h>
+#include "schedule/rewrite/einsum.h"
 
 #define PAD_EINSUM_SIG(F, S)                      \
   F(S, IN, BLOCK, block, REQ, "the block to pad") \
@@ -39,10 +35,12 @@ PRIM_DEFINE(
         "indexed\n"
         "   by windows: sums of positive multiples of iters with constant\n"
         "   extents, as h * 2 + kh, of which those that are padded are\n"
-        "   spatial. Windows leave out no element but by a common step, as\n"
-        "   h * 2 + kh * 2 does: the copy has those that they reach. All\n"
-        "   that are padded and spatial determine where the result goes, and\n"
-        "   none that is reduced.\n"
+        "   spatial. The copy has the elements that they reach; where they\n"
+        "   leave out others than by a common step, as h * 3 + kh * 2 does\n"
+        "   and h * 2 + kh * 2 does not, it has these, too, and the buffer is\n"
+        "   an input, or one block before writes all of it. All that are\n"
+        "   padded and spatial determine where the result goes, and none\n"
+        "   that is reduced.\n"
         "6. What is padded along a reduce iter adds nothing: a sum of\n"
         "   products is padded with 0, a product with 1, and minima, maxima,\n"
         "   any and all of single values with what is greatest, least, false\n"
@@ -54,370 +52,24 @@ PRIM_DEFINE(
         "The copy of a buffer A is named A_pad, as is the block that makes\n"
         "it; it precedes the nest of the block, and C_pad is copied\n"
         "behind.\n",
-    .refusals = SCH_REASONS(
-        SCH_R_BLOCK_IS_ROOT, SCH_R_BLOCK_NOT_COMPLETE, SCH_R_BODY_NOT_STORE,
-        SCH_R_EINSUM_ACCESS, SCH_R_EINSUM_CHOOSES, SCH_R_EINSUM_LOOPS,
-        SCH_R_EXTENT_LARGE, SCH_R_FACTOR_NOT_POSITIVE, SCH_R_INIT_OF_SCOPE,
-        SCH_R_LOOP_MAY_BE_EMPTY, SCH_R_LOOP_NOT_SERIAL,
-        SCH_R_LOOP_START_NOT_ZERO, SCH_R_NOT_ONLY_CHILD, SCH_R_NOT_REDUCER,
-        SCH_R_NOT_STATIC, SCH_R_OPAQUE_ACCESS, SCH_R_OTHER_STATEMENT,
-        SCH_R_PADDING_COUNT, SCH_R_PAD_NOT_NEUTRAL, SCH_R_PLACE_NOT_PLAIN,
-        SCH_R_PLACE_REDUCED, SCH_R_SEVERAL_WRITES, SCH_R_WOULD_RACE),
+    .refusals = SCH_REASONS(SCH_EINSUM_REASONS, SCH_R_BLOCK_IS_ROOT,
+                            SCH_R_BLOCK_NOT_COMPLETE, SCH_R_INIT_OF_SCOPE,
+                            SCH_R_OTHER_STATEMENT, SCH_R_PLACE_NOT_PLAIN,
+                            SCH_R_WOULD_RACE),
     .example = "local c = sch:get_block(\"C\")\n"
                "sch:pad_einsum(c, { 48, 5, 7 })\n");
 
 typedef struct pad_einsum_args args;
 
-enum { MAX_OPERANDS = 16, MAX_DIMS = 16 };
-
-/* An access of a buffer in one way. */
-typedef struct operand {
-  ir_buf buf;
-  uint32_t n;
-  ir_expr idx[MAX_DIMS];
-  sch_window window[MAX_DIMS]; /* old 0: it is none */
-  bool padded;                 /* some index uses a padded iter */
-  ir_buf made;                 /* the padded copy */
-} operand;
-
-typedef struct work {
-  sch_state *s;
-  ir_stmt block, scope;
-  sch_list loops; /* one an iter */
-  ir_expr *to;    /* new extent of each iter; 0: it stays */
-  sch_def def, init;
-  uint32_t nop;
-  operand op[MAX_OPERANDS]; /* the result first */
-  bool many;                /* more than there is room for */
-  ir_expr fill[MAX_OPERANDS];
-} work;
-
-static ir_iter iter_at(const work *w, uint32_t k) {
-  const ir_program *p = w->s->p;
-  return p->iter.v[ir_blk(p, w->block)->iters.at + k];
-}
-
-/* Which iter the expression is; niters: none. */
-static uint32_t einsum_iter_of(const work *w, ir_expr e) {
-  const ir_program *p = w->s->p;
-  uint32_t k = 0;
-  while (k < w->loops.n && ir_ref(p, iter_at(w, k).var) != e) k++;
-  return k;
-}
-
-/* ---- extents ------------------------------------------------------------ */
-
-static bool check_numbers(work *w, sch_ints padding) {
-  sch_state *s = w->s;
-  uint32_t n = ir_blk(s->p, w->block)->iters.n;
-  if (padding.n != n)
-    return sch_refuse(s, SCH_R_PADDING_COUNT, .s = {w->block},
-                      .n = {padding.n, n});
-  for (uint32_t k = 0; k < n; k++)
-    if (padding.v[k] < 1)
-      return sch_refuse(s, SCH_R_FACTOR_NOT_POSITIVE, .s = {w->block},
-                        .n = {k, padding.v[k]});
-  return true;
-}
-
-/* The loops are the iters, over their whole domains. */
-static bool einsum_check_loops(work *w) {
-  sch_state *s = w->s;
-  const ir_program *p = s->p;
-  w->loops = sch_loops_of(s, w->block);
-  if (!sch_is_trivial(p, w->block) || ir_blk(p, w->block)->pred)
-    return sch_refuse(s, SCH_R_EINSUM_LOOPS, .s = {w->block});
-  for (uint32_t k = 0; k < w->loops.n; k++) {
-    ir_stmt l = w->loops.v[k];
-    ir_stmt in = k + 1 < w->loops.n ? w->loops.v[k + 1] : w->block;
-    if (ir_st(p, l)->lo != iter_at(w, k).lo ||
-        ir_st(p, l)->extent != iter_at(w, k).extent)
-      return sch_refuse(s, SCH_R_EINSUM_LOOPS, .s = {w->block});
-    if (sch_only_child(p, l) != in)
-      return sch_refuse(s, SCH_R_NOT_ONLY_CHILD, .s = {l, in});
-  }
-  return true;
-}
-
-static bool pads_any(const work *w) {
-  for (uint32_t k = 0; k < w->loops.n; k++)
-    if (w->to[k]) return true;
-  return false;
-}
-
-static bool is_same_everywhere(const work *w, uint32_t k);
-
-/* Is what the loop of iter k runs over known where buffers are made? */
-static bool is_known(const work *w, uint32_t k) {
-  const ir_program *p = w->s->p;
-  int64_t extent;
-  if (ir_const_int(p, ir_st(p, w->loops.v[k])->extent, &extent))
-    return extent >= 1;
-  return !ir_st(p, w->scope)->parent && is_same_everywhere(w, k);
-}
-
-/* The least multiple of `by` from e on. */
-static ir_expr multiple(ir_program *p, ir_expr e, int64_t by) {
-  ir_expr n =
-      ir_binary(p, IR_DIV, ir_add(p, e, ir_index(p, by - 1)), ir_index(p, by));
-  return ir_binary(p, IR_MUL, n, ir_index(p, by));
-}
-
-static bool find_extents(work *w, sch_ints padding) {
-  sch_state *s = w->s;
-  ir_program *p = s->p;
-  w->to = arena_array(s->scratch, ir_expr, padding.n);
-  for (uint32_t k = 0; k < padding.n; k++) {
-    const ir_stmt_rec r = *ir_st(p, w->loops.v[k]);
-    int64_t extent = 0, by = padding.v[k];
-    w->to[k] = 0;
-    if (by == 1 ||
-        ir_is_const(p, ir_binary(p, IR_MOD, r.extent, ir_index(p, by)), 0))
-      continue;
-    if (!is_known(w, k))
-      return sch_refuse(s, SCH_R_NOT_STATIC, .s = {w->loops.v[k]});
-    if (r.loop_kind != IR_SERIAL)
-      return sch_refuse(s, SCH_R_LOOP_NOT_SERIAL, .s = {w->loops.v[k]});
-    if (!ir_is_const(p, r.lo, 0))
-      return sch_refuse(s, SCH_R_LOOP_START_NOT_ZERO, .s = {w->loops.v[k]});
-    /* What a size comes to is seen when buffers are made. */
-    (void)ir_const_int(p, r.extent, &extent);
-    if (extent > SCH_MAX_EXTENT || by > SCH_MAX_EXTENT - extent)
-      return sch_refuse(s, SCH_R_EXTENT_LARGE, .s = {w->loops.v[k]});
-    w->to[k] = multiple(p, r.extent, by);
-  }
-  for (uint32_t k = 0; k < padding.n && pads_any(w); k++)
-    if (ir_at(p, ir_st(p, w->loops.v[k])->extent)->lo < 1)
-      return sch_refuse(s, SCH_R_LOOP_MAY_BE_EMPTY, .s = {w->loops.v[k]});
-  return true;
-}
-
-/* ---- accesses ----------------------------------------------------------- */
-
-static void add_operand(work *w, ir_buf buf, uint32_t n, const ir_expr *idx) {
-  for (uint32_t i = 0; i < w->nop; i++)
-    if (w->op[i].buf == buf && !memcmp(w->op[i].idx, idx, n * sizeof *idx))
-      return;
-  w->many |= w->nop == MAX_OPERANDS || n > MAX_DIMS;
-  if (w->many) return;
-  operand *o = &w->op[w->nop++];
-  *o = (operand){.buf = buf, .n = n};
-  memcpy(o->idx, idx, n * sizeof *idx);
-}
-
-typedef struct look {
-  work *w;
-  bool chooses;
-} look;
-
-static void einsum_note(const ir_program *p, ir_expr e, void *ud) {
-  look *l = ud;
-  const ir_node *n = ir_at(p, e);
-  l->chooses |=
-      n->op == IR_SELECT || (n->op == IR_CALL && n->a == IR_FN_EXTERN);
-  if (n->op == IR_LOAD) add_operand(l->w, n->a, n->n, p->arg.v + n->b);
-}
-
-static bool uses_padded(const work *w, ir_expr e) {
-  for (uint32_t k = 0; k < w->loops.n; k++)
-    if (w->to[k] && ir_uses_var(w->s->p, e, iter_at(w, k).var)) return true;
-  return false;
-}
-
-/* No loop of the nest determines where iter k runs: the copies are outside. */
-static bool is_same_everywhere(const work *w, uint32_t k) {
-  const ir_program *p = w->s->p;
-  const ir_iter it = iter_at(w, k);
-  for (uint32_t i = 0; i < w->loops.n; i++) {
-    ir_var v = ir_st(p, w->loops.v[i])->var;
-    if (ir_uses_var(p, it.lo, v) || ir_uses_var(p, it.extent, v)) return false;
-  }
-  return true;
-}
-
-static bool is_window(work *w, operand *o, uint32_t d) {
-  const ir_program *p = w->s->p;
-  const ir_iter *it = p->iter.v + ir_blk(p, w->block)->iters.at;
-  return o->buf != w->def.buf &&
-         sch_window_of(p, o->idx[d], it, w->to, w->loops.n, &o->window[d]);
-}
-
-/* Indices by distinct iters, windows and constants, where one is padded. */
-static bool check_operand(work *w, operand *o) {
-  sch_state *s = w->s;
-  const ir_program *p = s->p;
-  uint64_t seen = 0;
-  int64_t unused;
-  bool plain = true;
-  for (uint32_t d = 0; d < o->n; d++) {
-    uint32_t k = einsum_iter_of(w, o->idx[d]);
-    o->padded |= uses_padded(w, o->idx[d]);
-    if (k == w->loops.n) {
-      plain &= ir_const_int(p, o->idx[d], &unused) || is_window(w, o, d);
-      continue;
-    }
-    plain &= k < 64 && !(seen >> k & 1) && is_same_everywhere(w, k);
-    seen |= UINT64_C(1) << (k & 63);
-  }
-  return plain || !o->padded ||
-         sch_refuse(s, SCH_R_EINSUM_ACCESS, .s = {w->block}, .buf = o->buf);
-}
-
-/* Does one of the indices determine iter k? */
-static bool is_told(const work *w, const operand *o, uint32_t k) {
-  for (uint32_t d = 0; d < o->n; d++)
-    if (o->idx[d] == ir_ref(w->s->p, iter_at(w, k).var)) return true;
-  return false;
-}
-
-static bool find_body(work *w) {
-  sch_state *s = w->s;
-  const ir_program *p = s->p;
-  const ir_block_rec *b = ir_blk(p, w->block);
-  if (b->writes.n != 1)
-    return sch_refuse(s, SCH_R_SEVERAL_WRITES, .s = {w->block},
-                      .n = {b->writes.n});
-  if (b->allocs.n || b->matches.n ||
-      !sch_get_def(s, ir_st(p, w->block)->body, &w->def) ||
-      (sch_has_init(p, w->block) &&
-       !sch_get_def(s, ir_st(p, w->block)->alt, &w->init)))
-    return sch_refuse(s, SCH_R_BODY_NOT_STORE, .s = {w->block});
-  return true;
-}
-
-static bool check_accesses(work *w) {
-  sch_state *s = w->s;
-  const ir_program *p = s->p;
-  bool init = sch_has_init(p, w->block);
-  look l = {w, false};
-  add_operand(w, w->def.buf, w->def.n, w->def.idx);
-  if (init) add_operand(w, w->init.buf, w->init.n, w->init.idx);
-  ir_visit(p, s->scratch, w->def.value, einsum_note, &l);
-  if (init) ir_visit(p, s->scratch, w->init.value, einsum_note, &l);
-  if (l.chooses) return sch_refuse(s, SCH_R_EINSUM_CHOOSES, .s = {w->block});
-  for (uint32_t i = 0; i < w->nop; i++) {
-    operand *o = &w->op[i];
-    if (sch_has_match(p, w->scope, o->buf) ||
-        sch_storage(p, w->scope, o->buf) != o->buf)
-      return sch_refuse(s, SCH_R_OPAQUE_ACCESS, .s = {w->block}, .buf = o->buf);
-    if (w->many || (i && o->buf == w->def.buf))
-      return sch_refuse(s, SCH_R_EINSUM_ACCESS, .s = {w->block}, .buf = o->buf);
-    if (!check_operand(w, o)) return false;
-  }
-  for (uint32_t k = 0; k < w->loops.n; k++) {
-    bool spatial = iter_at(w, k).kind == IR_SPATIAL;
-    if (!spatial && is_told(w, &w->op[0], k))
-      return sch_refuse(s, SCH_R_PLACE_REDUCED, .s = {w->block});
-    if (w->to[k] && spatial && !is_told(w, &w->op[0], k))
-      return sch_refuse(s, SCH_R_EINSUM_ACCESS, .s = {w->block},
-                        .buf = w->def.buf);
-  }
-  return true;
-}
-
-/* ---- what padding holds ------------------------------------------------- */
-
-/* 0 of a sum, 1 of a product, the greatest of a minimum, ... */
-static ir_expr identity(ir_program *p, ir_op how, tess_dtype t) {
-  switch (how) {
-  case IR_MIN: return ir_extreme(p, t, true);
-  case IR_MAX: return ir_extreme(p, t, false);
-  case IR_OR: return ir_cast(p, t, ir_bool(p, false));
-  case IR_AND: return ir_cast(p, t, ir_bool(p, true));
-  default: {
-    int v = how == IR_MUL;
-    return ir_is_float(t) ? ir_real(p, t, v) : ir_int(p, t, v);
-  }
-  }
-}
-
-static const operand *operand_of(const work *w, ir_expr load, uint32_t *i) {
-  const ir_program *p = w->s->p;
-  const ir_node *n = ir_at(p, load);
-  for (*i = 0; *i < w->nop; ++*i)
-    if (w->op[*i].buf == n->a &&
-        !memcmp(w->op[*i].idx, p->arg.v + n->b, n->n * sizeof(ir_expr)))
-      return &w->op[*i];
-  return NULL;
-}
-
-/* The factors of what a step combines: how many are padded along reduce
- * iter k, and how many are not. */
-typedef struct factors {
-  ir_op how;
-  uint32_t k, padded, others;
-  bool odd; /* something else than loads, casts and numbers */
-} factors;
-
-static bool is_finite(const ir_program *p, ir_expr e) {
-  const ir_node *n = ir_at(p, e);
-  return n->op == IR_INT || (n->op == IR_REAL && isfinite(n->f));
-}
-
-static void count_factors(work *w, ir_expr e, factors *f) {
-  ir_program *p = w->s->p;
-  const ir_node n = *ir_at(p, e);
-  if (n.op == IR_MUL && (f->how == IR_ADD || f->how == IR_MUL)) {
-    count_factors(w, n.a, f);
-    count_factors(w, n.b, f);
-    return;
-  }
-  ir_expr load = e;
-  uint32_t i, depth = 0;
-  while (ir_at(p, load)->op == IR_CAST) load = ir_at(p, load)->a, depth++;
-  if (ir_at(p, load)->op != IR_LOAD) {
-    f->odd |= f->how != IR_ADD || !is_finite(p, e);
-    return;
-  }
-  const operand *o = operand_of(w, load, &i);
-  bool told = o && is_told(w, o, f->k);
-  f->padded += told;
-  f->others += !told;
-  if (!told) return;
-  /* Through the casts the fill must come out as what adds nothing. */
-  tess_dtype t = ir_at(p, load)->dtype;
-  ir_expr fill = identity(p, f->how, t), seen = fill;
-  for (; depth; depth--) {
-    ir_expr at = e;
-    for (uint32_t up = 1; up < depth; up++) at = ir_at(p, at)->a;
-    seen = ir_cast(p, ir_at(p, at)->dtype, seen);
-  }
-  f->odd |= seen != identity(p, f->how, n.dtype);
-  w->fill[i] = fill;
-}
-
-static bool is_neutral(work *w, ir_op how, ir_expr step, uint32_t k) {
-  const ir_program *p = w->s->p;
-  factors f = {.how = how, .k = k};
-  count_factors(w, step, &f);
-  bool exact = ir_is_int(ir_at(p, step)->dtype) && how == IR_ADD;
-  return !f.odd && f.padded && (exact || !f.others);
-}
-
-static bool check_neutral(work *w) {
-  sch_state *s = w->s;
-  const ir_program *p = s->p;
-  for (uint32_t k = 0; k < w->loops.n; k++) {
-    if (!w->to[k] || iter_at(w, k).kind == IR_SPATIAL) continue;
-    ir_op how;
-    bool reduces = iter_at(w, k).kind == IR_REDUCE && sch_has_init(p, w->block);
-    ir_expr step = reduces ? sch_added_to_any(p, &w->def, &how) : 0;
-    if (!step) return sch_refuse(s, SCH_R_NOT_REDUCER, .s = {w->block});
-    if (!is_neutral(w, how, step, k))
-      return sch_refuse(s, SCH_R_PAD_NOT_NEUTRAL,
-                        .s = {w->loops.v[k], w->block});
-  }
-  return true;
-}
-
 /* ---- copies ------------------------------------------------------------- */
 
 /* The shape of the padded copy; false: too large. */
-static bool find_shape(const work *w, const operand *o, ir_expr *shape) {
+static bool find_shape(const einsum *w, const einsum_operand *o,
+                       ir_expr *shape) {
   ir_program *p = w->s->p;
   int64_t size = 1, extent;
   for (uint32_t d = 0; d < o->n; d++) {
-    uint32_t k = einsum_iter_of(w, o->idx[d]);
+    uint32_t k = sch_einsum_iter_of(w, o->idx[d]);
     bool padded = k < w->loops.n && w->to[k];
     shape[d] = padded             ? w->to[k]
                : o->window[d].old ? ir_index(p, o->window[d].now)
@@ -429,20 +81,20 @@ static bool find_shape(const work *w, const operand *o, ir_expr *shape) {
   return true;
 }
 
-static bool check_sizes(const work *w) {
-  ir_expr shape[MAX_DIMS];
+static bool check_sizes(const einsum *w) {
+  ir_expr shape[EINSUM_DIMS];
   for (uint32_t i = 0; i < w->nop; i++)
     if (w->op[i].padded && !find_shape(w, &w->op[i], shape))
       return sch_refuse(w->s, SCH_R_EXTENT_LARGE, .s = {w->block});
   return true;
 }
 
-static void make_buffers(work *w) {
+static void make_buffers(einsum *w) {
   sch_state *s = w->s;
   ir_program *p = s->p;
   for (uint32_t i = 0; i < w->nop; i++) {
-    operand *o = &w->op[i];
-    ir_expr shape[MAX_DIMS];
+    einsum_operand *o = &w->op[i];
+    ir_expr shape[EINSUM_DIMS];
     if (!o->padded) continue;
     find_shape(w, o, shape);
     const ir_buf_rec b = p->buf.v[o->buf];
@@ -455,13 +107,13 @@ static void make_buffers(work *w) {
 
 /* What a dimension's index ranges over: old elements from lo, and with those
  * that are padded. */
-static void copied_range(const work *w, const operand *o, uint32_t d,
+static void copied_range(const einsum *w, const einsum_operand *o, uint32_t d,
                          ir_expr *lo, ir_expr *old, ir_expr *padded) {
   ir_program *p = w->s->p;
-  uint32_t k = einsum_iter_of(w, o->idx[d]);
+  uint32_t k = sch_einsum_iter_of(w, o->idx[d]);
   if (k < w->loops.n) {
-    *lo = iter_at(w, k).lo;
-    *old = iter_at(w, k).extent;
+    *lo = einsum_iter(w, k).lo;
+    *old = einsum_iter(w, k).extent;
     *padded = w->to[k] ? w->to[k] : *old;
     return;
   }
@@ -471,15 +123,15 @@ static void copied_range(const work *w, const operand *o, uint32_t d,
   *padded = window->old ? ir_index(p, window->now) : *old;
 }
 
-/* A block that copies the operand to its padded copy, or, `back`, the part
- * that is no padding from there. */
-static void make_copy(work *w, const operand *o, ir_expr fill, bool back,
-                      ir_stmt before) {
+/* A block that copies the einsum_operand to its padded copy, or, `back`, the
+ * part that is no padding from there. */
+static void make_copy(einsum *w, const einsum_operand *o, ir_expr fill,
+                      bool back, ir_stmt before) {
   sch_state *s = w->s;
   ir_program *p = s->p;
-  ir_iter it[MAX_DIMS];
-  sch_span span[MAX_DIMS];
-  ir_expr at[MAX_DIMS], read_at[MAX_DIMS], cond = 0;
+  ir_iter it[EINSUM_DIMS];
+  sch_span span[EINSUM_DIMS];
+  ir_expr at[EINSUM_DIMS], read_at[EINSUM_DIMS], cond = 0;
   ir_stmt copy =
       ir_block_new(p, ir_fresh_block_name(p, p->buf.v[o->made].name));
   for (uint32_t d = 0; d < o->n; d++) {
@@ -513,8 +165,8 @@ static void make_copy(work *w, const operand *o, ir_expr fill, bool back,
 /* ---- the block ---------------------------------------------------------- */
 
 /* The element of the padded copy, which has only those that steps reach. */
-static ir_expr element_of_copy(ir_program *p, const operand *o) {
-  ir_expr at[MAX_DIMS];
+static ir_expr element_of_copy(ir_program *p, const einsum_operand *o) {
+  ir_expr at[EINSUM_DIMS];
   for (uint32_t d = 0; d < o->n; d++) {
     at[d] = o->idx[d];
     if (o->window[d].step > 1)
@@ -525,7 +177,7 @@ static ir_expr element_of_copy(ir_program *p, const operand *o) {
 
 static ir_expr padded_load(ir_subst *sub, ir_buf buf, uint32_t n,
                            const ir_expr *idx) {
-  const work *w = sub->ud;
+  const einsum *w = sub->ud;
   for (uint32_t i = 0; i < w->nop; i++)
     if (w->op[i].made && w->op[i].buf == buf &&
         !memcmp(w->op[i].idx, idx, n * sizeof *idx))
@@ -533,7 +185,7 @@ static ir_expr padded_load(ir_subst *sub, ir_buf buf, uint32_t n,
   return 0;
 }
 
-static void redirect_store(const work *w, const sch_def *def) {
+static void redirect_store(const einsum *w, const sch_def *def) {
   ir_program *p = w->s->p;
   if (w->op[0].made) ir_st(p, def->store)->buf = w->op[0].made;
 }
@@ -551,7 +203,7 @@ static ir_var longer(ir_program *p, ir_var v, ir_expr extent) {
   return made;
 }
 
-static void pad_einsum_grow(work *w) {
+static void pad_einsum_grow(einsum *w) {
   sch_state *s = w->s;
   ir_program *p = s->p;
   ir_span span = ir_blk(p, w->block)->iters;
@@ -575,7 +227,7 @@ static void pad_einsum_grow(work *w) {
   ir_subst_stmt(&sub, w->block);
 }
 
-static void use_copies(work *w) {
+static void use_copies(einsum *w) {
   sch_state *s = w->s;
   ir_program *p = s->p;
   ir_subst sub;
@@ -590,26 +242,24 @@ static void use_copies(work *w) {
   }
 }
 
-static bool einsum_check(work *w, sch_ints padding) {
+static bool einsum_check(einsum *w, sch_ints padding) {
   return sch_check_alone(w->s, w->scope, w->block) &&
-         check_numbers(w, padding) && einsum_check_loops(w) &&
-         find_extents(w, padding) &&
-         sch_check_movable(w->s, w->scope, w->block) && find_body(w) &&
-         check_accesses(w) && check_neutral(w) && check_sizes(w);
+         sch_einsum_find(w, padding) && sch_einsum_find_fill(w) &&
+         check_sizes(w);
 }
 
 static bool pad_einsum_rewrite(sch_state *s, void *ud) {
   const args *a = ud;
   ir_program *p = s->p;
-  work w = {.s = s, .block = a->block, .scope = ir_scope_of(p, a->block)};
+  einsum w = {.s = s, .block = a->block, .scope = ir_scope_of(p, a->block)};
   if (!einsum_check(&w, a->padding)) return false;
-  if (!pads_any(&w)) return true;
+  if (!einsum_pads_any(&w)) return true;
   ir_stmt top = w.loops.v[0], next = ir_st(p, top)->next;
   make_buffers(&w);
   for (uint32_t i = 0; i < w.nop; i++) {
-    const operand *o = &w.op[i];
+    const einsum_operand *o = &w.op[i];
     tess_dtype t = p->buf.v[o->buf].dtype;
-    ir_expr fill = w.fill[i] ? w.fill[i] : identity(p, IR_ADD, t);
+    ir_expr fill = w.fill[i] ? w.fill[i] : sch_einsum_identity(p, IR_ADD, t);
     if (o->made) make_copy(&w, o, fill, i == 0, i ? top : next);
   }
   use_copies(&w);

@@ -3,6 +3,7 @@
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "schedule/rewrite/compose.h"
+#include "schedule/rewrite/intrin.h"
 
 #define REWRITE_TENSORIZE_SIG(F, S)             \
   F(S, ATTR, BOOL, vectorize_init_loop, DEF(0), \
@@ -15,12 +16,16 @@ PRIM_DEFINE(
     .details =
         "A postprocessor, as MetaSchedule's RewriteTensorize. The annotation\n"
         "auto_tensorize of each block goes, and so does auto_tensorize_init.\n"
+        "A name such as wmma_sync that is no intrinsic's stands for all whose\n"
+        "names go on behind it, as wmma_sync_16x16x16_f16f16f32: the first\n"
+        "that does what the block does is taken. A block that an intrinsic\n"
+        "does already stays as it is.\n"
         "1. Each intrinsic is declared and does just what its block does (see\n"
         "   tensorize): MetaSchedule goes on with scalars where it does not.\n"
         "An init without a name (rewrite_reduction_block leaves an empty one)\n"
         "stays, and with vectorize_init_loop the innermost loop in it is\n"
         "vectorized where it can be.\n",
-    .refusals = SCH_REASONS(SCH_R_STEP_REFUSED),
+    .refusals = SCH_REASONS(SCH_R_INTRIN_UNKNOWN, SCH_R_STEP_REFUSED),
     .example = "local tensor = require \"tessera.tensor\"\n"
                "local b = sch:get_block(\"C\")\n"
                "local i, j, k = sch:get_loops(b)\n"
@@ -41,12 +46,27 @@ static ir_stmt innermost(const ir_program *p, ir_stmt block) {
   return found || !ir_is_loop(p, up) ? found : up;
 }
 
+/* The intrinsic, or one of the family of that name, in place of the block. */
+static bool use_named(sch_state *s, ir_stmt block, const char *name) {
+  uint32_t func = 0, tried = 0;
+  const char *member;
+  if (sch_knows_intrin(s->p, name))
+    return sch_do_tensorize(s, block, name) || sch_step_refused(s, block);
+  while ((member = sch_next_of_family(s, name, &func))) {
+    if (sch_do_tensorize(s, block, member)) return true;
+    tried++;
+  }
+  return tried ? sch_step_refused(s, block)
+               : sch_refuse(s, SCH_R_INTRIN_UNKNOWN, .s = {block}, .t = name);
+}
+
 static bool rewrite_block(sch_state *s, ir_stmt block, bool vectorize) {
   const char *name = sch_anno_text(s->p, block, "auto_tensorize");
   name = arena_printf(s->scratch, "%s", name);
   ir_anno_remove(s->p, block, "auto_tensorize");
   ir_anno_remove(s->p, block, "auto_tensorize_init");
-  if (*name) return sch_do_tensorize(s, block, name);
+  if (ir_blk(s->p, block)->matches.n) return true; /* an implementation */
+  if (*name) return use_named(s, block, name);
   ir_stmt loop = vectorize ? innermost(s->p, block) : 0;
   if (loop && ir_st(s->p, loop)->loop_kind == IR_SERIAL)
     sch_do_vectorize(s, loop);
@@ -66,7 +86,6 @@ static bool rewrite_tensorize_apply(sch_state *s,
     if (ir_is_block(p, st) && sch_anno_text(p, st, "auto_tensorize"))
       block[n++] = st;
   for (uint32_t i = 0; i < n; i++)
-    if (!rewrite_block(s, block[i], a->vectorize_init_loop))
-      return sch_step_refused(s, block[i]);
+    if (!rewrite_block(s, block[i], a->vectorize_init_loop)) return false;
   return true;
 }

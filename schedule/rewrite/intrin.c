@@ -59,6 +59,24 @@ static uint32_t find_func(const ir_program *p, const char *name,
   return 0;
 }
 
+bool sch_knows_intrin(const ir_program *p, const char *name) {
+  return find_func(p, name, ".desc") && find_func(p, name, ".impl");
+}
+
+const char *sch_next_of_family(sch_state *s, const char *family,
+                               uint32_t *func) {
+  const ir_program *p = s->p;
+  size_t n = strlen(family);
+  while (++*func < p->func.n) {
+    const char *f = ir_text(p, p->func.v[*func].name);
+    const char *dot = strrchr(f, '.');
+    bool is_member = !strncmp(f, family, n) && f[n] == '_' && dot &&
+                     !strcmp(dot, ".desc") && *func != p->entry;
+    if (is_member) return arena_printf(s->scratch, "%.*s", (int)(dot - f), f);
+  }
+  return NULL;
+}
+
 bool sch_find_intrin(sch_state *s, const char *name, uint32_t *desc,
                      uint32_t *impl) {
   *desc = find_func(s->p, name, ".desc");

@@ -7,6 +7,12 @@
 
 #include "schedule/sch.h"
 
+/* Is there an intrinsic of that name? */
+bool sch_knows_intrin(const ir_program *p, const char *name);
+/* The next intrinsic of the family, whose names go on with '_' behind its own;
+ * *func is 0 before the first.  NULL: there is none. */
+const char *sch_next_of_family(sch_state *s, const char *family,
+                               uint32_t *func);
 /* The functions of an intrinsic; false: refused, there is none. */
 bool sch_find_intrin(sch_state *s, const char *name, uint32_t *desc,
                      uint32_t *impl);

@@ -63,8 +63,10 @@ local function description_of(path, schedules, result)
   if type(result) == "table" and type(result.program) == "function" then
     local made = { pcall(result.program) }
     if made[1] and options.is(made[2], "program") then
-      return { program = made[2], space = result.space,
-               target = result.target }
+      local d = {}
+      for name in pairs(options.by_name) do d[name] = result[name] end
+      d.program = made[2]
+      return d
     end
     error(("%s: the field 'program' is a function that, without arguments, " ..
            "%s: let it have defaults, or return a program"):format(path,

@@ -2,6 +2,7 @@
  * Target texts: parsing, completion, printing. */
 #include "backends/target.h"
 #include "support/test.h"
+#include <stdio.h>
 #include <tessera/tessera.h>
 
 typedef struct fixture {
@@ -68,6 +69,58 @@ static void another_machine(void **state) {
   assert_int_equal(f->t.vector_bytes, 16);
   assert_int_equal(target_parse(&f->t, "llvm -mcpu=znver5", &f->err), TESS_OK);
   assert_int_equal(f->t.vector_bytes, 64);
+}
+
+/* What the name of a processor implies, and what -mattr makes of it. */
+static void implied(void **state) {
+  fixture *f = *state;
+  static const struct {
+    const char *text, *has, *lacks; /* words */
+  } row[] = {
+      {"llvm -mcpu=x86-64", "sse2", "sse3 fma4 xop"},
+      {"llvm -mcpu=x86-64-v2", "sse4.2 popcnt", "avx"},
+      {"llvm -mcpu=x86-64-v3", "avx2 fma f16c bmi2", "avx512f"},
+      {"llvm -mcpu=x86-64-v4", "avx512bw avx512vl avx512dq", "avx512vnni"},
+      {"llvm -mcpu=haswell", "avx2 fma", "avx512f"},
+      {"llvm -mcpu=skylake", "avx2 adx", "avx512f"},
+      {"llvm -mcpu=skylake-avx512", "avx512bw avx512vl", "avx512vnni"},
+      {"llvm -mcpu=cascadelake", "avx512vnni avx512vl", "avx512bf16"},
+      {"llvm -mcpu=icelake-server", "avx512vnni vaes", "amx-tile"},
+      {"llvm -mcpu=sapphirerapids",
+       "amx-tile amx-int8 amx-bf16 avx512fp16 avxvnni avx512vnni", "amx-fp16"},
+      {"llvm -mcpu=znver1", "avx2 sse4a", "avx512f vaes"},
+      {"llvm -mcpu=znver2", "avx2", "avx512f vaes"},
+      {"llvm -mcpu=znver3", "avx2 vaes", "avx512f"},
+      {"llvm -mcpu=znver4", "avx512vnni avx512bf16", "avxvnni"},
+      {"llvm -mcpu=znver5", "avx512vnni avxvnni", "amx-tile"},
+      {"llvm -mtriple=aarch64-linux-gnu", "neon", "dotprod sve a510"},
+      {"llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72", "neon", "dotprod"},
+      {"llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a76", "dotprod", "i8mm"},
+      {"llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1", "dotprod", "sve"},
+      {"llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1", "i8mm bf16 sve",
+       "sve2"},
+      {"llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v2", "i8mm sve2", "sme"},
+      {"llvm -mtriple=arm64-apple-macos -mcpu=apple-m1", "dotprod", "i8mm"},
+      {"llvm -mcpu=cascadelake -mattr=-avx512f", "avx2",
+       "avx512f avx512vl avx512vnni"},
+      {"llvm -mcpu=x86-64 -mattr=+avx512vnni", "avx512vnni avx512f avx2 sse3",
+       "avx512vl"},
+      {"llvm -mcpu=haswell -mattr=+avxvnni,-avxvnni", "avx2", "avxvnni"},
+  };
+  for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+    char word[32];
+    int n;
+    assert_int_equal(target_parse(&f->t, row[i].text, &f->err), TESS_OK);
+    if (f->t.is_host) continue; /* a virtual machine may hide some */
+    for (const char *at = row[i].has; sscanf(at, "%31s%n", word, &n) == 1;
+         at += n)
+      if (!target_has(&f->t, word)) fail_msg("%s lacks %s", row[i].text, word);
+    for (const char *at = row[i].lacks; sscanf(at, "%31s%n", word, &n) == 1;
+         at += n)
+      if (target_has(&f->t, word)) fail_msg("%s has %s", row[i].text, word);
+  }
+  assert_int_equal(target_parse(&f->t, "llvm -mcpu=x86-64", &f->err), TESS_OK);
+  assert_string_equal(f->t.implied, "+cmov,+cx8,+fxsr,+mmx,+sse,+sse2,+x87");
 }
 
 /* Cards by architecture and by name; their limits need no card. */
@@ -170,6 +223,7 @@ int main(void) {
                                       target_teardown),
       cmocka_unit_test_setup_teardown(another_machine, target_setup,
                                       target_teardown),
+      cmocka_unit_test_setup_teardown(implied, target_setup, target_teardown),
       cmocka_unit_test_setup_teardown(devices, target_setup, target_teardown),
       cmocka_unit_test_setup_teardown(errors, target_setup, target_teardown),
       cmocka_unit_test(public_target),

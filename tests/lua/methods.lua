@@ -111,6 +111,67 @@ for name, call in pairs {
         table.unpack(given))
 end
 
+-- Tables where there are no options, and what stands in a list, an entry or an
+-- axis by a name that nothing reads.
+do
+  local space = ts.space.by_hand(function() end)
+  local inline = require "tessera.modules.auto_inline" {}
+  local function kept() return true end
+  local function tuned(postprocs)
+    return ts.tune(p, { trials = 1, postprocs = postprocs })
+  end
+  local function block(iter)
+    local b = ts.builder "q"
+    local A = b:output("A", { 4 })
+    b:loop("i", 0, 4, function(i)
+      iter.extent, iter.bind = 4, i
+      b:block("A", { iter }, function(vi) b:store(A, { vi }, 1) end)
+    end)
+  end
+  for _, case in ipairs {
+    { "ts.space.sketches, which has postprocs", ts.space.sketches, space, p,
+      "llvm", { zzz = true } },
+    { "space:sketches", space.sketches, space, p, "llvm", { zzz = 1 } },
+    { "space:explain", space.explain, space, p, "llvm", { zzz = 1 } },
+    { "ts.space.explain", ts.space.explain, space, p, "llvm", { zzz = 1 } },
+    { "ts.space.by_hand", ts.space.by_hand, kept, { zzz = 1 } },
+    { "ts.space.check", ts.space.check, { inline }, p, "llvm", { zzz = 1 } },
+    { "ts.space.default", ts.space.default, "llvm", { zzz = 1 } },
+    { "ts.target", ts.target, "llvm", { zzz = 1 } },
+    { "ts.database", ts.database, "/nowhere/at.all", { zzz = 1 } },
+    { "ts.cost_model", ts.cost_model, "forest", { zzz = 1 } },
+    { "ts.space.compose", ts.space.compose, { inline, zzz = inline } },
+    { "ts.space.union", ts.space.union, { space, zzz = space } },
+    { "ts.space.traces", ts.space.traces, { trace, zzz = trace } },
+    { "postprocs: entry 1", tuned, { { "x", kept, zzz = 3 } } },
+    { "postprocs: it is a list", tuned, { "default", zzz = 3 } },
+    { "'default' has no parameter", tuned, { { "default", zzz = 3 } } },
+    { "it takes max_shared", tuned, { { "verify_gpu_code", zzz = 3 } } },
+    { "postprocs: it is a list", ts.space.with_postprocs, space, { zzz = 3 } },
+    { "ts.tune_tasks, which has target", ts.tune_tasks, { p }, { zzz = 1 } },
+    { "'vectors' is a list", require "tessera.modules.register_tile",
+      { vectors = { 2, zzz = 4 } } },
+    { "'threads_per_block' is a list",
+      require "tessera.modules.use_tensor_core",
+      { threads_per_block = { 32, 64, zzz = 4 } } },
+    { "list of tasks", ts.tune_tasks, { p, zzz = p }, { trials = 1 } },
+    { "it is { name, kind", block, { "vi", zzz = 1 } },
+    { "reduce axis 'k'", ts.reduce_axis, "k", { 0, 2, zzz = 1 } },
+    { "element [zzz]", ts.tensor, "int8", { 2 }, { 1, 2, zzz = 1 } },
+    { "element [zzz]", ts.placeholder, "A", { 2, zzz = 1 } },
+  } do
+    local ok, e = pcall(table.unpack(case, 2))
+    assert(not ok and e.message:find("zzz", 1, true) and
+           e.message:find(case[1], 1, true), case[1] .. ": " .. tostring(e))
+  end
+  fails("INVALID", "'postprocs' is the number 3, not a boolean",
+        ts.space.sketches, space, p, "llvm", { postprocs = 3 })
+  fails("INVALID", "'default' has no parameter '2'", tuned,
+        { { "default", "foo" } })
+  fails("INVALID", "which the option postprocs of ts.tune takes",
+        ts.space.with_postprocs, space, { { "x", kept } })
+end
+
 -- A string of C ends at its first NUL: nothing is cut there in silence.
 local function module(name)
   return function()

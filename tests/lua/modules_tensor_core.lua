@@ -81,6 +81,37 @@ same(ops.conv2d_nhwc { n = 1, h = 4, w = 4, ci = 16, co = 16, k = 1,
                        dtype = "float16", acc = "float16" },
      { groups = { "f16f16f16" } }, 1)
 
+-- The pieces are replaced behind the sketch, too: annotated by family, by the
+-- one of it that fits, and left as they are where the module did so itself.
+for _, tensorize in ipairs { false, true } do
+  local p = ops.matmul { m = 32, n = 16, k = 32, dtype = "float16",
+                         trans_b = true }
+  local space = ts.space.with_postprocs(space { tensorize = tensorize }, {
+    "rewrite_reduction_block", "rewrite_tensorize" })
+  local list = ts.space.sketches(space, p, "cuda -arch=sm_80",
+                                 { postprocs = true })
+  assert(#list == 1, #list)
+  local lowered = 0
+  for seed = 1, 4 do
+    local s = list[1]:replay(p, { resample = true, seed = seed })
+    local text = tostring(s)
+    assert(select(2, text:gsub("match C_reindex", "")) == 2 and
+           not text:find "auto_tensorize", text)
+    assert(ts.equivalent(s, p))
+    -- The zeros of a single step stand among what is pipelined.
+    local ok, l = pcall(ts.lower, s)
+    if ok then assert(ts.equivalent(l, p)) end
+    lowered = lowered + (ok and 1 or 0)
+  end
+  assert(lowered > 0, lowered)
+  local r = ts.tune(p, { target = "cuda -arch=sm_80", space = space, seed = 1,
+                         trials = 2, batch = 2, strategy = "replay",
+                         cost_model = "random",
+                         measure = function() return 1 end })
+  assert(r.trace and not tostring(r.trace:replay(p)):find "auto_tensorize",
+         r.funnel)
+end
+
 -- The sketches of use_mma: the schedule by hand of bench/gpu/hgemm.lua that was
 -- the fastest is a point of the default space, to the last instruction.
 do

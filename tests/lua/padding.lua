@@ -176,6 +176,12 @@ do
     -- Windows with a step: what lies between is not copied.
     { n = 1, h = 13, w = 11, ci = 3, co = 5, k = 3, stride = 2, dilation = 2 },
     { n = 1, h = 9, w = 7, ci = 3, co = 5, k = 1, stride = 3 },
+    -- Windows without one: what lies between is copied, of an input, and of
+    -- an image with a border.
+    { n = 1, h = 17, w = 14, ci = 3, co = 5, k = 3, stride = 3, dilation = 2 },
+    { n = 1, h = 15, w = 13, ci = 3, co = 5, k = 3, stride = 3, dilation = 2,
+      pad = 1 },
+    { n = 1, h = 14, w = 18, ci = 2, co = 3, k = 2, stride = 4 },
   } do
     local p = ops.conv2d_nhwc(o)
     local sch = ts.schedule(p)
@@ -189,6 +195,50 @@ do
     sch:vectorize(loops[4])
     check(sch, p)
   end
+end
+
+-- What lies between the windows' elements must hold something, or be left out.
+do
+  local function strided(whole)
+    local b = ts.builder("strided")
+    local A, T = b:input("A", { 20 }), b:buffer("T", { 20 })
+    local C = b:output("C", { 5 })
+    b:loop("i", 0, 5, function(i)
+      b:loop("r", 0, whole and 4 or 2, function(r)
+        b:block("T", { { "vi", extent = 5, bind = i },
+                       { "vr", extent = whole and 4 or 2, bind = r } },
+          function(vi, vr) b:store(T, { vi * 4 + vr }, A(vi * 4 + vr)) end)
+      end)
+    end)
+    b:loop("i", 0, 5, function(i)
+      b:loop("r", 0, 2, function(r)
+        b:block("C", { { "vi", extent = 5, bind = i },
+                       { "vr", "reduce", extent = 2, bind = r } },
+          function(vi, vr)
+            b:init(function() b:store(C, { vi }, 0) end)
+            b:store(C, { vi }, C(vi) + T(vi * 4 + vr))
+          end)
+      end)
+    end)
+    return b:program()
+  end
+  for _, whole in ipairs { false, true } do
+    illegal(strided(whole), "EINSUM_HOLES", function(sch)
+      sch:pad_einsum(sch:get_block "C", { 4, 1 })
+    end)
+  end
+  local A = ts.placeholder("A", { 20 })
+  local T = ts.compute("T", { 20 }, function(i) return A(i) + 1 end)
+  local r = ts.reduce_axis("r", 2)
+  local C = ts.compute("C", { 5 }, function(i)
+    return ts.sum(T(i * 4 + r), r)
+  end)
+  local p = ts.program("strided", { A }, { C })
+  check(padded(p, { 4, 1 }), p)
+  illegal(p, "NOT_ONLY_CHILD", function(sch)
+    sch:compute_at(sch:get_block "T", (sch:get_loops(sch:get_block "C")))
+    sch:pad_einsum(sch:get_block "C", { 4, 1 })
+  end)
 end
 
 -- Windows over windows, which overlap, move by one or more and are cut off at

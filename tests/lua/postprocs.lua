@@ -515,7 +515,25 @@ do
   assert(select(2, tostring(s):gsub("vectorized", "")) == n + 1, s)
   s = ts.schedule(p)
   s:annotate(s:get_block "C", "auto_tensorize", "no_such")
+  checks.refused(s, "INTRIN_UNKNOWN", "rewrite_tensorize")
+  s = ts.schedule(p)
+  s:annotate(s:get_block "C", "auto_tensorize", name)
   checks.refused(s, "STEP_REFUSED", "rewrite_tensorize")
+  -- A family, of which one does what the block does.
+  local member = tensor.mma { m = 4, n = 8, k = 4, dtype = "float64" }
+  assert(member:find "^mma_4x8x4_" and name:find "^mma_4x8x4_")
+  s = tiled_for "mma_4x8x4"
+  checks.same(s, p)
+  assert(tostring(s) == tostring(tiled_for(name)))
+  -- What an intrinsic does already stays.
+  s = ts.schedule(p)
+  local block = s:blockize(assert(tensor.tile(s, s:get_block "C", { 4, 8, 4 })))
+  s:rewrite_reduction_block()
+  s:tensorize(block, name)
+  local before = tostring(s)
+  s:annotate(block, "auto_tensorize", name)
+  s:rewrite_tensorize()
+  assert(tostring(s) == before, s)
 end
 
 -- A space's postprocessors end the traces that are tuned, and are replayed with

@@ -36,6 +36,7 @@ local function is_foreign(target, says)
 end
 
 local host = ts.target "llvm"
+local host_cpu = tostring(host):match "mcpu=(%S+)"
 is_foreign("llvm -mtriple=i686-linux-gnu", "'i686-linux-gnu'")
 is_foreign("llvm -mtriple=x86_64-pc-windows-msvc", "windows")
 if not host:has "xop" then is_foreign("llvm -mcpu=bdver1", "xop") end
@@ -67,9 +68,35 @@ do
   fails("INVALID", "-fp-contract", ts.target, "llvm -fp-contract=on")
 end
 
+-- The default space of a named processor has what its name implies.
+do
+  local spaces = require "tessera.modules.spaces"
+  local function uses(target, name)
+    for _, m in ipairs(spaces.modules_for(target)) do
+      if m.name == name then return true end
+    end
+    return false
+  end
+  for target, has in pairs {
+    ["-mcpu=haswell"] = "", ["-mcpu=cascadelake"] = "use_dots",
+    ["-mcpu=cascadelake -mattr=-avx512vnni"] = "",
+    ["-mcpu=sapphirerapids -mattr=+sse2"] = "use_dots use_amx",
+    ["-mtriple=aarch64-linux-gnu -mcpu=cortex-a72"] = "",
+    ["-mtriple=aarch64-linux-gnu -mcpu=neoverse-n1"] = "use_dots",
+  } do
+    for _, name in ipairs { "use_dots", "use_amx" } do
+      local same = target:match "mcpu=(%S+)" == host_cpu
+      assert(same or uses("llvm " .. target, name) ==
+                     (has:find(name, 1, true) ~= nil), target .. name)
+    end
+  end
+end
+
 -- Features: those of this machine and what the text says.
 assert(ts.target "llvm -mattr=-sse3":has "sse2")
-assert(not ts.target "llvm -mattr=-sse3":has "sse3")
+for _, without in ipairs { "sse3", "ssse3", "avx", "avx512f" } do
+  assert(not ts.target "llvm -mattr=-sse3":has(without), without)
+end
 fails("INVALID", "'nosuch'", ts.target, "llvm -mattr=+nosuch")
 fails("INVALID", "'avx3'", ts.target, "llvm -mattr=+avx2,-avx3")
 fails("INVALID", "'avx2'", ts.target, "llvm -mattr=avx2")

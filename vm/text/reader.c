@@ -50,6 +50,15 @@ const sch_prim *vm_reader_begin(vm_reader *r, const char *name) {
   return p;
 }
 
+void vm_operand_names(const sch_prim *p, char *out, size_t size) {
+  size_t n = 0;
+  for (uint32_t i = 0; i < p->nspecs && n < size; i++)
+    if (p->specs[i].role != SCH_ROLE_OUT)
+      n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "",
+                            p->specs[i].name);
+  if (!n) snprintf(out, size, "none");
+}
+
 bool vm_reader_operand(vm_reader *r, const sch_prim *p, const char *name,
                        uint32_t *spec) {
   for (uint32_t i = 0; i < p->nspecs; i++) {
@@ -60,8 +69,11 @@ bool vm_reader_operand(vm_reader *r, const sch_prim *p, const char *name,
            vm_reader_fail(r, TESS_PARSE, "%s: operand '%s' is given twice",
                           p->name, name);
   }
-  return vm_reader_fail(r, TESS_NOT_FOUND, "%s has no operand '%.100s'",
-                        p->name, name);
+  char known[512];
+  vm_operand_names(p, known, sizeof known);
+  return vm_reader_fail(r, TESS_NOT_FOUND,
+                        "%s has no operand '%.100s'; it takes %s", p->name,
+                        name, known);
 }
 
 bool vm_parse_rv_name(const char *name, size_t n, char *letter,

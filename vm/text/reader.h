@@ -33,6 +33,9 @@ bool vm_reader_fail(vm_reader *r, tess_status code, const char *fmt, ...)
 void vm_reader_next(vm_reader *r);
 /* Looks up the primitive and clears its operands; NULL: failed. */
 const sch_prim *vm_reader_begin(vm_reader *r, const char *name);
+/* The names of the operands that a primitive takes, "loop, factors", as far as
+ * there is room; "none". */
+void vm_operand_names(const sch_prim *p, char *out, size_t size);
 /* The spec of an operand by name; fails on unknown names, outputs, and operands
  * given twice. */
 bool vm_reader_operand(vm_reader *r, const sch_prim *p, const char *name,

@@ -1,0 +1,118 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The option postprocs: names of postprocessors, tables { name, parameter =
+-- value }, and functions of a schedule, or { name, function }.
+local options = require "tessera.options"
+
+local USAGE = "a list of names, of tables { name, parameter = value }, and " ..
+              "of functions, or { name, function }"
+
+return function(ts, core, deterministic)
+  local postprocs = {}
+
+  local function invalid(text, ...)
+    core.invalid("postprocs: " .. text:format(...))
+  end
+
+  local function check_list(list)
+    if type(list) ~= "table" then
+      core.invalid(("postprocs is %s, not %s"):format(USAGE, type(list)))
+    end
+    local stray = options.stray(list)
+    if stray ~= nil then
+      invalid("it is %s, without a field %s", USAGE, options.quoted(stray))
+    end
+  end
+
+  -- "parameter = value" for each of an entry's, sorted.
+  local function parameters_of(name, entry)
+    local given = {}
+    for k, v in next, entry do
+      if k ~= 1 then
+        if type(v) == "function" then
+          invalid("%s is a function, which the option postprocs of ts.tune " ..
+                  "takes", options.quoted(name))
+        end
+        local known = type(k) == "string" and k:find "^[%a_]+$"
+        if name == "default" or not known then
+          invalid("%s has no parameter %s; an entry is { name, parameter = " ..
+                  "value }, or { name, function }", options.quoted(name),
+                  options.quoted(k))
+        end
+        if math.type(v) ~= "integer" and type(v) ~= "boolean" then
+          invalid("%s has a parameter '%s' that is no integer or boolean",
+                  name, k)
+        end
+        given[#given + 1] = ("%s = %s"):format(k, v)
+      end
+    end
+    table.sort(given)
+    return table.concat(given, ", ")
+  end
+
+  -- The calls of postprocessors as a trace, from a list of names and of tables
+  -- { name, parameter = value }.
+  function postprocs.trace(list)
+    check_list(list)
+    local text = { "-- tessera trace 1", 'local ts = require "tessera"' }
+    for i, entry in ipairs(list) do
+      if type(entry) == "string" then entry = { entry } end
+      local name = type(entry) == "table" and entry[1]
+      if type(name) ~= "string" or not name:find "^[%a_]+$" then
+        invalid("entry %d is not the name of one, nor a table { name, " ..
+                "parameter = value }", i)
+      end
+      local given = parameters_of(name, entry)
+      if name == "default" then
+        invalid '"default" stands for all those of the target\'s kind, and \z
+                 no other name beside it'
+      end
+      text[#text + 1] = ("sch:%s{%s}"):format(name, given)
+    end
+    return ts.trace.from_lua(table.concat(text, "\n") .. "\n")
+  end
+
+  -- What the engine calls for a candidate: f(schedule) schedules it further, or
+  -- not, and says whether it is kept.
+  local function applying(name, f)
+    return { name = name, apply = function(sch)
+      return deterministic(f, sch)
+    end }
+  end
+
+  -- The entry { name, function } number i, which has nothing else.
+  local function check_named(i, entry)
+    if type(entry[1]) ~= "string" then
+      invalid("entry %d is a table { name, function } without a name", i)
+    end
+    for k in next, entry do
+      if k ~= 1 and k ~= 2 then
+        invalid("entry %d is a table { name, function }, without a field %s",
+                i, options.quoted(k))
+      end
+    end
+  end
+
+  -- Of the option postprocs the names, nil where the default ones are meant,
+  -- and the functions: f, or { name, f }.
+  function postprocs.split(list)
+    if list == nil then return nil, {} end
+    check_list(list)
+    local names, functions = {}, {}
+    for i, entry in ipairs(list) do
+      local name, f = "function " .. i, entry
+      if type(entry) == "table" and type(entry[2]) == "function" then
+        check_named(i, entry)
+        name, f = entry[1], entry[2]
+      end
+      if type(f) == "function" then
+        functions[#functions + 1] = applying(name, f)
+      else
+        names[#names + 1] = entry
+      end
+    end
+    if #names == 1 and names[1] == "default" then names = nil end
+    return names, functions
+  end
+
+  return postprocs
+end
