@@ -195,6 +195,8 @@ tess_status bayes_open(tess_session *s, const double *value, bayes **out) {
   if (!b) return mem_refusal(h);
   *b = (bayes){.heap = h, .fresh = 1, .climbed = 1, .last = FIRST_DRAWS};
   memcpy(b->option, value, sizeof b->option);
+  if (!b->option[BAYES_BATCH])
+    b->option[BAYES_BATCH] = b->option[BAYES_SURROGATE] == SURROGATE_GP ? 2 : 4;
   tess_status st = mem_protect(h, begin_bayes, b);
   if (st == TESS_OK)
     st =
@@ -214,7 +216,10 @@ static tess_status bayesian_open(tess_session *s, const double *value,
 }
 
 const search_option bayes_options[BAYES_OPTIONS] = {
-    {"batch", "candidates of a batch, at most", SEARCH_COUNT, 4, 1, 4096, NULL},
+    {"batch",
+     "candidates of a batch, at most; 0: 2 of a Gaussian process, 4 of a "
+     "forest",
+     SEARCH_COUNT, 0, 0, 4096, NULL},
     {"initial", "points before there is a surrogate", SEARCH_COUNT, 10, 1,
      65536, NULL},
     {"surrogate", "a Gaussian process, or a random forest", SEARCH_WORD,
