@@ -224,9 +224,9 @@ static void test_design(void **state) {
   for (uint64_t seed = 1; seed <= 8; seed++) {
     designing x = {.s = &s};
     uint32_t got = 0;
-    assert_int_equal(session_init(&s, f.t.c, &f.t.p->p, f.t.nsketch, sketch,
-                                  seed, 1),
-                     TESS_OK);
+    assert_int_equal(
+        session_init(&s, f.t.c, &f.t.p->p, f.t.nsketch, sketch, seed, 1),
+        TESS_OK);
     assert_int_equal(bayes_open(&s, option, &x.b), TESS_OK);
     assert_int_equal(strategy_begin(x.b->batch, &s, DESIGNED), TESS_OK);
     assert_int_equal(mem_protect(x.b->heap, make_design, &x), TESS_OK);
