@@ -124,11 +124,12 @@ do
     end
     return 1e-3 * 1.2 ^ sum
   end
-  local function first_batch(strategy, m, n, k, trials, transfer)
+  local function first_batch(strategy, m, n, k, trials, transfer, postprocs)
     local sum
     local r = ts.tune(ops.matmul { m = m, n = n, k = k }, {
       trials = trials, batch = 8, seed = 3, database = path,
       strategy = strategy, measure = seconds, transfer = transfer,
+      postprocs = postprocs,
       measured = function(_, list)
         if sum then return end
         sum = 0
@@ -136,7 +137,8 @@ do
       end })
     return sum, r.cost_model:samples()
   end
-  local strategies = { "hybrid", "evolutionary", "annealing" }
+  local strategies = { "hybrid", "evolutionary", "annealing", "genetic",
+                       "droplet" }
   for i = 1, checks.draws(#strategies) do
     local strategy = strategies[i]
     os.remove(path)
@@ -150,8 +152,19 @@ do
     assert(without == alone)
     local with_them, more = first_batch(strategy, 128, 64, 128, 8)
     assert(more == n + 72, more)
-    assert(with_them < other - (strategy == "hybrid" and 0 or 0.5), strategy)
+    local least = { hybrid = 0, genetic = 0.1, droplet = 0.1 }
+    assert(with_them < other - (least[strategy] or 0.5), strategy)
   end
+  -- A postprocessor that schedules further leaves the decisions to be lent.
+  local further = { "default", { "further", function(sch)
+    sch:annotate((sch:get_output_blocks(sch:get_block "root")), "further", 1)
+    return true
+  end } }
+  os.remove(path)
+  local other = first_batch("genetic", 128, 64, 128, 8, false, further)
+  os.remove(path)
+  first_batch("replay", 64, 64, 128, 32, true, further)
+  assert(first_batch("genetic", 128, 64, 128, 8, true, further) < other - 0.1)
   fails(nil, "transfer", ts.tune, p, with { transfer = 1 })
 end
 os.remove(path)

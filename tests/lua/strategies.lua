@@ -119,6 +119,52 @@ do
   for _, end_ in ipairs { "", "-wal", "-shm" } do os.remove(path .. end_) end
 end
 
+-- Times of different functions are not compared, unless they have one name.
+do
+  local path = os.tmpname()
+  os.remove(path)
+  local function go(f, more)
+    local o = with { trials = 12, database = path, measure = f,
+                     strategy = "replay" }
+    for k, v in pairs(more or {}) do o[k] = v end
+    ts.tune(p, o)
+    return #ts.database(path):records()
+  end
+  local function on(board)
+    return function(_, c) return time_of(board, c) * #board end
+  end
+  assert(go(function(_, c) return time_of(nil, c) end) == 12)
+  assert(go(function(_, c) return 2 * time_of(nil, c) end) == 24)
+  assert(go(on "a") == 36 and go(on "a") == 36 and go(on "bb") == 48)
+  assert(go(on "a", { measure_name = "both" }) == 60)
+  assert(go(on "bb", { measure_name = "both" }) == 60)
+  local policies = {}
+  for _, r in ipairs(ts.database(path):records()) do
+    policies[r.policy] = (policies[r.policy] or 0) + 1
+  end
+  assert(policies["v1 measure=function name=both"] == 12)
+  local runs = ts.database(path):runs()
+  assert(runs[1].transfer == true)
+  go(on "a", { transfer = false, trials = 14 })
+  runs = ts.database(path):runs()
+  assert(runs[#runs].transfer == false and
+         runs[#runs].policy == runs[3].policy)
+  for _, end_ in ipairs { "", "-wal", "-shm" } do os.remove(path .. end_) end
+  fails("is the name of the option 'measure'", ts.tune, p,
+        with { measure_name = "x" })
+  fails("'measure_name' is the number 7", ts.tune, p,
+        with { measure = time_of, measure_name = 7 })
+end
+
+-- A strategy that proposes nothing.
+do
+  local r = ts.tune(p, with { measure = time_of, strategy = ts.strategy {
+    propose = function() return {} end } })
+  assert(r.exhausted and r.trials == 0 and r.trace == nil)
+  assert(r.message:find("the strategy 'lua' proposed no candidate", 1, true),
+         r.message)
+end
+
 -- ---- options ---------------------------------------------------------------
 
 do

@@ -176,6 +176,72 @@ static void test_learns_failures(void **state) {
   tiled_end(&f.t);
 }
 
+/* ---- the first points --------------------------------------------------- */
+
+enum { DESIGNED = 12 };
+
+/* Decisions that pairs of points of one sketch share. */
+static uint32_t shared_decisions(uint32_t n, const tess_candidate *c) {
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < i; k++) {
+      vm_cursor a = {c[i].decisions, c[i].ndecisions, 0},
+                b = {c[k].decisions, c[k].ndecisions, 0};
+      const int64_t *p, *q;
+      uint32_t np, nq;
+      if (c[i].sketch != c[k].sketch) continue;
+      while (vm_cursor_next(&a, &np, &p) && vm_cursor_next(&b, &nq, &q))
+        sum += np == nq && !memcmp(p, q, np * sizeof *p);
+    }
+  return sum;
+}
+
+typedef struct designing {
+  bayes *b;
+  tess_session *s;
+  tess_candidate out[DESIGNED];
+  uint32_t got;
+} designing;
+
+static tess_status make_design(void *ud) {
+  designing *x = ud;
+  return bayes_design(x->b, x->s, DESIGNED, x->out, &x->got);
+}
+
+/* They have fewer decisions in common than draws have. */
+static void test_design(void **state) {
+  (void)state;
+  synthetic f;
+  tess_session s;
+  double option[BAYES_OPTIONS];
+  const vm_trace *sketch[2];
+  uint32_t drawn = 0, designed = 0;
+  synthetic_start(&f, "bayesian");
+  for (uint32_t i = 0; i < f.t.nsketch; i++) sketch[i] = &f.t.sketch[i]->t;
+  for (int i = 0; i < BAYES_OPTIONS; i++) option[i] = bayes_options[i].initial;
+  option[BAYES_SURROGATE] = SURROGATE_FOREST;
+  for (uint64_t seed = 1; seed <= 8; seed++) {
+    designing x = {.s = &s};
+    uint32_t got = 0;
+    assert_int_equal(
+        session_init(&s, f.t.c, &f.t.p->p, f.t.nsketch, sketch, seed, 1),
+        TESS_OK);
+    assert_int_equal(bayes_open(&s, option, &x.b), TESS_OK);
+    assert_int_equal(strategy_begin(x.b->batch, &s, DESIGNED), TESS_OK);
+    assert_int_equal(mem_protect(x.b->heap, make_design, &x), TESS_OK);
+    assert_int_equal(x.got, DESIGNED);
+    designed += shared_decisions(DESIGNED, x.out);
+    assert_int_equal(strategy_begin(x.b->batch, &s, DESIGNED), TESS_OK);
+    assert_int_equal(strategy_draws(x.b->batch, &s, DESIGNED, x.out, &got),
+                     TESS_OK);
+    drawn += shared_decisions(DESIGNED, x.out);
+    bayes_free(x.b);
+    session_free(&s);
+  }
+  if (designed >= drawn / 2) fail_msg("%u of %u", designed, drawn);
+  tiled_end(&f.t);
+}
+
 /* ---- repeatable --------------------------------------------------------- */
 
 static void same_with_threads(const char *strategy, const char *model) {
@@ -231,6 +297,7 @@ int main(void) {
       cmocka_unit_test(test_finds_the_optimum),
       cmocka_unit_test(test_learns_failures)};
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_repeatable),
+                                     cmocka_unit_test(test_design),
                                      cmocka_unit_test(test_refuses)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   if (!TEST_THREADS_ONLY)
