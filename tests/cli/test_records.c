@@ -9,6 +9,9 @@
 
 static console c;
 
+/* Of cases that differ in their text alone a checked build runs a third. */
+enum { EVERY = TEST_CHECKED ? 3 : 1 };
+
 static int records_set_up(void **state) {
   (void)state;
   console_start(&c, TESS_BUILD_DIR "/bin/tessera");
@@ -211,7 +214,7 @@ static void damaged_candidates(void **state) {
   remove_database();
   records_run("tune d.lua --trials 4 --db a.db");
   change("CREATE TABLE kept AS SELECT * FROM record");
-  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i += EVERY) {
     char sql[400];
     snprintf(sql, sizeof sql,
              "DELETE FROM record; INSERT INTO record SELECT * FROM kept;"
@@ -242,7 +245,7 @@ static void impossible_times(void **state) {
                 "for _, r in ipairs(db:records()) do assert(r.id ~= 3) end\n"
                 "print(#db:records())\n");
   records_run("tune d.lua --trials 4 --db a.db");
-  for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+  for (size_t i = 0; i < sizeof times / sizeof *times; i += EVERY) {
     char sql[80];
     snprintf(sql, sizeof sql,
              "DELETE FROM record WHERE id > 4;"
@@ -350,7 +353,7 @@ static void options_of_databases(void **state) {
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
     for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
       char args[80], text[80];
-      if (takes[i] >> k & 1) continue;
+      if (takes[i] >> k & 1 || (i + k) % EVERY) continue;
       snprintf(args, sizeof args, "db %s a.db %s", words[i], options[k]);
       snprintf(text, sizeof text, "unknown option %.*s",
                (int)strcspn(options[k], " "), options[k]);
