@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rewrites every expression of a function bottom-up, with memoization. */
+ * Rewrites expressions of a function, or below a statement, bottom-up. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "lower/pass.h"
@@ -84,9 +84,10 @@ static void map_store(mapping *m, ir_stmt_rec *r) {
   r->mask = map_expr(m, r->mask);
 }
 
-void lower_map(ir_program *p, arena *scratch, lower_map_fn f, void *ud) {
+void lower_map_below(ir_program *p, arena *scratch, ir_stmt top, lower_map_fn f,
+                     void *ud) {
   mapping m = {p, scratch, f, ud, NULL, 0};
-  LOWER_EACH(p, s) {
+  for (ir_stmt s = top; s; s = ir_next(p, s, top)) {
     ir_stmt_rec r = *ir_st(p, s);
     switch ((ir_kind)r.kind) {
     case IR_LOOP:
@@ -101,4 +102,8 @@ void lower_map(ir_program *p, arena *scratch, lower_map_fn f, void *ud) {
     }
     *ir_st(p, s) = r;
   }
+}
+
+void lower_map(ir_program *p, arena *scratch, lower_map_fn f, void *ud) {
+  lower_map_below(p, scratch, ir_entry(p)->root, f, ud);
 }

@@ -18,12 +18,14 @@
 #undef PASS
 #undef ALIAS
 
-/* Rewrites every expression of the entry function bottom-up (map_exprs.c): f
- * gets a node and its operands after rewriting, and gives another expression,
- * or 0 for the same operation over them. */
+/* Rewrites every expression of the entry function, or of `top` and below,
+ * bottom-up (map_exprs.c): f gets a node and its operands after rewriting, and
+ * gives another expression, or 0 for the same operation over them. */
 typedef ir_expr (*lower_map_fn)(ir_program *p, const ir_node *n,
                                 const ir_expr *operands, void *ud);
 void lower_map(ir_program *p, arena *scratch, lower_map_fn f, void *ud);
+void lower_map_below(ir_program *p, arena *scratch, ir_stmt top,
+                     lower_map_fn f, void *ud);
 
 /* On a loop, from mark_double_buffer to software_pipeline: the buffers, by
  * number, that are double buffered. */

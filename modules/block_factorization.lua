@@ -3,11 +3,11 @@
 -- a loop of pivots that carries dependences, whose last statement updates the
 -- trailing part, in loops with bounds that depend on the pivot.  The loop of
 -- pivots is strip-mined, the update is partitioned behind the block, and
--- distribution leaves a panel, a solve and a product; the panel's rows below the
--- block go through it in parallel (J. Dongarra et al., A Set
+-- distribution leaves a panel, a solve and a product (J. Dongarra et al., A Set
 -- of Level 3 Basic Linear Algebra Subprograms, 1990; K. Goto and R. van de
--- Geijn, 2008, of the product's tiles).  The last, at most one block, pivots
--- are done one by one, so that blocks need not divide their number.
+-- Geijn, 2008, of the product's tiles).  Rows of the panel below the block go
+-- through its pivots in parallel.  The last, at most one block, pivots are done
+-- one by one, so that blocks need not divide their number.
 --
 -- `levels`: of blocking; each makes a sketch.  `vectors` and `rows`: of the
 -- product's register tiles.  `inner`: innermost blocks, in columns of a tile;

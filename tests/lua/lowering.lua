@@ -250,6 +250,37 @@ do
   checks.exact(sch, b:program(), checks.arguments(b:program(), "integers"))
 end
 
+-- Where a register tile reads no padding, a copy of it without the conditions
+-- runs; those on columns that a tile has all of, which no tile fulfils
+-- throughout, stay.
+do
+  local p = require "tessera.ops".depthwise_conv2d_nhwc {
+    n = 1, h = 6, w = 9, c = 8, k = 3, pad = 1,
+  }
+  local function padded(tile)
+    local sch = ts.schedule(p)
+    sch:compute_inline((sch:get_block "padded"))
+    local b = sch:get_block "conv"
+    local _, _, w, c, kh, kw = sch:get_loops(b)
+    local wo, wi = sch:split(w, { ts.auto, tile })
+    sch:reorder(wo, kh, kw, wi, c)
+    sch:vectorize(c)
+    sch:unroll(wi)
+    sch:decompose_reduction(b, kh)
+    checks.exact(sch, p, checks.arguments(p, "integers"))
+    return tostring(ts.lower(sch, { after = "version_tiles", threads = false }))
+  end
+  for tile, test in pairs { [3] = "1 <= w_0 && w_0 < 2 && 1 <= h && h < 5",
+                            [9] = "1 <= h && h < 5" } do
+    local text = padded(tile)
+    local inside, border = text:match("if " .. test .. "\n(.-)\n +else\n(.*)")
+    assert(inside and inside:find("X[ramp", 1, true), text)
+    assert(not inside:find("h + kh < 7", 1, true), text)
+    assert(tile == 9 or not inside:find("select", 1, true), text)
+    assert(border:find("select(1 <= ", 1, true), text)
+  end
+end
+
 -- ---- transpositions --------------------------------------------------------
 
 -- Rows that become columns are transposed in registers, whole strips of them,
