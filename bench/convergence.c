@@ -282,6 +282,19 @@ static plan parse(int argc, char **argv) {
   return p;
 }
 
+static _Noreturn void name_workloads(const plan *p, const table *list,
+                                     uint32_t n) {
+  char text[512];
+  int at = snprintf(text, sizeof text,
+                    "there is no recorded space '%.40s'; "
+                    "there are",
+                    p->only);
+  for (uint32_t i = 0; i < n && at < (int)sizeof text; i++)
+    at += snprintf(text + at, sizeof text - (size_t)at, "%s %s", i ? "," : "",
+                   list[i].name);
+  convergence_stop(text);
+}
+
 int main(int argc, char **argv) {
   table *list = tables;
   plan p = parse(argc, argv);
@@ -300,7 +313,7 @@ int main(int argc, char **argv) {
     try_table(&list[i], &p);
     used++;
   }
-  if (!used) convergence_stop("there is no recorded space of that name");
+  if (!used) name_workloads(&p, list, n);
   for (uint32_t i = 0; i < n; i++) table_free(&list[i]);
   tess_context_free(context);
   return 0;

@@ -1,23 +1,22 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The main job on a real workload: tunes a 1024 x 1024 x 1024 float32 matrix
--- product with bias and ReLU, and compares the kernel found with the naive
+-- The main job on a real workload: tunes an N x N x N float32 matrix product
+-- (N = 1024) with bias and ReLU, and compares the kernel found with the naive
 -- program and with OpenBLAS's sgemm (which does neither bias nor ReLU).
---   tessera examples/demo.lua [TRIALS [SEED]]
+--   tessera examples/demo.lua [TRIALS [SEED [N]]]
 local ts = require "tessera"
 local ops = require "tessera.ops"
-
-local N = 1024
 
 -- Argument number i, an integer.
 local function argument(i, default)
   local text = arg[i] or default
   local n = math.tointeger(tonumber(text))
-  if n and #arg <= 2 then return n end
-  io.stderr:write("usage: tessera examples/demo.lua [TRIALS [SEED]]\n")
+  if n and #arg <= 3 then return n end
+  io.stderr:write("usage: tessera examples/demo.lua [TRIALS [SEED [N]]]\n")
   os.exit(2)
 end
 
 local trials, seed = argument(1, "256"), argument(2, "1")
+local N = argument(3, "1024")
 
 local function say(fmt, ...) print(fmt:format(...)) end
 
@@ -58,7 +57,8 @@ say("largest relative difference from the naive program: %.2g", relative)
 -- OpenBLAS runs in a separate process; the two are timed alternately.
 local function openblas()
   local bench = (arg[-1] or ""):match("^(.*)/bin/[^/]*$")
-  local f = bench and io.popen(bench .. "/bench/sgemm 2>/dev/null")
+  local f = bench and
+            io.popen(("'%s/bench/sgemm' --n %d 2>/dev/null"):format(bench, N))
   local line = f and f:read("l")
   if f then f:close() end
   if not line then return nil end

@@ -227,7 +227,7 @@ static int add_record(lua_State *L) {
 }
 
 static void push_run(lua_State *L, const tess_run *r) {
-  lua_createtable(L, 0, 14);
+  lua_createtable(L, 0, 16);
   lt_set_integer(L, "id", r->id);
   set_hash(L, "hash", r->workload);
   lt_set_integer(L, "seed", (lua_Integer)r->seed);
@@ -243,6 +243,7 @@ static void push_run(lua_State *L, const tess_run *r) {
   lt_set_string(L, "funnel", r->funnel);
   lt_set_string(L, "ledger", r->ledger);
   lt_set_string(L, "quality", r->quality);
+  if (r->transfer >= 0) lt_set_boolean(L, "transfer", r->transfer);
 }
 
 /* db:runs(): a list, oldest first */
@@ -257,6 +258,46 @@ static int runs(lua_State *L) {
     push_run(L, &r);
     lua_seti(L, -2, k + 1);
   }
+}
+
+/* Lines are gathered by the engine's callback without an error being raised in
+ * it: what has no memory for one ends the list. */
+typedef struct damage_list {
+  lua_State *L;
+  const char *what;
+  lua_Integer n;
+  int bad;
+} damage_list;
+
+static int add_damage(lua_State *L) { /* 1: the list's table, 2: damage_list */
+  damage_list *x = lua_touserdata(L, 2);
+  lua_pushstring(L, x->what);
+  lua_seti(L, 1, x->n + 1);
+  return 0;
+}
+
+static void note_damage(void *ud, const char *what) {
+  damage_list *x = ud;
+  lua_State *L = x->L;
+  if (x->bad) return;
+  x->what = what;
+  lua_pushcfunction(L, add_damage);
+  lua_pushvalue(L, -2);
+  lua_pushlightuserdata(L, x);
+  x->bad = lua_pcall(L, 2, 0, 0) != LUA_OK;
+  if (!x->bad) x->n++;
+}
+
+/* db:verify(): a list of lines, each a damage that no record shows */
+static int verify(lua_State *L) {
+  tess_database *d = own_database(L);
+  damage_list x = {.L = L};
+  lua_newtable(L);
+  luaL_checkstack(L, 8, NULL);
+  tess_status s = tess_database_verify(d, note_damage, &x);
+  if (x.bad) return lua_error(L);
+  lt_check(L, s);
+  return 1;
 }
 
 /* db:merge(path), db:import(path): how many records were added; db:prune(keep):
@@ -313,11 +354,17 @@ static int prune(lua_State *L) {
 void lt_open_database(lua_State *L) {
   static const luaL_Reg meta[] = {{"__tostring", database_tostring},
                                   {NULL, NULL}};
-  static const luaL_Reg methods[] = {
-      {"records", records}, {"best", best},           {"trace", trace},
-      {"merge", merge},     {"runs", runs},           {"add", add_record},
-      {"prune", prune},     {"export", export_lines}, {"import", import_lines},
-      {NULL, NULL}};
+  static const luaL_Reg methods[] = {{"records", records},
+                                     {"best", best},
+                                     {"trace", trace},
+                                     {"merge", merge},
+                                     {"runs", runs},
+                                     {"add", add_record},
+                                     {"prune", prune},
+                                     {"export", export_lines},
+                                     {"import", import_lines},
+                                     {"verify", verify},
+                                     {NULL, NULL}};
   static const luaL_Reg functions[] = {{"database", open_database},
                                        {NULL, NULL}};
   lt_class(L, LT_DATABASE, meta, methods, database_gc);

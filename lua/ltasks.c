@@ -108,7 +108,7 @@ static int tasks_progress(void *ud, const tess_tasks_progress *p) {
   else
     lua_pushnil(L);
   if (lt_call_back(L, 2, 1) != LUA_OK)
-    lt_take_error(&t->run), stop = 1;
+    lt_take_error(&t->run, NULL), stop = 1;
   else
     stop = lua_isboolean(L, -1) && !lua_toboolean(L, -1);
   lua_pop(L, 1);
@@ -183,28 +183,15 @@ static int push_kept_error(const lt_run *r) {
   return 1;
 }
 
-static const char *const tasks_options[] = {"target",
-                                            "trials",
-                                            "seed",
-                                            "strategy",
-                                            "cost_model",
-                                            "database",
-                                            "progress",
-                                            "batch",
-                                            "threads",
-                                            "kernel_threads",
-                                            "min_time",
-                                            "timeout",
-                                            "deadline",
-                                            "on_error",
-                                            "check",
-                                            "transfer",
-                                            "scheduler",
-                                            "alpha",
-                                            "space",
-                                            "window_size",
-                                            "max_trials_per_task",
-                                            NULL};
+static const char *const tasks_options[] = {
+    "target",         "trials",      "seed",
+    "strategy",       "cost_model",  "database",
+    "progress",       "batch",       "threads",
+    "kernel_threads", "min_time",    "timeout",
+    "deadline",       "on_error",    "check",
+    "transfer",       "scheduler",   "alpha",
+    "space",          "window_size", "max_trials_per_task",
+    "measure_name",   NULL};
 
 static const char *name_option(lua_State *L, const char *k) {
   const char *s = NULL;
@@ -229,12 +216,15 @@ static void read_tasks(lua_State *L, tess_tune_options *t,
 
 /* ---- tune_tasks --------------------------------------------------------- */
 
-/* Ends the runs; the first error that one kept is raised. */
+/* Ends the runs; an error of what is common to all is raised.  One of an
+ * entry's own strategy or model ended that task alone, whose result tells it.
+ */
 static void end_runs(tasks_call *all, lua_Integer n, tasks_entry *own) {
   lua_State *L = all->run.L;
   int bad = push_kept_error(&all->run);
   for (lua_Integer i = 0; i < n; i++) {
-    if (!bad) bad = push_kept_error(&own[i].run);
+    if (!bad && own[i].run.why != TESS_CALLBACK)
+      bad = push_kept_error(&own[i].run);
     lt_run_end(&own[i].run);
   }
   lt_run_end(&all->run);

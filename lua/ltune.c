@@ -42,6 +42,20 @@ static int status_of(lua_State *L) {
   return 1;
 }
 
+static int reason_of(lua_State *L) {
+  lt_push_reason(L, 1);
+  return 1;
+}
+
+/* Tells the session the line of the error at the top. */
+static void tell_reason(lua_State *L, tess_session *s) {
+  lua_pushcfunction(L, reason_of);
+  lua_pushvalue(L, -2);
+  if (lua_pcall(L, 1, 1, 0) == LUA_OK && lua_isstring(L, -1))
+    tess_session_fail(s, TESS_CALLBACK, lua_tostring(L, -1));
+  lua_pop(L, 1);
+}
+
 /* Pops the error at the top and keeps it, to be raised when the run has
  * ended. */
 void lt_keep_error(lt_run *r) {
@@ -49,15 +63,18 @@ void lt_keep_error(lt_run *r) {
   r->failed = 1;
 }
 
-/* Classifies the error at the top; keeps the first that is not an interrupt. */
-tess_status lt_take_error(lt_run *r) {
+/* Classifies the error at the top; keeps the first that is not an interrupt,
+ * whose line the session is told. */
+tess_status lt_take_error(lt_run *r, tess_session *session) {
   lua_State *L = r->L;
   lua_pushcfunction(L, status_of); /* protected: it takes memory */
   lua_pushvalue(L, -2);
   int bad = lua_pcall(L, 1, 1, 0);
   tess_status s = bad ? TESS_NOMEM : (tess_status)lua_tointeger(L, -1);
   lua_pop(L, 1);
+  if (session && s == TESS_CALLBACK) tell_reason(L, session);
   if (s == TESS_CANCELLED || r->failed) return s;
+  r->why = s;
   lua_pushvalue(L, -1);
   lt_keep_error(r);
   return s;
@@ -76,7 +93,7 @@ tess_status lt_run_call(lt_run *r, lua_CFunction f, void *ud, int slot,
   *box = s;
   int bad = lt_call_back(L, 3, 0);
   *box = outer;
-  tess_status st = bad ? lt_take_error(r) : TESS_OK;
+  tess_status st = bad ? lt_take_error(r, s) : TESS_OK;
   lua_settop(L, top);
   return st;
 }
@@ -262,7 +279,7 @@ static int progress(void *ud, const tess_progress *p) {
   else
     lua_pushnil(L);
   if (lt_call_back(L, 2, 1) != LUA_OK)
-    lt_take_error(r), stop = 1;
+    lt_take_error(r, NULL), stop = 1;
   else
     stop = lua_isboolean(L, -1) && !lua_toboolean(L, -1);
   lua_pop(L, 1);
@@ -309,11 +326,11 @@ static void print_note(const lt_run *r, tess_result *made) {
 /* ---- tune --------------------------------------------------------------- */
 
 static const char *const options[] = {
-    "target",         "trials",     "seed",      "space",    "strategy",
-    "cost_model",     "database",   "progress",  "batch",    "threads",
-    "kernel_threads", "min_time",   "timeout",   "deadline", "on_error",
-    "check",          "inputs",     "postprocs", "measure",  "measured",
-    "frozen",         "warm_cache", "transfer",  NULL};
+    "target",         "trials",     "seed",      "space",        "strategy",
+    "cost_model",     "database",   "progress",  "batch",        "threads",
+    "kernel_threads", "min_time",   "timeout",   "deadline",     "on_error",
+    "check",          "inputs",     "postprocs", "measure",      "measured",
+    "frozen",         "warm_cache", "transfer",  "measure_name", NULL};
 
 /* Which of two words it is. */
 static int one_of(lua_State *L, const char *k, const char *const *words) {
@@ -355,6 +372,7 @@ void lt_read_tune_options(lua_State *L, tess_tune_options *o) {
   o->frozen = lt_field_bool(L, 2, "frozen", 0);
   o->no_transfer = !lt_field_bool(L, 2, "transfer", 1);
   o->warm_cache = lt_field_bool(L, 2, "warm_cache", 0);
+  o->measure_name = lt_field_str(L, 2, "measure_name", NULL);
 }
 
 /* "name", or a table with functions, which goes to the slot (true), or

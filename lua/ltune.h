@@ -12,7 +12,8 @@
  * frame. */
 typedef struct lt_run {
   lua_State *L;
-  int failed; /* a callback raised; its error is in LT_SLOT_ERROR */
+  int failed; /* a callback raised; its error is in LT_SLOT_ERROR, */
+  tess_status why; /* and of this class */
   enum { LT_QUIET, LT_PRINT, LT_CALL } progress;
   int tty;
 } lt_run;
@@ -39,8 +40,8 @@ void lt_set_slot(const lt_run *r, int slot);
 tess_status lt_run_call(lt_run *r, lua_CFunction f, void *ud, int slot,
                         tess_session *s);
 /* Classifies the error at the top; keeps the first that is not an
- * interrupt. */
-tess_status lt_take_error(lt_run *r);
+ * interrupt, whose line the session (NULL: none) is told. */
+tess_status lt_take_error(lt_run *r, tess_session *session);
 /* Pops the error at the top and keeps it, to be raised when the run has
  * ended. */
 void lt_keep_error(lt_run *r);

@@ -200,6 +200,12 @@ tess_status work_complete(tune_work *w) {
   return s == TESS_OK ? complete_options(w->c, w->target, &w->o) : s;
 }
 
+/* Times of different functions are not comparable. */
+static void write_own_policy(const char *name, strbuf *out) {
+  str_puts(out, "v1 measure=function");
+  if (name) str_printf(out, " name=%s", name);
+}
+
 static tess_status prepare_tune(tune_work *w) {
   tess_status s = work_complete(w);
   if (s != TESS_OK) return s;
@@ -209,7 +215,7 @@ static tess_status prepare_tune(tune_work *w) {
                             &policy.inputs);
   if (s != TESS_OK) return s;
   if (w->o.measure)
-    str_puts(&w->policy, "v1 measure=function");
+    write_own_policy(w->o.measure_name, &w->policy);
   else
     measure_policy_text(&policy, &w->policy);
   if (w->policy.bad) return str_status(&w->policy);
@@ -331,6 +337,9 @@ tess_status tess_result_get(tess_result *r, tess_result_info *out) {
 }
 
 static tess_status no_winner(tess_result *r) {
+  if (!r->broke.code && r->failure.n)
+    return ctx_fail(r->c, TESS_NOT_FOUND, "nothing valid was found: %s",
+                    strbuf_text(&r->failure));
   return ctx_fail(r->c, TESS_NOT_FOUND,
                   "nothing valid was found: every candidate was rejected or "
                   "failed; the result's funnel has the reasons%s%s",

@@ -193,7 +193,8 @@ static tess_status make_database(void *ud) {
   *w->d = (database){.c = w->c};
   str_init(&w->d->shapes, &w->c->heap);
   w->d->path = ctx_text(w->c, w->path, strlen(w->path));
-  return open_file(w->d);
+  tess_status s = database_check_patience(w->c);
+  return s == TESS_OK ? open_file(w->d) : s;
 }
 
 tess_status database_open(tess_context *c, const char *path,

@@ -48,6 +48,8 @@ tess_status database_migrate(database *d);
 /* Milliseconds to wait for another process's lock: thirty seconds, or the
  * environment variable TESSERA_DATABASE_PATIENCE. */
 int database_patience(void);
+/* INVALID where the variable is set to something else. */
+tess_status database_check_patience(tess_context *c);
 /* Statements without results. */
 tess_status database_run(database *d, const char *sql, const char *what);
 
@@ -142,6 +144,7 @@ typedef struct database_run_key {
   uint64_t space, seed; /* space: hash of its sketches */
   const char *strategy, *model;
   uint32_t batch;
+  bool transfer; /* other workloads' records may teach it */
 } database_run_key;
 typedef struct database_run_row {
   int64_t id, after; /* the last record before it */

@@ -17,6 +17,7 @@ static void bind_run(sqlite3_stmt *q, const database_key *k,
   sqlite3_bind_text(q, 6, r->strategy, -1, SQLITE_STATIC);
   sqlite3_bind_text(q, 7, r->model, -1, SQLITE_STATIC);
   sqlite3_bind_int64(q, 8, r->batch);
+  sqlite3_bind_int64(q, 9, r->transfer);
 }
 
 /* The last of the key, where it has not ended. */
@@ -28,6 +29,7 @@ static tess_status find_run(database *d, const database_key *k,
       "SELECT id, after, first, seconds, ended FROM run WHERE workload = ?1 "
       "AND target = ?2 AND policy = ?3 AND space = ?4 AND seed = ?5 "
       "AND strategy = ?6 AND model = ?7 AND batch = ?8 "
+      "AND ifnull(transfer, ?9) = ?9 "
       "ORDER BY id DESC LIMIT 1",
       &q);
   if (s != TESS_OK) return s;
@@ -50,13 +52,14 @@ static tess_status add_run(database *d, const database_key *k,
   tess_status s = prepare_run(
       d,
       "INSERT INTO run (workload, target, policy, space, seed, strategy, model,"
-      " batch, after, first, engine) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,"
-      " (SELECT ifnull(max(id), 0) FROM record), ?9, ?10) RETURNING id, after",
+      " batch, transfer, after, first, engine) VALUES (?1, ?2, ?3, ?4, ?5, ?6,"
+      " ?7, ?8, ?9, (SELECT ifnull(max(id), 0) FROM record), ?10, ?11)"
+      " RETURNING id, after",
       &q);
   if (s != TESS_OK) return s;
   bind_run(q, k, r);
-  sqlite3_bind_int64(q, 9, (sqlite3_int64)out->first);
-  sqlite3_bind_text(q, 10, tess_version(), -1, SQLITE_STATIC);
+  sqlite3_bind_int64(q, 10, (sqlite3_int64)out->first);
+  sqlite3_bind_text(q, 11, tess_version(), -1, SQLITE_STATIC);
   if (sqlite3_step(q) == SQLITE_ROW) {
     out->id = sqlite3_column_int64(q, 0);
     out->after = sqlite3_column_int64(q, 1);
@@ -109,7 +112,8 @@ static const char run_sql[] =
     " json_group_array(json_array(trials, n, rmse, rank_accuracy,"
     " top_k_recall)) FROM quality AS y WHERE y.workload = run.workload AND"
     " y.target = run.target AND y.policy = run.policy AND y.seed = run.seed AND"
-    " y.model = run.model), '[]') FROM run ORDER BY id LIMIT 1 OFFSET ?1";
+    " y.model = run.model), '[]'), ifnull(transfer, -1) FROM run ORDER BY id"
+    " LIMIT 1 OFFSET ?1";
 
 tess_status tess_database_run(tess_database *d, uint64_t k, tess_run *out) {
   sqlite3_finalize(d->run);
@@ -137,7 +141,8 @@ tess_status tess_database_run(tess_database *d, uint64_t k, tess_run *out) {
                   .seconds = sqlite3_column_double(q, 11),
                   .funnel = database_text(q, 12),
                   .ledger = database_text(q, 13),
-                  .quality = database_text(q, 14)};
+                  .quality = database_text(q, 14),
+                  .transfer = sqlite3_column_int(q, 15)};
   ctx_clear(d->c);
   return ctx_give(d->c, tess_run, &row, out);
 }

@@ -4,6 +4,7 @@
  * file, too. */
 #include "search/database.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 /* A record is one of a run: of which batch (round), at which place of it. */
@@ -11,7 +12,9 @@
   "  run INTEGER NOT NULL DEFAULT 0, round INTEGER NOT NULL DEFAULT 0," \
   "  slot INTEGER NOT NULL DEFAULT 0, elapsed REAL, predicted REAL"
 /* A run of tuning: what it was asked, and how far it came.  `after` is the last
- * record that was there before it, `first` the session's count then. */
+ * record that was there before it, `first` the session's count then;
+ * `transfer`: whether other workloads' records might teach it, NULL: unknown.
+ */
 #define RUN_TABLE(where)                                                      \
   "CREATE TABLE IF NOT EXISTS " where "run ("                                 \
   "  id INTEGER PRIMARY KEY, workload INTEGER NOT NULL,"                      \
@@ -21,7 +24,8 @@
   "  engine TEXT NOT NULL, started_at TEXT NOT NULL DEFAULT"                  \
   "    (strftime('%Y-%m-%dT%H:%M:%SZ')),"                                     \
   "  ended TEXT NOT NULL DEFAULT '', seconds REAL NOT NULL DEFAULT 0,"        \
-  "  funnel TEXT NOT NULL DEFAULT '', ledger TEXT NOT NULL DEFAULT '');"
+  "  funnel TEXT NOT NULL DEFAULT '', ledger TEXT NOT NULL DEFAULT '',"       \
+  "  transfer INTEGER);"
 
 static const char schema[] =
     "PRAGMA journal_mode = WAL;"
@@ -83,12 +87,37 @@ static const char add_runs[] =
     "ALTER TABLE main.record ADD COLUMN predicted REAL;" RUN_TABLE("main.");
 static const char show_runs[] = "CREATE TEMP VIEW record AS SELECT *," NO_RUNS;
 
+/* Of those whose runs did not tell of transfer. */
+static const char add_transfer[] =
+    "ALTER TABLE main.run ADD COLUMN transfer INTEGER;";
+static const char show_transfer[] =
+    "CREATE TEMP VIEW run AS SELECT *, NULL AS transfer FROM main.run";
+
 /* How long to wait for another writer's lock, in milliseconds. */
 enum { BUSY_MS = 30000 };
+static const char patience_name[] = "TESSERA_DATABASE_PATIENCE";
+
+/* 0: it is set, and to no number of milliseconds. */
+static int read_patience(const char *text) {
+  char *end;
+  if (*text < '0' || *text > '9') return 0;
+  long ms = strtol(text, &end, 10);
+  return *end || ms > INT_MAX ? 0 : (int)ms;
+}
+
 int database_patience(void) {
-  const char *text = getenv("TESSERA_DATABASE_PATIENCE");
-  int ms = text ? atoi(text) : 0;
+  const char *text = getenv(patience_name);
+  int ms = text ? read_patience(text) : 0;
   return ms > 0 ? ms : BUSY_MS;
+}
+
+tess_status database_check_patience(tess_context *c) {
+  const char *text = getenv(patience_name);
+  if (!text || read_patience(text) > 0) return TESS_OK;
+  return ctx_fail(c, TESS_INVALID,
+                  "the environment variable %s is '%s', not an integer of "
+                  "milliseconds from 1 on",
+                  patience_name, text);
 }
 
 tess_status database_run(database *d, const char *sql, const char *what) {
@@ -110,13 +139,15 @@ tess_status database_make_tables(database *d) {
   return database_fail(d, "preparing its tables");
 }
 
-static tess_status lacks_column(database *d, const char *name, bool *yes) {
+static tess_status lacks_column(database *d, const char *table,
+                                const char *name, bool *yes) {
   sqlite3_stmt *q = NULL;
   int code = sqlite3_prepare_v2(d->db,
-                                "SELECT 1 FROM pragma_table_info('record') "
-                                "WHERE name = ?1",
+                                "SELECT 1 FROM pragma_table_info(?1) "
+                                "WHERE name = ?2",
                                 -1, &q, NULL);
-  if (code == SQLITE_OK) code = sqlite3_bind_text(q, 1, name, -1, NULL);
+  if (code == SQLITE_OK) code = sqlite3_bind_text(q, 1, table, -1, NULL);
+  if (code == SQLITE_OK) code = sqlite3_bind_text(q, 2, name, -1, NULL);
   if (code == SQLITE_OK) code = sqlite3_step(q);
   tess_status s = code == SQLITE_ROW || code == SQLITE_DONE
                       ? TESS_OK
@@ -128,29 +159,40 @@ static tess_status lacks_column(database *d, const char *name, bool *yes) {
 
 static tess_status add_lacking(database *d) {
   bool lacks;
-  tess_status s = lacks_column(d, "checked", &lacks);
+  tess_status s = lacks_column(d, "record", "checked", &lacks);
   if (s == TESS_OK && lacks)
     s = database_run(d, add_checked, "completing its tables");
-  if (s == TESS_OK) s = lacks_column(d, "run", &lacks);
+  if (s == TESS_OK) s = lacks_column(d, "record", "run", &lacks);
   if (s == TESS_OK && lacks)
     s = database_run(d, add_runs, "completing its tables");
+  if (s == TESS_OK) s = lacks_column(d, "run", "transfer", &lacks);
+  if (s == TESS_OK && lacks)
+    s = database_run(d, add_transfer, "completing its tables");
   return s;
+}
+
+/* Views in place of tables; files that kept no runs have none that lacks a
+ * column. */
+static tess_status show_lacking(database *d, bool unchecked, bool old,
+                                bool untold) {
+  const char *doing = "completing its tables";
+  const char *show = !old ? show_checked : unchecked ? show_both : show_runs;
+  tess_status s = old || unchecked ? database_run(d, show, doing) : TESS_OK;
+  return s == TESS_OK && untold && !old ? database_run(d, show_transfer, doing)
+                                        : s;
 }
 
 /* Adds what tables of earlier engines lack; another process may have been
  * faster.  Where the file may not be written a view of this connection stands
  * in for the table. */
 tess_status database_migrate(database *d) {
-  bool unchecked, old;
-  tess_status s = lacks_column(d, "checked", &unchecked);
-  if (s == TESS_OK) s = lacks_column(d, "run", &old);
-  if (s != TESS_OK || (!old && !unchecked)) return s;
+  bool unchecked, old, untold;
+  tess_status s = lacks_column(d, "record", "checked", &unchecked);
+  if (s == TESS_OK) s = lacks_column(d, "record", "run", &old);
+  if (s == TESS_OK) s = lacks_column(d, "run", "transfer", &untold);
+  if (s != TESS_OK || (!old && !unchecked && !untold)) return s;
   if (sqlite3_db_readonly(d->db, "main"))
-    return database_run(d,
-                        !old        ? show_checked
-                        : unchecked ? show_both
-                                    : show_runs,
-                        "completing its tables");
+    return show_lacking(d, unchecked, old, untold);
   s = database_run(d, "BEGIN IMMEDIATE", "completing its tables");
   if (s != TESS_OK) return s;
   s = add_lacking(d);

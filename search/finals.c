@@ -330,6 +330,16 @@ static void note_first_failure(tune *t) {
   add_note(t, text);
 }
 
+/* Where a strategy named nothing that could be measured. */
+static void tell_no_proposals(tune *t) {
+  const char *name = t->strategy.name ? t->strategy.name : "custom";
+  if (!t->r->exhausted || t->s.history.n || t->r->failure.n) return;
+  str_printf(&t->r->failure,
+             "the strategy '%s' proposed no candidate, or none that is valid, "
+             "when it was asked %u times",
+             name, t->empty);
+}
+
 static tess_status status_of(const tune *t, bool found) {
   if (t->r->broke.code != TESS_OK) return t->r->broke.code;
   if (t->ended == TESS_CANCELLED || thread_flag_is_raised(&t->c->stop))
@@ -351,6 +361,7 @@ tess_status tune_fill_result(tune *t) {
   if (m->note) add_note(t, m->note(m->ud));
   if (t->late && !t->set->shares) note_deadline(t);
   if (!found) note_first_failure(t);
+  if (!found) tell_no_proposals(t);
   if (s == TESS_OK) s = mem_protect(&t->c->heap, fill_funnel, t);
   fill_classes(t);
   t->r->info = (tess_result_info){.status = status_of(t, found),

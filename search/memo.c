@@ -12,21 +12,25 @@ void memo_init(search_memo *x, mem_heap *heap) {
   arena_init(&x->keep, heap);
   map_init(&x->at, heap);
   map_init(&x->bad_at, heap);
+  map_init(&x->trait_at, heap);
 }
 
 void memo_free(search_memo *x) {
   if (!x->heap) return;
   vec_free(x->heap, &x->rows);
   vec_free(x->heap, &x->bad);
+  vec_free(x->heap, &x->trait);
   map_free(&x->at);
   map_free(&x->bad_at);
+  map_free(&x->trait_at);
   arena_free(&x->keep);
 }
 
 void memo_clear(search_memo *x) {
   map_clear(&x->at);
   map_clear(&x->bad_at);
-  x->rows.n = x->bad.n = 0;
+  map_clear(&x->trait_at);
+  x->rows.n = x->bad.n = x->trait.n = 0;
   x->bytes = 0;
   arena_reset(&x->keep);
 }
@@ -42,8 +46,10 @@ void memo_want(search_memo *x, bool wants, feature_kind k) {
 static void memo_prepare(search_memo *x) {
   vec_reserve(x->heap, &x->rows, MOST);
   vec_reserve(x->heap, &x->bad, MOST);
+  vec_reserve(x->heap, &x->trait, MOST);
   map_reserve(&x->at, MOST);
   map_reserve(&x->bad_at, MOST);
+  map_reserve(&x->trait_at, MOST);
   if (!x->keep.first) (void)arena_alloc(&x->keep, BYTES);
   arena_reset(&x->keep);
 }
@@ -79,4 +85,26 @@ void memo_enter_refusal(search_memo *x, uint64_t hash, const vm_machine *m) {
   vec_push(x->heap, &x->bad,
            ((memo_refusal){m->fail, m->state.refusal, m->at}));
   x->bad.v[x->bad.n - 1].refusal.t = ""; /* it may live with the state */
+}
+
+bool memo_find_trait(const search_memo *x, uint64_t hash, search_trait of,
+                     uint64_t *out) {
+  uint32_t i = x->of == of ? map_get(&x->trait_at, hash) : MAP_NONE;
+  if (i == MAP_NONE) return false;
+  *out = x->trait.v[i];
+  return true;
+}
+
+/* Of one property at a time: no other mutator asks for one. */
+void memo_enter_trait(search_memo *x, uint64_t hash, search_trait of,
+                      uint64_t value) {
+  if (!memo_has_room(x)) return;
+  if (x->of != of) {
+    map_clear(&x->trait_at);
+    x->trait.n = 0;
+  }
+  x->of = of;
+  if (x->trait.n == MOST || map_get(&x->trait_at, hash) != MAP_NONE) return;
+  map_put(&x->trait_at, hash, x->trait.n);
+  vec_push(x->heap, &x->trait, value);
 }

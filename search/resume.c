@@ -176,7 +176,8 @@ tess_status tune_begin_run(tune *t) {
                         .seed = o->seed,
                         .strategy = strategy,
                         .model = model,
-                        .batch = o->batch};
+                        .batch = o->batch,
+                        .transfer = !o->no_transfer};
   tess_status s = database_next(t->db, &t->key, o->seed, &t->run.first);
   if (s == TESS_OK) s = database_begin_run(t->db, &t->key, &k, &t->run);
   t->s.next = t->run.first;

@@ -27,6 +27,9 @@ typedef struct search_cand {
 
 uint64_t search_hash(uint32_t sketch, uint32_t n, const int64_t *d);
 
+/* A property of a program that a mutator changes. */
+typedef uint64_t (*search_trait)(const ir_program *p);
+
 /* How to make a candidate. */
 typedef enum search_how {
   SEARCH_DRAW,               /* sample all decisions of a random sketch */
@@ -44,7 +47,7 @@ typedef struct search_order {
   /* SEARCH_MUTATE: which instructions, by weight (NULL: all alike); and a
    * property of the program that must change (NULL: none need). */
   const uint32_t *weight;
-  uint64_t (*trait)(const ir_program *p);
+  search_trait trait;
 } search_order;
 
 /* ---- a memo of candidates (memo.c) -------------------------------------- */
@@ -65,6 +68,9 @@ typedef struct search_memo {
   size_t bytes;
   map bad_at;                /* hash -> index in bad */
   VEC(memo_refusal) bad;
+  map trait_at;              /* hash -> index in trait */
+  VEC(uint64_t) trait;       /* what `of` says of its program */
+  search_trait of;
   bool wants;
   feature_kind want;
 } search_memo;
@@ -82,6 +88,12 @@ const feature_rows *memo_find(const search_memo *x, uint64_t hash);
 bool memo_refuses(const search_memo *x, uint64_t hash, vm_machine *m);
 /* Unwinds. */
 void memo_enter_refusal(search_memo *x, uint64_t hash, const vm_machine *m);
+/* A property of its program, found before; false: it was not. */
+bool memo_find_trait(const search_memo *x, uint64_t hash, search_trait of,
+                     uint64_t *out);
+/* Unwinds. */
+void memo_enter_trait(search_memo *x, uint64_t hash, search_trait of,
+                      uint64_t value);
 /* The rows lie in `keep`. */
 void memo_enter(search_memo *x, uint64_t hash, const feature_rows *r);
 

@@ -38,6 +38,7 @@ static tess_status make_machine(void *ud) {
   memo_init(&w->own, &w->heap);
   w->memo = &w->own;
   vm_machine_init(&w->m, &w->heap);
+  w->m.verifies_at_end = true; /* of thousands of candidates */
   return TESS_OK;
 }
 
@@ -149,14 +150,26 @@ typedef struct attempt {
   tess_status status;
   bool whole;            /* the program is needed: no replay may end early */
   const vm_trace *trace; /* instead of its sketch; NULL: that */
+  uint64_t before;       /* the parent's property that must change */
 } attempt;
+
+/* Where a property must change it is to be known, too; a candidate that has it
+ * as its parent has need not be valid. */
+static bool is_remembered(const attempt *t, uint64_t hash) {
+  const search_memo *memo = t->w->memo;
+  search_trait trait = t->o ? t->o->trait : NULL;
+  uint64_t value;
+  if (!trait) return memo_find(memo, hash) != NULL;
+  return memo_find_trait(memo, hash, trait, &value) &&
+         (value == t->before || memo_find(memo, hash));
+}
 
 static vm_known recall_replay(void *ud, vm_machine *m,
                               const vm_decisions *made) {
   const attempt *t = ud;
   uint64_t hash = search_hash(t->sketch, made->n, made->v);
   if (memo_refuses(t->w->memo, hash, m)) return VM_REFUSED;
-  t->w->skipped = memo_find(t->w->memo, hash) != NULL;
+  t->w->skipped = is_remembered(t, hash);
   return t->w->skipped ? VM_VALID : VM_UNKNOWN;
 }
 
@@ -201,7 +214,7 @@ static tess_status mutate_steps(attempt *t, rng *r) {
                         .ngiven = w->spare.n,
                         .weight = t->o->weight,
                         .tries = 8,
-                        .memory = t->o->trait ? NULL : &memory};
+                        .memory = &memory};
     vec_clear(&w->made);
     w->skipped = false;
     tess_status s =
@@ -215,7 +228,7 @@ static tess_status mutate_steps(attempt *t, rng *r) {
 static tess_status replay_vector(attempt *t, vm_source source, uint32_t n,
                                  const int64_t *d) {
   const vm_memory memory = {recall_replay, note_refused, t};
-  bool whole = t->whole || t->trace || t->o->trait;
+  bool whole = t->whole || t->trace;
   vm_replay_opts o = {.source = source,
                       .seed = t->seed,
                       .given = d,
@@ -225,19 +238,28 @@ static tess_status replay_vector(attempt *t, vm_source source, uint32_t n,
   return vm_replay(&t->w->m, t->s->base, trace, &o, &t->w->made);
 }
 
+/* The property that must change, of the decisions that were replayed last. */
+static uint64_t find_trait(attempt *t) {
+  search_worker *w = t->w;
+  uint64_t hash = search_hash(t->sketch, w->made.n, w->made.v), value = 0;
+  if (memo_find_trait(w->memo, hash, t->o->trait, &value)) return value;
+  value = t->o->trait(&w->m.prog);
+  memo_enter_trait(w->memo, hash, t->o->trait, value);
+  return value;
+}
+
 /* Where a property of the program must change, that of the parent is found by
- * a replay. */
+ * a replay, unless the memo has it. */
 static tess_status mutate_candidate(attempt *t, rng *r) {
-  uint64_t (*trait)(const ir_program *p) = t->o->trait;
   const search_cand *a = t->o->a;
-  uint64_t before = 0;
-  if (trait) {
+  search_trait trait = t->o->trait;
+  if (trait && !memo_find_trait(t->w->memo, a->hash, trait, &t->before)) {
     tess_status s = replay_vector(t, VM_GIVEN, a->n, a->d);
     if (s != TESS_OK) return s;
-    before = trait(&t->w->m.prog);
+    t->before = find_trait(t);
   }
   tess_status s = mutate_steps(t, r);
-  if (s != TESS_OK || !trait || trait(&t->w->m.prog) != before) return s;
+  if (s != TESS_OK || !trait || find_trait(t) != t->before) return s;
   return TESS_NOT_FOUND;
 }
 

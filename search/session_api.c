@@ -88,6 +88,13 @@ tess_status session_blame(tess_session *s, tess_status st, const char *who) {
               : ctx_fail(s->c, st, "%s failed: %s", who, err_status_text(st));
 }
 
+tess_status tess_session_fail(tess_session *s, tess_status status,
+                              const char *why) {
+  char line[sizeof s->c->err.message];
+  err_one_line(why, line, sizeof line);
+  return status == TESS_OK ? status : ctx_fail(s->c, status, "%s", line);
+}
+
 double tess_session_unit(tess_session *s) { return rng_unit(&s->random); }
 
 tess_status tess_session_predict(tess_session *s, uint32_t n,

@@ -458,6 +458,12 @@ static void add_spent(tune *t, const measure_ledger *start) {
   t->spent.run_wall += now.run_wall - start->run_wall;
 }
 
+/* At once: other tasks may go on and have errors of their own. */
+static void keep_search_error(tune *t) {
+  if (t->r && t->search != TESS_OK && t->search != TESS_CANCELLED)
+    tune_abort(t, t->search);
+}
+
 tess_status tune_begin(tune *t, const tune_setup *setup) {
   *t = (tune){.set = setup,
               .c = setup->c,
@@ -468,6 +474,7 @@ tess_status tune_begin(tune *t, const tune_setup *setup) {
   str_init(&t->line, &t->c->heap);
   tess_status s = tune_set_up(t);
   if (s == TESS_OK) t->search = observe_history(t, 0);
+  keep_search_error(t);
   t->time.active = tune_now() - t->started;
   return s;
 }
@@ -477,6 +484,7 @@ bool tune_advance(tune *t) {
   double start = tune_now();
   measure_ledger before = pool_so_far(t);
   if (t->search == TESS_OK) t->search = run_batch(t, &more);
+  keep_search_error(t);
   add_spent(t, &before);
   t->time.active += tune_now() - start;
   return more && t->search == TESS_OK && t->ended == TESS_OK;

@@ -342,7 +342,11 @@ local rows = {
   { "database:runs()", "table[]",
     "The runs that made the records, oldest first: id, hash, target, " ..
     "policy, strategy, model, seed, batch, started_at, ended, seconds, " ..
-    "funnel, ledger, quality.", "database" },
+    "funnel, ledger, quality, and transfer, whether other workloads' " ..
+    "records might teach it (nil: not known).", "database" },
+  { "database:verify()", "string[]",
+    "Look for damage beside that of single records: of pages, workloads and " ..
+    "other tables; a line for each, none where all is well.", "database" },
   { "database:merge(path)", "integer",
     "Add the records of another file; how many were new.", "database" },
   { "database:prune(keep)", "integer",

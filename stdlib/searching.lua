@@ -351,6 +351,35 @@ local function functions_of(o, own_postprocs)
   return list
 end
 
+-- FNV-1a, 64 bits.
+local function hash_of(text, h)
+  for i = 1, #text do h = (h ~ text:byte(i)) * 0x100000001b3 end
+  return h
+end
+
+-- The name by which the database keeps times of the option measure apart from
+-- those of other functions: that which was given, or one of the function's
+-- code and the texts that it captured.  Functions in C have none.
+local function name_measure(o)
+  if o.measure == nil and o.measure_name ~= nil then
+    core.invalid "option 'measure_name' is the name of the option 'measure', \z
+                  which is not given"
+  end
+  if type(o.measure) ~= "function" or o.measure_name ~= nil then
+    return o.measure_name
+  end
+  local ok, code = pcall(string.dump, o.measure, true)
+  if not ok then return nil end
+  local h, i = hash_of(code, -0x340d631b7bdddcdb), 1
+  while true do
+    local name, value = debug.getupvalue(o.measure, i)
+    if not name then break end
+    if type(value) == "string" then h = hash_of(i .. "=" .. value, h) end
+    i = i + 1
+  end
+  return ("code %016x"):format(h)
+end
+
 local function add_tuning(ts)
   -- ts.strategy{ propose = function(self, session, n), observe = ... }: a
   -- checked table.
@@ -381,6 +410,11 @@ local function add_tuning(ts)
     if s == nil then s = space.default(o.target) end
     local named, functions = postprocs.split(o.postprocs)
     if named ~= nil then s = space.with_postprocs(s, named) end
+    local name = name_measure(o)
+    if name ~= o.measure_name then
+      options = options == o and copied(o) or options
+      options.measure_name = name
+    end
     return core.tune(program, options, to_space(s),
                      functions_of(o, functions))
   end
@@ -389,7 +423,7 @@ local function add_tuning(ts)
     return checked[given] and given or ts[maker](given)
   end, function(strategy)
     return is_built_in(strategy) and built_in_text(strategy) or strategy
-  end, functions_of, postprocs.split)
+  end, functions_of, postprocs.split, name_measure)
 end
 
 return function(ts, raw)

@@ -7,13 +7,14 @@ local options = require "tessera.options"
 local common = { "target", "trials", "seed", "space", "strategy", "cost_model",
                  "database", "threads", "kernel_threads", "batch", "min_time",
                  "timeout", "deadline", "on_error", "check", "progress",
-                 "postprocs", "measure", "measured", "transfer" }
+                 "postprocs", "measure", "measure_name", "measured",
+                 "transfer" }
 
 local fields = { program = true, space = true, weight = true, name = true,
                  strategy = true, cost_model = true, target = true }
 
 return function(ts, core, to_space, check_plugged, by_name, functions_of,
-                split_postprocs)
+                split_postprocs, name_measure)
   local function invalid(text, ...) core.invalid(text:format(...)) end
 
   local own = {}
@@ -116,6 +117,7 @@ return function(ts, core, to_space, check_plugged, by_name, functions_of,
     for k, v in next, given or {} do o[k] = v end
     local postprocs, own_postprocs = split_postprocs(o.postprocs)
     local functions = functions_of(o, own_postprocs)
+    o.measure_name = name_measure(o)
     o.measure, o.measured, o.postprocs = nil, nil, nil
     -- Equal programs of one space are one task, so it is made once.
     local function space_of(given)

@@ -375,17 +375,17 @@ bool vm_decide(vm_machine *m, const vm_inst *in, const vm_pick *pick) {
 
 /* ---- the call ----------------------------------------------------------- */
 
-/* Checked builds verify the program after every edit. */
-static bool verify_after(frame *f) {
+bool vm_verify_program(vm_machine *m, const sch_prim *after) {
+  frame f = {m, NULL, after, 0};
   strbuf why;
-  str_init(&why, f->m->heap);
-  bool ok = ir_verify(&f->m->prog, &f->m->scratch, &why);
+  str_init(&why, m->heap);
+  bool ok = ir_verify(&m->prog, &m->scratch, &why);
   if (!ok && str_get(&why)) {
-    char *text = arena_array(&f->m->scratch, char, why.n + 1);
-    f->m->state.refusal.t = memcpy(text, str_get(&why), why.n + 1);
+    char *text = arena_array(&m->scratch, char, why.n + 1);
+    m->state.refusal.t = memcpy(text, str_get(&why), why.n + 1);
   }
   str_free(&why);
-  return ok || fail_call(f, VM_W_BROKEN, 0, 0);
+  return ok || fail_call(&f, VM_W_BROKEN, 0, 0);
 }
 
 /* Only a program that ever had more statements than the limit can exceed it. */
@@ -407,7 +407,8 @@ bool vm_apply(vm_machine *m, const vm_inst *in) {
     return fail_call(&f, VM_W_GROWTH, 0, SCH_MOST_EXPRESSIONS);
   if (!ok) return refuse_call(&f, VM_W_REFUSED, 0);
   if (in->prim->flags & SCH_PURE) return true;
-  return nests_well(&f) && (!TESS_CHECKED || verify_after(&f));
+  if (!nests_well(&f)) return false;
+  return !TESS_CHECKED || m->verifies_at_end || vm_verify_program(m, in->prim);
 }
 
 uint32_t vm_count_outputs(const vm_machine *m, const sch_prim *p) {

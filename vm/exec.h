@@ -26,8 +26,11 @@ typedef struct vm_pick {
  * decision into m->dec; false after setting m->fail. */
 bool vm_resolve(vm_machine *m, const vm_trace *t, const vm_inst *in);
 bool vm_decide(vm_machine *m, const vm_inst *in, const vm_pick *pick);
-/* Calls the primitive with the resolved operands. */
+/* Calls the primitive with the resolved operands; a checked build verifies the
+ * program then, unless the machine does so at the end. */
 bool vm_apply(vm_machine *m, const vm_inst *in);
+/* Is the program well-formed?  false after setting m->fail. */
+bool vm_verify_program(vm_machine *m, const sch_prim *after);
 /* The number of outputs of the last application; binds them to cells. */
 uint32_t vm_count_outputs(const vm_machine *m, const sch_prim *p);
 void vm_bind_outputs(vm_machine *m, const sch_prim *p, vm_rv first);

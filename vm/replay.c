@@ -105,6 +105,11 @@ uint32_t vm_decided_at(const vm_trace *t) {
   return n;
 }
 
+static bool end_run(vm_machine *m) {
+  mem_note(m->heap, NULL, NULL);
+  return true;
+}
+
 bool vm_run(vm_machine *m, const vm_trace *t, uint32_t from, uint32_t to,
             const vm_replay_opts *o, vm_cursor *given, vm_decisions *made) {
   vm_pick pick = {0};
@@ -121,10 +126,12 @@ bool vm_run(vm_machine *m, const vm_trace *t, uint32_t from, uint32_t to,
     if (k + 1 != decided) continue;
     vm_known known = o->memory->known(o->memory->ud, m, made);
     if (known == VM_REFUSED) return false;
-    if (known == VM_VALID) break;
+    if (known == VM_VALID) return end_run(m);
   }
-  mem_note(m->heap, NULL, NULL);
-  return true;
+  if (TESS_CHECKED && m->verifies_at_end && from < to &&
+      !vm_verify_program(m, t->inst.v[to - 1].prim))
+    return false;
+  return end_run(m);
 }
 
 typedef struct job {

@@ -992,6 +992,10 @@ TESS_API double tess_session_unit(tess_session *s);   /* random in [0,1) */
 TESS_API tess_status tess_session_predict(tess_session *s, uint32_t n,
     const tess_candidate *c, double *score);
 TESS_API int tess_session_seen(tess_session *s, const tess_candidate *c);
+/* For functions of the host's that a run calls, which then return `status`: why
+ * they failed, in one line, for the result's message.  Gives the status. */
+TESS_API tess_status tess_session_fail(tess_session *s, tess_status status,
+                                       const char *why);
 /* The schedule of a candidate: its trace with the decisions in it, and the
  * program that it makes; REFUSED where it does not replay. */
 TESS_API tess_status tess_session_trace(tess_session *s,
@@ -1233,6 +1237,10 @@ typedef struct tess_tune_options {
                                  * there are own times, and the best decisions
                                  * of the nearest are tried first; 1: is not
                                  * looked at */
+  /* What `measure` measures, in any words: the database compares times under
+   * one name only with each other.  NULL: with those of other functions without
+   * a name. */
+  const char *measure_name;
 } tess_tune_options;
 
 /* Searches the space for the fastest schedule of p; target NULL: "llvm", space
@@ -1494,11 +1502,23 @@ typedef struct tess_run {
   const char *quality;          /* of its cost model: JSON, a list of [trials,
                                  * n, rmse, rank_accuracy, top_k_recall], null
                                  * for what it has not */
+  int32_t transfer;             /* whether other workloads' records might teach
+                                 * it (no_transfer of tess_tune_options), 0 or
+                                 * 1; -1: not known */
+  uint32_t reserved;
 } tess_run;
 /* The k-th run, from 0; NOT_FOUND past the last.  What it points to lives until
  * the next call. */
 TESS_API tess_status tess_database_run(tess_database *d, uint64_t k,
                                        tess_run *out);
+/* Looks for damage that no single record shows: pages of the file that are
+ * inconsistent (SQLite's integrity_check), programs of workloads that cannot be
+ * restored or are others, rows of no workload, and columns that hold what they
+ * may not.  found(ud, what) is called for each, `what` one line that lives
+ * until it returns; it may not use the database.  Of records themselves
+ * `damaged` of a tess_record and tess_database_trace tell.  The filter ends. */
+TESS_API tess_status tess_database_verify(
+    tess_database *d, void (*found)(void *ud, const char *what), void *ud);
 /* Stores a success that was measured elsewhere, n samples in seconds, of which
  * the median counts; policy: how it was measured, in any words, since times
  * under other policies are not compared with it.  The trace, bound to its

@@ -254,13 +254,18 @@ forest *forest_fit(arena *a, const forest_options *o, uint32_t n,
   return f;
 }
 
+static const node *find_leaf(const tree *t, const float *row) {
+  const node *at = t->v;
+  while (at->column >= 0)
+    at = &t->v[row[at->column] <= at->threshold ? at->left : at->right];
+  return at;
+}
+
 void forest_predict(const forest *f, const float *row, double *mean,
                     double *variance) {
   double sum = 0, within = 0, square = 0;
   for (uint32_t t = 0; t < f->n; t++) {
-    const node *v = f->v[t].v, *at = v;
-    while (at->column >= 0)
-      at = &v[row[at->column] <= at->threshold ? at->left : at->right];
+    const node *at = find_leaf(&f->v[t], row);
     sum += at->mean;
     square += (double)at->mean * at->mean;
     within += at->variance;
@@ -268,6 +273,22 @@ void forest_predict(const forest *f, const float *row, double *mean,
   double n = f->n ? f->n : 1;
   *mean = sum / n;
   *variance = fmax(0, (within + square) / n - *mean * *mean);
+}
+
+void forest_covary(const forest *f, const float *at, uint32_t n,
+                   const float *const *row, double *out) {
+  double here = 0, trees = f->n ? f->n : 1;
+  for (uint32_t t = 0; t < f->n; t++) here += find_leaf(&f->v[t], at)->mean;
+  here /= trees;
+  memset(out, 0, n * sizeof *out);
+  for (uint32_t t = 0; t < f->n; t++) {
+    const node *leaf = find_leaf(&f->v[t], at);
+    double off = (leaf->mean - here) / trees, within = leaf->variance / trees;
+    for (uint32_t i = 0; i < n; i++) {
+      const node *x = find_leaf(&f->v[t], row[i]);
+      out[i] += off * x->mean + (x == leaf ? within : 0);
+    }
+  }
 }
 
 void forest_importance(const forest *f, double *out) {

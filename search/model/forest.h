@@ -22,6 +22,10 @@ forest *forest_fit(arena *a, const forest_options *o, uint32_t n,
                    uint32_t width, const float *x, const double *y);
 void forest_predict(const forest *f, const float *row, double *mean,
                     double *variance);
+/* Covariances of n rows with one, by the same law: those of the trees' means,
+ * and the variance of the leaves that they share. */
+void forest_covary(const forest *f, const float *at, uint32_t n,
+                   const float *const *row, double *out);
 /* Adds the squared error that splits by each column took away. */
 void forest_importance(const forest *f, double *out);
 

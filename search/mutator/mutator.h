@@ -14,7 +14,7 @@ typedef struct search_mutator {
   /* Whether it may change the decision of sampling instruction k. */
   bool (*changes)(const vm_trace *t, uint32_t k);
   /* A property of the program that it must change; NULL: none. */
-  uint64_t (*trait)(const ir_program *p);
+  search_trait trait;
 } search_mutator;
 extern const search_mutator *const search_mutators[];
 extern const uint32_t search_nmutators;

@@ -2,9 +2,8 @@
  * The strategy "bayesian": Bayesian optimisation over decision vectors, with a
  * Gaussian process and expected improvement, or as ytopt with a random forest
  * and a confidence bound (Wu et al., 2023).  Batches are made by the kriging
- * believer (Ginsbourger et al., 2010), those of a forest, which has no
- * covariance, by local penalisation (Gonzalez et al., AISTATS 2016); the
- * sketches are the arms of a bandit. */
+ * believer (Ginsbourger et al., 2010), with the covariances between its trees
+ * where the surrogate is a forest; the sketches are the arms of a bandit. */
 #include "search/strategy/bayesian.h"
 
 #include <math.h>
@@ -15,40 +14,6 @@ enum {
 };
 
 /* ---- batches ------------------------------------------------------------ */
-
-static double distance(uint32_t n, const float *a, const float *b) {
-  double sum = 0;
-  for (uint32_t k = 0; k < n; k++) {
-    double d = (double)a[k] - b[k];
-    sum += d * d;
-  }
-  return sqrt(sum);
-}
-
-/* The steepest slope of the mean between good candidates. */
-static double find_slope(const bayes *b) {
-  enum { FEW = 64 };
-  double most = 0;
-  uint32_t n = b->pool.n < FEW ? b->pool.n : FEW;
-  for (uint32_t i = 0; i < n; i++)
-    for (uint32_t j = 0; j < i; j++) {
-      const bayes_point *x = &b->pool.v[i], *y = &b->pool.v[j];
-      double d = distance(b->width, x->row, y->row);
-      if (d > 0) most = fmax(most, fabs(x->b.mean - y->b.mean) / d);
-    }
-  return most;
-}
-
-/* What is left of the gain at x where `taken` will be measured: the probability
- * that x is not in the ball around it in which the best cannot be. */
-static double penalty(const bayes *b, double slope, const bayes_point *taken,
-                      const bayes_point *x) {
-  double sd = fmax(taken->b.sd, 1e-9);
-  double z = (slope * distance(b->width, taken->row, x->row) -
-              fmax(0, b->best - taken->b.mean)) /
-             (M_SQRT2 * sd);
-  return 0.5 * erfc(-z);
-}
 
 /* Gains that may be negative become positive, in the same order. */
 static double positive(const bayes *b, double gain) {
@@ -62,18 +27,10 @@ typedef struct choosing {
   bayes *b;
   uint32_t m;         /* candidates in question */
   double *left;       /* gain of each; negative: it is taken */
-  double slope;       /* of the mean, for penalties */
   double **condition; /* of those taken: see believe() */
   uint32_t nconditions;
   const float **row;
 } choosing;
-
-static void penalise(choosing *x, uint32_t taken) {
-  const bayes_point *p = x->b->pool.v;
-  for (uint32_t i = 0; i < x->m; i++)
-    if (x->left[i] >= 0)
-      x->left[i] *= penalty(x->b, x->slope, &p[taken], &p[i]);
-}
 
 /* Kriging believer: as if what the process expects had been measured at the
  * one taken, which leaves means as they are and takes from variances.  What it
@@ -108,7 +65,6 @@ static void begin_choosing(choosing *x, bayes *b, uint32_t n) {
     x->left[i] = positive(b, b->pool.v[i].gain);
     x->row[i] = b->pool.v[i].row;
   }
-  if (b->g.kind != SURROGATE_GP) x->slope = find_slope(b);
 }
 
 /* The pool is sorted: the best of it first, the others by what is left of their
@@ -127,10 +83,7 @@ static void choose(bayes *b, uint32_t n, tess_candidate *out, uint32_t *got) {
     map_put(&b->batch->taken, p->c.hash, 1);
     session_to_public(&p->c, &out[(*got)++]);
     if (*got == n) break;
-    if (b->g.kind == SURROGATE_GP)
-      believe(&x, best);
-    else
-      penalise(&x, best);
+    believe(&x, best);
   }
 }
 
@@ -171,6 +124,7 @@ static tess_status propose_first(proposing *w, uint32_t n) {
     if (st == TESS_OK)
       *w->got = strategy_unique(b, w->s, made, most, w->out, *w->got);
   }
+  if (st == TESS_OK) st = bayes_design(w->b, w->s, n, w->out, w->got);
   return st == TESS_OK ? strategy_draws(b, w->s, n, w->out, w->got) : st;
 }
 
@@ -241,6 +195,8 @@ tess_status bayes_open(tess_session *s, const double *value, bayes **out) {
   if (!b) return mem_refusal(h);
   *b = (bayes){.heap = h, .fresh = 1, .climbed = 1, .last = FIRST_DRAWS};
   memcpy(b->option, value, sizeof b->option);
+  if (!b->option[BAYES_BATCH])
+    b->option[BAYES_BATCH] = b->option[BAYES_SURROGATE] == SURROGATE_GP ? 2 : 4;
   tess_status st = mem_protect(h, begin_bayes, b);
   if (st == TESS_OK)
     st =
@@ -260,15 +216,18 @@ static tess_status bayesian_open(tess_session *s, const double *value,
 }
 
 const search_option bayes_options[BAYES_OPTIONS] = {
-    {"batch", "candidates of a batch, at most", SEARCH_COUNT, 4, 1, 4096, NULL},
-    {"initial", "draws before there is a surrogate", SEARCH_COUNT, 10, 1, 65536,
-     NULL},
+    {"batch",
+     "candidates of a batch, at most; 0: 2 of a Gaussian process, 4 of a "
+     "forest",
+     SEARCH_COUNT, 0, 0, 4096, NULL},
+    {"initial", "points before there is a surrogate", SEARCH_COUNT, 10, 1,
+     65536, NULL},
     {"surrogate", "a Gaussian process, or a random forest", SEARCH_WORD,
      SURROGATE_GP, 0, 0, "gp|forest"},
     {"acquisition", "expected improvement, or a confidence bound", SEARCH_WORD,
      BAYES_EI, 0, 0, "ei|lcb"},
-    {"kappa", "standard deviations of the confidence bound", SEARCH_REAL, 1, 0,
-     1e6, NULL},
+    {"kappa", "standard deviations of the confidence bound", SEARCH_REAL, 1.96,
+     0, 1e6, NULL},
     {"pool", "candidates that are looked at for a batch", SEARCH_COUNT, 1024,
      16, 1u << 20, NULL},
     {"climbs", "rounds of steps aside from the best of them", SEARCH_COUNT, 4,

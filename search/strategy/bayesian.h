@@ -39,8 +39,8 @@ typedef struct belief {
   double runs;               /* probability that it runs */
 } belief;
 belief surrogate_ask(const surrogate *g, const float *row);
-/* SURROGATE_GP: posterior covariances of n rows with one; gives the variance of
- * the noise.  Unwinds. */
+/* Posterior covariances of n rows with one; gives the variance of the noise.
+ * Unwinds. */
 double surrogate_covary(const surrogate *g, arena *spare, const float *at,
                         uint32_t n, const float *const *row, double *out);
 
@@ -86,6 +86,14 @@ tess_status bayes_look(bayes *b, tess_session *s);
 /* Adds draws, of which a bandit chooses the sketches, and neighbours of the
  * best measured; then climbs from the best in it. */
 tess_status bayes_fill(bayes *b, tess_session *s);
+
+/* ---- the first points (bayesian_design.c) ------------------------------- */
+
+enum { BAYES_DRAWS = 16 }; /* for each of them */
+/* Fills out[*got .. n) with draws that have few decisions in common with what
+ * was measured and with each other.  Unwinds. */
+tess_status bayes_design(bayes *b, tess_session *s, uint32_t n,
+                         tess_candidate *out, uint32_t *got);
 
 /* ---- the strategy, for those that are made of it ------------------------ */
 

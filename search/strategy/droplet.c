@@ -102,7 +102,8 @@ static tess_status descend(drop *w) {
   return st;
 }
 
-/* A start: at the best measured, then at the best of some draws. */
+/* A start: at the best measured, then at the best of some draws, first of what
+ * was good for other workloads, too. */
 static tess_status start(drop *w) {
   droplet *d = w->d;
   uint32_t best, n = (uint32_t)d->option[DROPLET_DRAWS];
@@ -115,7 +116,8 @@ static tess_status start(drop *w) {
     return descend(w);
   }
   session_begin_batch(w->s);
-  return strategy_draws(d->batch, w->s, n, w->out, w->got);
+  tess_status st = strategy_hints(d->batch, w->s, n, w->out, w->got);
+  return st == TESS_OK ? strategy_draws(d->batch, w->s, n, w->out, w->got) : st;
 }
 
 static tess_status drop_on(void *ud) {

@@ -25,7 +25,7 @@ enum {
 typedef struct evolution_mutator {
   double sum;                /* of probabilities, up to it */
   const uint32_t *weight;    /* of the instructions; NULL: a host's */
-  uint64_t (*trait)(const ir_program *p);
+  search_trait trait;
   uint32_t host;             /* which of the session's */
 } evolution_mutator;
 typedef struct evolution_mutators {

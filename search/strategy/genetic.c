@@ -106,17 +106,21 @@ static tess_status breed_generation(breeder *x) {
   return st;
 }
 
-/* The best measured, and draws. */
+/* The best measured, what was good for other workloads, and draws. */
 static tess_status begin_generation(breeder *x) {
   genetic *g = x->g;
-  uint32_t size = (uint32_t)g->option[GENETIC_POPULATION];
+  tess_session *s = x->s;
+  uint32_t size = (uint32_t)g->option[GENETIC_POPULATION], n = 0;
   pool_clear(&g->gene);
   g->used = 0;
-  uint32_t draws = size - pool_add_measured(&g->gene, x->s, size);
+  uint32_t left = size - pool_add_measured(&g->gene, s, size);
   search_order *order = arena_array(&g->gene.keep, search_order, size);
-  for (uint32_t i = 0; i < draws; i++)
-    order[i] = strategy_draw(x->s, x->s->next + i);
-  return pool_make(&g->gene, x->s, draws, order, NULL);
+  for (; n < left && s->hinted < s->hint.n; n++)
+    order[n] =
+        (search_order){.how = SEARCH_REPAIR, .a = &s->hint.v[s->hinted++]};
+  for (uint32_t i = 0; n < left; i++, n++)
+    order[n] = strategy_draw(s, s->next + i);
+  return pool_make(&g->gene, s, n, order, NULL);
 }
 
 /* ---- proposals ---------------------------------------------------------- */

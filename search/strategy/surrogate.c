@@ -151,6 +151,10 @@ belief surrogate_ask(const surrogate *g, const float *row) {
 
 double surrogate_covary(const surrogate *g, arena *spare, const float *at,
                         uint32_t n, const float *const *row, double *out) {
+  if (g->kind == SURROGATE_FOREST) {
+    forest_covary(g->f, at, n, row, out);
+    return 0;
+  }
   double *x = arena_array(spare, double, ((size_t)n + 1) * (g->n + 1));
   for (uint32_t i = 0; i < n; i++)
     pick_columns(g, row[i], x + (size_t)i * g->n);

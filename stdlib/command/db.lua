@@ -91,11 +91,36 @@ end
 
 local function counted(n) return n == 1 and "1 record" or n .. " records" end
 
-function words.merge(rest)
-  local db = ts.database(rest[1])
-  for i = 2, #rest do
-    print(("%s: %s of %s"):format(rest[1], counted(db:merge(rest[i])), rest[i]))
+local function is_there(path)
+  local f = io.open(path, "rb")
+  if f then f:close() end
+  return f ~= nil
+end
+
+-- What f(db) gives; where it fails a file that was made for it, and is empty,
+-- goes again.
+local function with_database(path, f)
+  local was_there = is_there(path)
+  local db = ts.database(path)
+  local result = table.pack(pcall(f, db))
+  if result[1] then return table.unpack(result, 2, result.n) end
+  local counted_ok, rows = pcall(db.records, db, 0)
+  db:close()
+  if not was_there and counted_ok and rows.total == 0 then
+    for _, ending in ipairs { "", "-wal", "-shm" } do
+      os.remove(path .. ending)
+    end
   end
+  error(result[2], 0)
+end
+
+function words.merge(rest)
+  local path = rest[1]
+  with_database(path, function(db)
+    for i = 2, #rest do
+      print(("%s: %s of %s"):format(path, counted(db:merge(rest[i])), rest[i]))
+    end
+  end)
 end
 
 -- The programs of --program, for TVM's files, which cannot say them to us.
@@ -131,8 +156,10 @@ function words.export(rest, o)
 end
 
 local function import_tvm(rest, o)
-  local added, left, why = require "tessera.tvm_database".import(
-    ts.database(rest[1]), o.tvm, programs_of("import", o))
+  local programs = programs_of("import", o)
+  local added, left, why = with_database(rest[1], function(db)
+    return require "tessera.tvm_database".import(db, o.tvm, programs)
+  end)
   print(("%s: %s of %s, %d left out"):format(rest[1], counted(added), o.tvm,
                                             left))
   if why then io.stderr:write("the first that was left out: ", why, "\n") end
@@ -142,8 +169,8 @@ words["import"] = function(rest, o)
   check_format("import", o)
   if o.tvm then return import_tvm(rest, o) end
   local path, lines = rest[1], rest[2]
-  print(("%s: %s of %s"):format(path, counted(ts.database(path):import(lines)),
-                                lines))
+  local n = with_database(path, function(db) return db:import(lines) end)
+  print(("%s: %s of %s"):format(path, counted(n), lines))
 end
 
 -- Of the records that the options select all but the best N go.
@@ -160,26 +187,49 @@ end
 
 -- ---- verify ----------------------------------------------------------------
 
+local function first_line(e)
+  return tostring(type(e) == "table" and e.message or e):match "^[^\n]*"
+end
+
 -- Each record: can it be read, does its trace apply, and does it give the
--- program that was measured?
-function words.verify(rest)
-  local db = files.open_database(rest[1])
+-- program that was measured?  How many there are, and how many do not.
+local function verify_records(db)
   local said, bad = nil, 0
-  local before = ts.on_warning(function(text) said = text end)
+  local before <close> = setmetatable({ ts.on_warning(function(text)
+    said = text
+  end) }, { __close = function(was) ts.on_warning(was[1]) end })
   local list = db:records(math.maxinteger)
   for _, r in ipairs(list) do
     said = nil
     local ok, e = pcall(db.trace, db, r.id)
     local why = r.damaged and "it is damaged" or
-                not ok and tostring(e.message or e):match "^[^\n]*" or said
+                not ok and first_line(e) or said
     if why then
       bad = bad + 1
       print(("record %d: %s"):format(r.id, records.plain(why)))
     end
   end
-  ts.on_warning(before)
-  print(("%s: %s, %d bad"):format(rest[1], counted(#list), bad))
-  return bad > 0 and 1 or 0
+  return #list, bad
+end
+
+-- The file and its tables, then the records, as far as damage lets them be
+-- read.
+function words.verify(rest)
+  local path = rest[1]
+  local db = files.open_database(path)
+  local damage = db:verify()
+  for _, line in ipairs(damage) do
+    print(("%s: %s"):format(path, records.plain(line)))
+  end
+  local ok, n, bad = pcall(verify_records, db)
+  if not ok and #damage == 0 then error(n, 0) end
+  if not ok then
+    print(("%s: its records cannot be read"):format(path))
+    return 1
+  end
+  print(("%s: %s, %d bad%s"):format(path, counted(n), bad, #damage > 0 and
+        "; the file itself is damaged" or ""))
+  return (bad > 0 or #damage > 0) and 1 or 0
 end
 
 -- ---- the command -----------------------------------------------------------
@@ -215,10 +265,26 @@ local function check_count(word, rest, o)
   end
 end
 
--- A word without a file behind it is the name of one, which is listed.
+-- Two words, the first of which is none of ours.
+local function check_word(args)
+  local function is_word(text) return text and text:sub(1, 1) ~= "-" end
+  if known[args[1]] or not (is_word(args[1]) and is_word(args[2])) then
+    return
+  end
+  local names = {}
+  for name in pairs(known) do names[#names + 1] = name end
+  table.sort(names)
+  usage("db has no sub-command '%s'; it has %s", args[1],
+        table.concat(names, ", "))
+end
+
+-- A word without a file behind it is the name of one, which is listed; that of
+-- a sub-command is so where there is such a file.
 return function(args, host)
-  local word = #args > 1 and known[args[1]] and args[1] or "list"
-  local from = #args > 1 and word == args[1] and 2 or 1
+  check_word(args)
+  local first = known[args[1]] and (#args > 1 or not is_there(args[1]))
+  local word = first and args[1] or "list"
+  local from = first and 2 or 1
   local o, rest = arguments.parse({ table.unpack(args, from) },
                                   known[word].options,
                                   from == 2 and "db " .. word or nil)

@@ -110,6 +110,14 @@ static void damaged_database(void **state) {
   expect("db verify whole.db", 0, "8 records, 0 bad");
 }
 
+/* sqlite3 locks l.db, until `then` in the shell ends; what follows runs when it
+ * has the lock. */
+#define WHILE_LOCKED(then)                                           \
+  "rm -f locked over; (echo 'BEGIN IMMEDIATE;';"                     \
+  " echo '.shell touch locked'; " then "; echo 'COMMIT;') |"         \
+  " sqlite3 l.db & i=0; while [ ! -e locked ] && [ $i -lt 600 ]; do" \
+  " sleep 0.05; i=$((i+1)); done; "
+
 /* A lock of another process that lasts longer than one waits. */
 static void locked_database(void **state) {
   (void)state;
@@ -117,10 +125,15 @@ static void locked_database(void **state) {
   console_write(&c, "lock.lua", "return nil\n");
   if (console_run(&c, "command -v sqlite3 > /dev/null")) return;
   console_run(
-      &c, "(echo 'BEGIN IMMEDIATE;'; sleep 1.5; echo 'COMMIT;') |"
-          " sqlite3 l.db & sleep 0.3;"
-          " TESSERA_DATABASE_PATIENCE=200 " CONSOLE_TESSERA
-          " tune d.lua --trials 6 --seed 1 --db l.db; echo status $?; wait");
+      &c,
+      WHILE_LOCKED(
+          "while [ ! -e over ]; do sleep 0.05; done") "TESSERA_DATABASE_"
+                                                      "PATIENCE="
+                                                      "200 " CONSOLE_TESSERA
+                                                      " tune d.lua --trials 6 "
+                                                      "--seed 1 --db l.db; "
+                                                      "echo status $?;"
+                                                      " touch over; wait");
   assert_non_null(strstr(c.out, "status 1"));
   assert_non_null(strstr(c.err, "database l.db: "));
   assert_non_null(strstr(c.err, "locked"));
@@ -128,9 +141,8 @@ static void locked_database(void **state) {
   expect("tune d.lua --trials 6 --seed 1 --db l.db", 0, "after 6 trials");
   /* A shorter one is waited for, and nothing is said. */
   console_run(
-      &c, "(echo 'BEGIN IMMEDIATE;'; sleep 1.5; echo 'COMMIT;') |"
-          " sqlite3 l.db & sleep 0.3;" CONSOLE_TESSERA
-          " tune d.lua --trials 8 --seed 1 --db l.db; echo status $?; wait");
+      &c, WHILE_LOCKED("sleep 0.7") CONSOLE_TESSERA
+      " tune d.lua --trials 8 --seed 1 --db l.db; echo status $?; wait");
   assert_non_null(strstr(c.out, "status 0"));
   assert_non_null(strstr(c.out, "after 8 trials"));
   assert_null(strstr(c.err, "locked"));

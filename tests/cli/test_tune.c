@@ -62,14 +62,16 @@ static void several_programs(void **state) {
              "%s\n",
              forms[i]);
     console_write(&c, "many.lua", text);
-    expect("tune many.lua --trials 4 --seed 1 --target llvm --threads 1", 0,
-           "after 4 trials (0 failed) of 2 tasks");
+    expect("tune many.lua --trials 4 --seed 1 --target llvm --threads 1"
+           " --min-time 0.002",
+           0, "after 4 trials (0 failed) of 2 tasks");
     assert_non_null(strstr(c.out, "other"));
     assert_non_null(strstr(c.err, "what became of what was drawn"));
     assert_non_null(strstr(c.err, "trial 4/4 ")); /* plain lines */
   }
-  expect("tune many.lua --trials 4 --json --scheduler gradient --db many.db", 0,
-         "{\"tasks\": [{");
+  expect("tune many.lua --trials 4 --json --scheduler gradient --db many.db"
+         " --min-time 0.002",
+         0, "{\"tasks\": [{");
   assert_string_equal(c.err, "");
   assert_non_null(strstr(c.out, "\"type\": \"round\""));
   assert_non_null(strstr(c.out, "\"type\": \"progress\""));
@@ -178,7 +180,7 @@ static void verbose_once(void **state) {
       "local ts = require 'tessera'\n"
       "local bad = ts.module {\n"
       "  name = 'bad', apply = function(s, b) error 'my own' end }\n"
-      "return { space = { bad {}, bad {} }, program =\n"
+      "return { space = { bad {}, bad {} }, min_time = 0.002, program =\n"
       "  require 'tessera.ops'.matmul { m = 8, n = 8, k = 8,\n"
       "                                 bias = true, relu = true } }\n");
   assert_int_equal(
@@ -400,7 +402,7 @@ static void nothing_valid_as_json(void **state) {
  * Lua: in a module, at the call of one, or between. */
 static void interrupted_in_our_lua(void **state) {
   (void)state;
-  for (int i = 0; i < 10; i++) {
+  for (int i = 0; i < 10; i += 1 + 3 * TEST_CHECKED) {
     char text[400];
     snprintf(text, sizeof text,
              "local ts = require 'tessera'\n"

@@ -90,12 +90,12 @@ do
   other:save(path)
   assert(read() == text)
   -- No damage does worse than to be told.
-  for cut = 0, #text - 1 do
+  for cut = 0, #text - 1, checks.checked and 7 or 1 do
     write(text:sub(1, cut))
     fails(nil, "holds no cost model in Lua, or it is damaged",
           ts.cost_model.load, path, new())
   end
-  for at = 1, #text, 3 do
+  for at = 1, #text, checks.checked and 9 or 3 do
     write(text:sub(1, at - 1) .. "\xff" .. text:sub(at + 1))
     local ok, e = pcall(ts.cost_model.load, path, new())
     assert(ok or e.message:find("damaged", 1, true), tostring(e))
@@ -124,11 +124,12 @@ do
     end
     return 1e-3 * 1.2 ^ sum
   end
-  local function first_batch(strategy, m, n, k, trials, transfer)
+  local function first_batch(strategy, m, n, k, trials, transfer, postprocs)
     local sum
     local r = ts.tune(ops.matmul { m = m, n = n, k = k }, {
       trials = trials, batch = 8, seed = 3, database = path,
       strategy = strategy, measure = seconds, transfer = transfer,
+      postprocs = postprocs,
       measured = function(_, list)
         if sum then return end
         sum = 0
@@ -136,7 +137,10 @@ do
       end })
     return sum, r.cost_model:samples()
   end
-  for _, strategy in ipairs { "hybrid", "evolutionary", "annealing" } do
+  local strategies = { "hybrid", "evolutionary", "annealing", "genetic",
+                       "droplet" }
+  for i = 1, checks.draws(#strategies) do
+    local strategy = strategies[i]
     os.remove(path)
     local alone, n = first_batch(strategy, 128, 128, 64, 8)
     assert(n == 8)
@@ -148,8 +152,19 @@ do
     assert(without == alone)
     local with_them, more = first_batch(strategy, 128, 64, 128, 8)
     assert(more == n + 72, more)
-    assert(with_them < other - (strategy == "hybrid" and 0 or 0.5), strategy)
+    local least = { hybrid = 0, genetic = 0.1, droplet = 0.1 }
+    assert(with_them < other - (least[strategy] or 0.5), strategy)
   end
+  -- A postprocessor that schedules further leaves the decisions to be lent.
+  local further = { "default", { "further", function(sch)
+    sch:annotate((sch:get_output_blocks(sch:get_block "root")), "further", 1)
+    return true
+  end } }
+  os.remove(path)
+  local other = first_batch("genetic", 128, 64, 128, 8, false, further)
+  os.remove(path)
+  first_batch("replay", 64, 64, 128, 32, true, further)
+  assert(first_batch("genetic", 128, 64, 128, 8, true, further) < other - 0.1)
   fails(nil, "transfer", ts.tune, p, with { transfer = 1 })
 end
 os.remove(path)

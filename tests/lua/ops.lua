@@ -7,6 +7,7 @@ local ops = require "tessera.ops"
 local declare = require "tessera.ops.declare"
 local here = arg[0]:gsub("[^/]*$", "")
 local op_rows = dofile(here .. "../support/op_rows.lua")
+local checked = dofile(here .. "../support/checks.lua").checked
 
 local path = os.getenv "TESSERA_NAIVE" or
              arg[-1]:gsub("[^/]*$", "") .. "../tests/naive.so"
@@ -181,10 +182,12 @@ local rows_16 = {
   { "attention", { b = 1, h = 1, m = 1, n = long, d = 1, mask = true,
                    online = true }, { 1 }, { 0, 0, 0, 0 }, 1 },
 }
-for _, dtype in ipairs { "float16", "bfloat16" } do
+for k, dtype in ipairs { "float16", "bfloat16" } do
   local bits = dtype == "float16" and 2 ^ -10 or 2 ^ -7
-  for _, row in ipairs(rows_16) do
-    local name, o, fill, at, want = table.unpack(row, 1, 5)
+  for i = 1, #rows_16 do
+    -- Of one type or the other in a checked build.
+    if checked and i % 2 ~= k % 2 then goto continue end
+    local name, o, fill, at, want = table.unpack(rows_16[i], 1, 5)
     local given = { dtype = dtype }
     for k, v in pairs(o) do given[k] = v end
     local p = ops[name](given)
@@ -195,6 +198,7 @@ for _, dtype in ipairs { "float16", "bfloat16" } do
     if not (math.abs(found - want) <= bits * math.abs(want)) then
       error(("%s of %s: %g, not %g"):format(name, dtype, found, want), 0)
     end
+    ::continue::
   end
 end
 -- Asked for, the sum stays narrow; of integers it may be wider.

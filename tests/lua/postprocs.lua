@@ -402,7 +402,7 @@ do
     local target, p = table.unpack(case)
     local seen = 0
     for _, t in ipairs(ts.space.sketches(spaces.modules_for(target), p)) do
-      for seed = 1, 4 do
+      for seed = 1, checks.draws(4) do
         local ok, s = pcall(t.replay, t, p, { resample = true, seed = seed })
         if ok and not tostring(s):find "where [^\n]* %+ [^\n]* < " then
           s:rewrite_cooperative_fetch()
@@ -418,7 +418,7 @@ do
         end
       end
     end
-    assert(seen >= 3, seen)
+    assert(seen >= checks.draws(3), seen)
   end
 end
 

@@ -22,6 +22,7 @@ assert(#runs == 3 and runs[1].strategy == "evolutionary")
 assert(runs[1].model == "forest" and runs[1].ended == "OK")
 assert(runs[1].seconds > 0 and runs[1].ledger:find "in all")
 assert(runs[3].strategy == "replay" and runs[1].quality:find "^%[%[")
+assert(runs[1].transfer == true and #db:verify() == 0)
 local r = db:records { limit = 1 }[1]
 assert(r.run and r.round >= 1 and r.slot >= 1 and r.elapsed > 0)
 assert(#r.decisions > 0 and #r.sketch == 16)

@@ -20,10 +20,14 @@ for n = 1, N do
   for k = 1, K do ones[n][k] = (k + n) % 5 == 0 and 2 or 1 end
 end
 
+local case = 0
 for name, make in pairs(reducers.by_name) do
   for _, factors in ipairs { { 4, 6 }, { 5, 5 } } do
     for which = 1, 2 do
       for axis = -2, 1 do
+        -- A checked build does every third case.
+        case = case + 1
+        if checks.checked and case % 3 ~= 0 then goto continue end
         local A = ts.placeholder("A", { N, K })
         local k = ts.reduce_axis("k", K)
         local p = ts.program(name, { A }, { make(A, k) })
@@ -39,6 +43,7 @@ for name, make in pairs(reducers.by_name) do
                               name == "prod" and ones or values)
           checks.exact(sch, p, reducers.arguments(p, a))
         end
+        ::continue::
       end
     end
   end

@@ -30,6 +30,7 @@ for _, p in ipairs { bytes(8, 32, 16), bytes(5, 19, 7) } do
       local ok, s = pcall(t.replay, t, p, { resample = true, seed = seed })
       if ok then checks.same(s, p) else assert(s.code == "REFUSED", s) end
       valid = valid + (ok and 1 or 0)
+      if checks.checked and valid > 0 then break end
     end
     assert(valid > 0, t)
   end

@@ -3,10 +3,14 @@
 -- who is told of measured batches.
 local ts = require "tessera"
 local reference = require "tessera.reference"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 
-local A = ts.placeholder("A", { 64, 48 })
-local B = ts.compute("B", { 64, 48 }, function(i, j) return A(i, j) * 2 end)
-local p = ts.program("twice", { A }, { B })
+local function twice(m, n)
+  local A = ts.placeholder("A", { m, n })
+  local B = ts.compute("B", { m, n }, function(i, j) return A(i, j) * 2 end)
+  return ts.program("twice", { A }, { B })
+end
+local p = twice(64, 48)
 
 -- 4 * 4 * 3 * ... candidates: two tiles and a choice.
 local function by_hand(sch)
@@ -42,10 +46,13 @@ end
 
 -- ---- a function that measures ----------------------------------------------
 
+-- 7 tiles of 64, 10 of 48, 3 choices; or 4 of 8, 6 of 12.
 do
+  local q, all = p, 210
+  if checks.checked then q, all = twice(8, 12), 72 end
   for _, s in ipairs(ts.strategies()) do
     local seen, told = {}, 0
-    local r = ts.tune(p, with {
+    local r = ts.tune(q, with {
       strategy = s.name, trials = 1000, seed = 3,
       measure = function(session, c)
         local key = table.concat(c.decisions, " ")
@@ -58,8 +65,8 @@ do
         for _, c in ipairs(list) do assert(c.seconds == time_of(nil, c)) end
         told = told + #list
       end })
-    -- 7 tiles of 64, 10 of 48, 3 choices: all of them, and the best is named.
-    assert(r.trials == 210 and told == 210 and r.exhausted, s.name)
+    -- All of them, and the best is named.
+    assert(r.trials == all and told == all and r.exhausted, s.name)
     assert(math.abs(r.latency - 1e-3) < 1e-9, s.name)
     assert(#s.summary > 0 and reference.page(s.name):find(s.summary:sub(2), 1,
                                                           true))
@@ -110,6 +117,52 @@ do
     assert(r.trials == 30 + 10 * k and n >= 10 and n <= 11, s.name)
   end
   for _, end_ in ipairs { "", "-wal", "-shm" } do os.remove(path .. end_) end
+end
+
+-- Times of different functions are not compared, unless they have one name.
+do
+  local path = os.tmpname()
+  os.remove(path)
+  local function go(f, more)
+    local o = with { trials = 12, database = path, measure = f,
+                     strategy = "replay" }
+    for k, v in pairs(more or {}) do o[k] = v end
+    ts.tune(p, o)
+    return #ts.database(path):records()
+  end
+  local function on(board)
+    return function(_, c) return time_of(board, c) * #board end
+  end
+  assert(go(function(_, c) return time_of(nil, c) end) == 12)
+  assert(go(function(_, c) return 2 * time_of(nil, c) end) == 24)
+  assert(go(on "a") == 36 and go(on "a") == 36 and go(on "bb") == 48)
+  assert(go(on "a", { measure_name = "both" }) == 60)
+  assert(go(on "bb", { measure_name = "both" }) == 60)
+  local policies = {}
+  for _, r in ipairs(ts.database(path):records()) do
+    policies[r.policy] = (policies[r.policy] or 0) + 1
+  end
+  assert(policies["v1 measure=function name=both"] == 12)
+  local runs = ts.database(path):runs()
+  assert(runs[1].transfer == true)
+  go(on "a", { transfer = false, trials = 14 })
+  runs = ts.database(path):runs()
+  assert(runs[#runs].transfer == false and
+         runs[#runs].policy == runs[3].policy)
+  for _, end_ in ipairs { "", "-wal", "-shm" } do os.remove(path .. end_) end
+  fails("is the name of the option 'measure'", ts.tune, p,
+        with { measure_name = "x" })
+  fails("'measure_name' is the number 7", ts.tune, p,
+        with { measure = time_of, measure_name = 7 })
+end
+
+-- A strategy that proposes nothing.
+do
+  local r = ts.tune(p, with { measure = time_of, strategy = ts.strategy {
+    propose = function() return {} end } })
+  assert(r.exhausted and r.trials == 0 and r.trace == nil)
+  assert(r.message:find("the strategy 'lua' proposed no candidate", 1, true),
+         r.message)
 end
 
 -- ---- options ---------------------------------------------------------------

@@ -55,14 +55,39 @@ rs = ts.tune_tasks({ a, b }, o { progress = function(p)
 end })
 assert(rs.status == "CANCELLED" and rs.trials == 3)
 local boom = setmetatable({}, { __tostring = function() return "boom" end })
-local ok, e = pcall(ts.tune_tasks, { a, b }, o { strategy = function()
-  return { propose = function() error(boom) end }
-end })
-assert(not ok and e == boom)
-ok, e = pcall(ts.tune_tasks, { a, b }, o { progress = function()
+local ok, e = pcall(ts.tune_tasks, { a, b }, o { progress = function()
   error(boom)
 end })
 assert(not ok and e == boom)
+
+-- A strategy that fails ends its own task: the result of that says why, and the
+-- others go on.
+rs = ts.tune_tasks({ { program = a, name = "first" }, b }, o {
+  strategy = function(program)
+    if program == b then return own(program) end
+    return { propose = function() error(boom) end }
+  end })
+assert(rs[1].status == "CALLBACK" and rs[1].message == "boom" and
+       rs[1].trials == 0)
+assert(rs[2].status == "OK" and rs[2].trials == 8 and rs[2].message == nil)
+assert(rs.status == "CALLBACK" and rs.message == "first: boom", rs.message)
+rs = ts.tune_tasks({ a, b }, o { cost_model = function()
+  return { predict = function(_, _, list)
+    local scores = {}
+    for i = 1, #list do scores[i] = i end
+    return scores
+  end, update = function() error "no idea\nat all" end }
+end, strategy = "evolutionary" })
+for i = 1, 2 do
+  assert(rs[i].message:find "tasks.lua:%d+: no idea; at all$", rs[i].message)
+  assert(rs[i].trials == 2 and rs[i].trace)
+end
+
+-- One that names nothing is told, too.
+rs = ts.tune_tasks({ a }, o { strategy = {
+  propose = function() return {} end } })
+assert(rs.status == "NOT_FOUND" and
+       rs[1].message:find "strategy 'lua' proposed no candidate", rs.message)
 
 -- A budget of seconds alone has no limit of trials.
 local unlimited

@@ -89,7 +89,7 @@ static void check_part_ways(int64_t x, uint32_t parts, uint32_t pos,
 
 static void test_part_ways(void **state) {
   (void)state;
-  for (int64_t x = 1; x <= 72; x++)
+  for (int64_t x = 1; x <= (TEST_CHECKED ? 36 : 72); x++)
     for (int64_t inner = 1; inner <= x; inner++)
       for (uint32_t parts = 1; parts <= 4 && x % inner == 0; parts++)
         for (uint32_t pos = 0; pos < parts; pos++)
@@ -147,7 +147,7 @@ static void check_space(space *p) {
   assert_true(p->s->size(st, p->args, &p->n));
   p->count = p->s->count(st, p->args);
   assert_true(p->count > 0 && p->count <= 64);
-  uint32_t hits[64] = {0}, tries = 20000;
+  uint32_t hits[64] = {0}, tries = TEST_DRAWS(20000);
   for (uint64_t i = 0; i < p->count; i++) {
     p->s->at(st, p->args, i, d);
     assert_int_equal(sample_index_of(p, d), i);

@@ -10,7 +10,12 @@
 
 #include <math.h>
 
-enum { MOST = 512 };
+/* Surrogates are slow in a checked build. */
+enum {
+  MOST = 512,
+  TRIALS = TEST_CHECKED ? 40 : 160,
+  SAME_TRIALS = TEST_CHECKED ? 20 : 40
+};
 
 /* A table with one optimum: the candidate `best` takes a millisecond, others
  * longer the further their tiles are from its. */
@@ -98,7 +103,7 @@ static void synthetic_start(synthetic *f, const char *strategy) {
                            .rematch = synthetic_rematch,
                            .ud = f};
   f->o = (tess_tune_options){.struct_size = sizeof f->o,
-                             .trials = 160,
+                             .trials = TRIALS,
                              .batch = 16,
                              .seed = 3,
                              .threads = 1,
@@ -139,25 +144,19 @@ static bool has_gsl(void) {
   return gsl_load(why) != NULL;
 }
 
-/* Under TSan, where surrogates are slow, only some batches on several threads
- * run. */
-#ifdef __SANITIZE_THREAD__
-enum { UNDER_TSAN = 1, SAME_TRIALS = 12 };
-#else
-enum { UNDER_TSAN = 0, SAME_TRIALS = 40 };
-#endif
+static void is_the_optimum(double best) {
+  if (!TEST_CHECKED) assert_float_equal(best, 1e-3, 1e-9);
+}
 
 /* ---- the optimum -------------------------------------------------------- */
 
 static void test_finds_the_optimum(void **state) {
   (void)state;
-  assert_float_equal(found_by("bayesian:surrogate=forest", "random"), 1e-3,
-                     1e-9);
+  is_the_optimum(found_by("bayesian:surrogate=forest", "random"));
   if (!has_gsl()) skip();
-  assert_float_equal(found_by("hybrid:surrogate=gp", "random"), 1e-3, 1e-9);
-  assert_float_equal(found_by("bayesian:surrogate=gp", "random"), 1e-3, 1e-9);
-  assert_float_equal(found_by("bayesian:acquisition=ei,batch=3", "random"),
-                     1e-3, 1e-9);
+  is_the_optimum(found_by("hybrid:surrogate=gp", "random"));
+  is_the_optimum(found_by("bayesian:surrogate=gp", "random"));
+  is_the_optimum(found_by("bayesian:acquisition=ei,batch=3", "random"));
 }
 
 /* What fails is soon left alone: of draws a share fails, of proposals less. */
@@ -169,11 +168,77 @@ static void test_learns_failures(void **state) {
   f.fails = true;
   assert_int_equal(synthetic_tune(&f, &best), TESS_OK);
   uint32_t drawn = f.failed;
-  assert_true(drawn > 20);
+  assert_true(drawn > TRIALS / 8);
   f.o.strategy = "bayesian:surrogate=forest";
   assert_int_equal(synthetic_tune(&f, &best), TESS_OK);
-  assert_true(f.failed < drawn / 2);
-  assert_float_equal(best, 1e-3, 1e-9);
+  if (!TEST_CHECKED) assert_true(f.failed < drawn / 2);
+  is_the_optimum(best);
+  tiled_end(&f.t);
+}
+
+/* ---- the first points --------------------------------------------------- */
+
+enum { DESIGNED = 12 };
+
+/* Decisions that pairs of points of one sketch share. */
+static uint32_t shared_decisions(uint32_t n, const tess_candidate *c) {
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < i; k++) {
+      vm_cursor a = {c[i].decisions, c[i].ndecisions, 0},
+                b = {c[k].decisions, c[k].ndecisions, 0};
+      const int64_t *p, *q;
+      uint32_t np, nq;
+      if (c[i].sketch != c[k].sketch) continue;
+      while (vm_cursor_next(&a, &np, &p) && vm_cursor_next(&b, &nq, &q))
+        sum += np == nq && !memcmp(p, q, np * sizeof *p);
+    }
+  return sum;
+}
+
+typedef struct designing {
+  bayes *b;
+  tess_session *s;
+  tess_candidate out[DESIGNED];
+  uint32_t got;
+} designing;
+
+static tess_status make_design(void *ud) {
+  designing *x = ud;
+  return bayes_design(x->b, x->s, DESIGNED, x->out, &x->got);
+}
+
+/* They have fewer decisions in common than draws have. */
+static void test_design(void **state) {
+  (void)state;
+  synthetic f;
+  tess_session s;
+  double option[BAYES_OPTIONS];
+  const vm_trace *sketch[2];
+  uint32_t drawn = 0, designed = 0;
+  synthetic_start(&f, "bayesian");
+  for (uint32_t i = 0; i < f.t.nsketch; i++) sketch[i] = &f.t.sketch[i]->t;
+  for (int i = 0; i < BAYES_OPTIONS; i++) option[i] = bayes_options[i].initial;
+  option[BAYES_SURROGATE] = SURROGATE_FOREST;
+  for (uint64_t seed = 1; seed <= 8; seed++) {
+    designing x = {.s = &s};
+    uint32_t got = 0;
+    assert_int_equal(
+        session_init(&s, f.t.c, &f.t.p->p, f.t.nsketch, sketch, seed, 1),
+        TESS_OK);
+    assert_int_equal(bayes_open(&s, option, &x.b), TESS_OK);
+    assert_int_equal(strategy_begin(x.b->batch, &s, DESIGNED), TESS_OK);
+    assert_int_equal(mem_protect(x.b->heap, make_design, &x), TESS_OK);
+    assert_int_equal(x.got, DESIGNED);
+    designed += shared_decisions(DESIGNED, x.out);
+    assert_int_equal(strategy_begin(x.b->batch, &s, DESIGNED), TESS_OK);
+    assert_int_equal(strategy_draws(x.b->batch, &s, DESIGNED, x.out, &got),
+                     TESS_OK);
+    drawn += shared_decisions(DESIGNED, x.out);
+    bayes_free(x.b);
+    session_free(&s);
+  }
+  if (designed >= drawn / 2) fail_msg("%u of %u", designed, drawn);
   tiled_end(&f.t);
 }
 
@@ -203,7 +268,7 @@ static void same_with_threads(const char *strategy, const char *model) {
 static void test_repeatable(void **state) {
   (void)state;
   same_with_threads("bayesian:surrogate=forest", "random");
-  same_with_threads("hybrid:first=30,surrogate=forest", "forest");
+  same_with_threads("hybrid:first=15,surrogate=forest", "forest");
   if (has_gsl()) same_with_threads("bayesian", "random");
 }
 
@@ -232,8 +297,10 @@ int main(void) {
       cmocka_unit_test(test_finds_the_optimum),
       cmocka_unit_test(test_learns_failures)};
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_repeatable),
+                                     cmocka_unit_test(test_design),
                                      cmocka_unit_test(test_refuses)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  if (!UNDER_TSAN) failed += cmocka_run_group_tests(whole_searches, NULL, NULL);
+  if (!TEST_THREADS_ONLY)
+    failed += cmocka_run_group_tests(whole_searches, NULL, NULL);
   return failed;
 }

@@ -193,6 +193,103 @@ static void test_damaged(void **state) {
 
 static const database_key key = {1, "llvm", "v1"};
 
+static const char no_instructions[] =
+    "{\"format\": \"tessera.trace\", \"version\": 1, \"instructions\": []}";
+
+/* Runs of files that do not tell of transfer: the column is added, or, where
+ * the file may not be written, shown. */
+static void test_runs_without_transfer(void **state) {
+  (void)state;
+  database *d;
+  database_run_key r = {.strategy = "s", .model = "m", .transfer = true};
+  database_run_row row = {0}, again = {0}, other = {0};
+  tess_run run = TESS_INIT(tess_run);
+  assert_int_equal(tess_database_open(f.c, f.path, &d), TESS_OK);
+  assert_int_equal(database_begin_run(d, &key, &r, &row), TESS_OK);
+  assert_int_equal(tess_database_run(d, 0, &run), TESS_OK);
+  assert_int_equal(run.transfer, 1);
+  r.transfer = false; /* another run */
+  assert_int_equal(database_begin_run(d, &key, &r, &other), TESS_OK);
+  assert_true(other.is_new && other.id != row.id);
+  tess_database_free(d);
+  run_sql("ALTER TABLE run DROP COLUMN transfer;"
+          "DELETE FROM run WHERE id = 2");
+  assert_int_equal(tess_database_open(f.c, f.path, &d), TESS_OK);
+  assert_int_equal(tess_database_run(d, 0, &run), TESS_OK);
+  assert_int_equal(run.transfer, -1);
+  assert_int_equal(database_begin_run(d, &key, &r, &again), TESS_OK);
+  assert_true(!again.is_new && again.id == row.id);
+  tess_database_free(d);
+}
+
+static void test_patience(void **state) {
+  (void)state;
+  static const char *const bad[] = {
+      "abc", "", "0", "-5", "1e3", " 7", "99999999999999999999"};
+  tess_database *d;
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    char says[80];
+    setenv("TESSERA_DATABASE_PATIENCE", bad[i], 1);
+    snprintf(says, sizeof says, "TESSERA_DATABASE_PATIENCE is '%s', not",
+             bad[i]);
+    assert_int_equal(tess_database_open(f.c, f.path, &d), TESS_INVALID);
+    assert_non_null(strstr(tess_error(f.c)->message, says));
+  }
+  setenv("TESSERA_DATABASE_PATIENCE", "20", 1);
+  assert_int_equal(tess_database_open(f.c, f.path, &d), TESS_OK);
+  tess_database_free(d);
+  unsetenv("TESSERA_DATABASE_PATIENCE");
+}
+
+typedef struct damage {
+  uint32_t n;
+  char first[200];
+} damage;
+
+static void count_damage(void *ud, const char *what) {
+  damage *x = ud;
+  assert_null(strchr(what, '\n'));
+  if (!x->n++) snprintf(x->first, sizeof x->first, "%s", what);
+}
+
+/* Records are not looked at; rows of other tables and pages are. */
+static void test_verify(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {
+      {"INSERT INTO workload VALUES (1, 'p', x'00')",
+       "workload p 0000000000000001: the program of a workload is damaged"},
+      {"UPDATE meta SET value = x'31' WHERE key = 'seed'",
+       "the entry seed: its value is no text"},
+      {"INSERT INTO session VALUES (9, 'a', 'b', 'c', 3)",
+       "the count of candidates of seed c"},
+      {"INSERT INTO run (workload, target, policy, space, seed, strategy,"
+       " model, batch, after, first, engine) VALUES"
+       " (5, 'a', 'b', 1, 1, 's', 'm', 8, 0, 0, 'e')",
+       "run 1: its workload is not there"},
+      {"PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql = 'CREATE "
+       "INDEX record_key ON record (workload, target, trace)' WHERE name = "
+       "'record_key'; ",
+       "its pages are damaged: "}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    database *d;
+    damage x = {0};
+    remove_all();
+    database_record r = {.message = "", .seconds = 1, .trace = no_instructions};
+    assert_int_equal(database_open(f.c, f.path, &d), TESS_OK);
+    assert_int_equal(tess_database_verify(d, count_damage, &x), TESS_OK);
+    assert_int_equal(x.n, 0);
+    if (i == 4) assert_int_equal(database_put(d, &key, 1, &r, 0, 1), TESS_OK);
+    run_sql("INSERT INTO meta VALUES ('seed', '1')");
+    tess_database_free(d);
+    run_sql(cases[i][0]);
+    assert_int_equal(database_open(f.c, f.path, &d), TESS_OK);
+    assert_int_equal(tess_database_verify(d, count_damage, &x), TESS_OK);
+    assert_true(x.n >= 1);
+    if (!strstr(x.first, cases[i][1])) fail_msg("%s", x.first);
+    tess_database_free(d);
+  }
+}
+
 static tess_status database_count(void *ud, const database_record *r) {
   if (r->damaged) return TESS_OK;
   assert_int_equal(r->n, 2);
@@ -263,9 +360,6 @@ static void test_damaged_rows(void **state) {
   assert_int_equal(tess_database_row(d, 4, &row), TESS_NOT_FOUND);
   tess_database_free(d);
 }
-
-static const char no_instructions[] =
-    "{\"format\": \"tessera.trace\", \"version\": 1, \"instructions\": []}";
 
 /* Why one failed, and of what measuring the other gave all; where the column
  * holds no numbers there are none. */
@@ -483,6 +577,12 @@ int main(void) {
                                       database_tear_down),
       cmocka_unit_test_setup_teardown(test_messages_and_samples,
                                       database_set_up, database_tear_down),
+      cmocka_unit_test_setup_teardown(test_runs_without_transfer,
+                                      database_set_up, database_tear_down),
+      cmocka_unit_test_setup_teardown(test_patience, database_set_up,
+                                      database_tear_down),
+      cmocka_unit_test_setup_teardown(test_verify, database_set_up,
+                                      database_tear_down),
       cmocka_unit_test_setup_teardown(test_damaged, database_set_up,
                                       database_tear_down),
       cmocka_unit_test_setup_teardown(test_damaged_decisions, database_set_up,

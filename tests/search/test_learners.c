@@ -317,8 +317,39 @@ static void test_forest(void **state) {
   test_heap_end(&c.heap);
 }
 
+/* Of a point with itself it is the variance, with others it is symmetric, and
+ * no more than their variances allow. */
+static void test_forest_covariance(void **state) {
+  (void)state;
+  enum { ASKED = 20 };
+  static forest_case c;
+  const float *row[ASKED];
+  double covary[ASKED][ASKED], mean, variance[ASKED];
+  bool differ = false;
+  test_heap_start(&c.heap, 0);
+  arena_init(&c.a, &c.heap.heap);
+  assert_int_equal(mem_protect(&c.heap.heap, make_forest, &c), TESS_OK);
+  for (int i = 0; i < ASKED; i++) row[i] = c.x + i * COLUMNS;
+  for (int i = 0; i < ASKED; i++) {
+    forest_predict(c.f, row[i], &mean, &variance[i]);
+    forest_covary(c.f, row[i], ASKED, row, covary[i]);
+    assert_true(fabs(covary[i][i] - variance[i]) < 1e-6);
+  }
+  for (int i = 0; i < ASKED; i++)
+    for (int k = 0; k < i; k++) {
+      double most = sqrt(variance[i] * variance[k]);
+      assert_true(fabs(covary[i][k] - covary[k][i]) < 1e-6);
+      assert_true(fabs(covary[i][k]) < most + 1e-6);
+      differ |= fabs(covary[i][k]) < 0.1 * most;
+    }
+  assert_true(differ);
+  arena_free(&c.a);
+  test_heap_end(&c.heap);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_forest_covariance),
       cmocka_unit_test(test_gru_gradient),
       cmocka_unit_test(test_products_without_cblas),
       cmocka_unit_test(test_trees_are_alone),

@@ -432,11 +432,12 @@ static void test_quality(void **state) {
 }
 
 int main(void) {
+  const struct CMUnitTest threaded[] = {
+      cmocka_unit_test(test_same_with_any_threads)};
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_what_was_learnt_is_told),
       cmocka_unit_test(test_failures),
       cmocka_unit_test(test_old_candidates),
-      cmocka_unit_test(test_same_with_any_threads),
       cmocka_unit_test(test_kept_models),
       cmocka_unit_test(test_quality_is_stored),
       cmocka_unit_test(test_spread),
@@ -446,5 +447,7 @@ int main(void) {
       cmocka_unit_test(test_names),
       cmocka_unit_test(test_quality),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  int failed = cmocka_run_group_tests(threaded, NULL, NULL);
+  if (!TEST_THREADS_ONLY) failed += cmocka_run_group_tests(tests, NULL, NULL);
+  return failed;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How a session makes candidates: refused ones are retried, crossover,
  * the number of steps of a mutation, and the funnel's text for a replay that
- * ran out of memory. */
+ * ran out of memory; properties that mutations change are asked of a program
+ * once. */
+#include "ir/query.h"
 #include "search/search.h"
 #include "support/test.h"
 #include "support/tiled.h"
@@ -138,6 +140,58 @@ static void test_mutation(void **state) {
   session_end(&f);
 }
 
+static uint32_t trait_calls;
+
+/* Of a loop that has one: products of their extents would all be the same. */
+static uint64_t sum_extents(const ir_program *p, ir_stmt first) {
+  uint64_t sum = 0;
+  for (ir_stmt s = first; s; s = ir_st(p, s)->next) {
+    int64_t n = 0;
+    const ir_stmt_rec *x = ir_st(p, s);
+    if (x->kind == IR_LOOP && !ir_const_int(p, x->extent, &n)) n = 0;
+    sum += (uint64_t)n + sum_extents(p, x->body) + sum_extents(p, x->alt);
+  }
+  return sum;
+}
+
+static uint64_t counted_trait(const ir_program *p) {
+  trait_calls++;
+  return sum_extents(p, ir_entry(p)->root);
+}
+
+static uint64_t trait_of(fixture *f, const search_cand *c) {
+  assert_int_equal(session_replay(&f->s, c), TESS_OK);
+  return sum_extents(&f->s.worker[0].m.prog,
+                     ir_entry(&f->s.worker[0].m.prog)->root);
+}
+
+/* Children differ from their parent in the property, which is asked of each
+ * program once: where the memo knows it nothing is replayed. */
+static void test_traits_are_remembered(void **state) {
+  (void)state;
+  fixture f;
+  uint32_t made = 0;
+  session_start(&f, NULL);
+  do_session_make(&f, 1, draw_of(0));
+  search_cand parent = f.made[0];
+  trait_calls = 0;
+  for (int round = 0; round < 2; round++)
+    do_session_make(&f, MADE,
+                    (search_order){.how = SEARCH_MUTATE,
+                                   .steps = 1,
+                                   .a = &parent,
+                                   .trait = counted_trait});
+  uint64_t before = trait_of(&f, &parent);
+  for (uint32_t i = 0; i < MADE; i++) {
+    if (!f.made[i].d) continue;
+    made++;
+    if (i < 32) assert_true(trait_of(&f, &f.made[i]) != before);
+  }
+  assert_true(made > MADE / 4);
+  assert_in_range(trait_calls, 2, MADE);
+  session_end(&f);
+}
+
 /* ---- the memory cap ----------------------------------------------------- */
 
 static bool is_of_sketch(const fixture *f, const char *name) {
@@ -174,6 +228,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_refused_draws_are_drawn_again),
       cmocka_unit_test(test_crossing), cmocka_unit_test(test_mutation),
+      cmocka_unit_test(test_traits_are_remembered),
       cmocka_unit_test(test_the_cap_is_a_primitives)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,13 +44,15 @@ static void test_same_with_any_threads(void **state) {
   const tess_allocator memory = {late, &l};
   const tess_options slow = {.struct_size = sizeof slow, .allocator = &memory};
   static const uint32_t threads[] = {1, 2, 4};
+  enum { TRIALS = TEST_CHECKED ? 48 : 100 };
   static const char *const strategies[][2] = {
-      {"evolutionary", "random"},
+      {"evolutionary:population_size=128", "random"},
       {"evolutionary:population_size=64", "forest"},
       {"annealing:chains=16,steps=8", "forest"},
       {"replay", "random"}};
   recorded_run f;
   recorded_start_with(&f, &slow);
+  f.o.trials = TRIALS;
   for (size_t k = 0; k < sizeof strategies / sizeof *strategies; k++) {
     static uint64_t first[4096];
     uint32_t n = 0;
@@ -64,7 +66,7 @@ static void test_same_with_any_threads(void **state) {
       l.on = i > 0;
       assert_int_equal(recorded_tune(&f, &r), TESS_OK);
       l.on = false;
-      assert_int_equal(f.r.n, 100);
+      assert_int_equal(f.r.n, TRIALS);
       if (i == 0) memcpy(first, f.r.order, sizeof first), n = f.r.n;
       assert_int_equal(f.r.n, n);
       assert_memory_equal(first, f.r.order, n * sizeof *first);
@@ -295,8 +297,9 @@ static void test_unknown_names(void **state) {
 }
 
 int main(void) {
+  const struct CMUnitTest threaded[] = {
+      cmocka_unit_test(test_same_with_any_threads)};
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_same_with_any_threads),
       cmocka_unit_test(test_no_candidate_twice),
       cmocka_unit_test(test_finds_the_best),
       cmocka_unit_test(test_failures_do_not_end_it),
@@ -307,5 +310,7 @@ int main(void) {
       cmocka_unit_test(test_too_many_lanes),
       cmocka_unit_test(test_eta),
       cmocka_unit_test(test_unknown_names)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  int failed = cmocka_run_group_tests(threaded, NULL, NULL);
+  if (!TEST_THREADS_ONLY) failed += cmocka_run_group_tests(tests, NULL, NULL);
+  return failed;
 }

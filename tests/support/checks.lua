@@ -3,6 +3,11 @@
 -- a refused call changes nothing, and that an error says what it should.
 local ts = require "tessera"
 
+-- A checked build, or one under a sanitizer, where a test does everything, but
+-- not often (support/test.h); how many of n cases it does there: an eighth.
+local checked = os.getenv "TESSERA_CHECKED" == "1"
+local function draws(n) return checked and (n + 7) // 8 or n end
+
 -- Unless ok an error that shows these things.  `tessera --verbose`, as tests
 -- are run, shows more than its first line, and who called.
 local function claim(ok, ...)
@@ -219,4 +224,5 @@ end
 return { replays = replays, same = same, legal = legal, refused = refused,
          illegal = illegal, fails = fails, arguments = arguments,
          exact = exact, exact_by_interpreter = exact_by_interpreter,
-         at_sizes = at_sizes, lu = lu, case = case }
+         at_sizes = at_sizes, lu = lu, case = case, checked = checked,
+         draws = draws }

@@ -75,7 +75,7 @@ void recorded_start_with(recorded_run *f, const tess_options *options) {
                              .seed = 7,
                              .threads = 1,
                              .kernel_threads = 1,
-                             .strategy = "evolutionary",
+                             .strategy = EVOLUTIONARY,
                              .cost_model = "random"};
 }
 

@@ -5,7 +5,15 @@
 #define SUPPORT_RECORDED_H
 
 #include "search/tune.h"
+#include "support/test.h"
 #include "support/tiled.h"
+
+/* Evolution, of what a checked build does in a second. */
+#if TEST_CHECKED
+#define EVOLUTIONARY "evolutionary:population_size=64,genetic_num_iters=2"
+#else
+#define EVOLUTIONARY "evolutionary"
+#endif
 
 typedef struct recorded {
   uint64_t order[4096];      /* hashes in the order of measuring */

@@ -35,7 +35,7 @@ local function drawn(p, count, space)
   local list = ts.space.sketches(space or ts.space.default "llvm", p, "llvm")
   assert(#list == count, #list)
   for _, t in ipairs(list) do
-    for seed = 1, 3 do
+    for seed = 1, checks.draws(3) do
       checks.same(t:replay(p, { resample = true, seed = seed }), p)
     end
   end

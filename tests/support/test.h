@@ -14,14 +14,24 @@
 #include "base/fault.h"
 #include "base/mem.h"
 
-/* How many random cases a test draws: all of them in the optimised build, an
- * eighth in a checked one or under a sanitizer, which see what one case does
- * wrong and are up to eight times slower. */
+/* A checked build, or one under a sanitizer, sees what one case does wrong and
+ * is up to twelve times slower: there a test does everything, but not often,
+ * and leaves what is a question of many runs (does a search converge, is a
+ * model better than none?) to the optimised build.  checks.lua tells tests in
+ * Lua. */
 #if TESS_CHECKED || defined __SANITIZE_ADDRESS__ || \
     defined __SANITIZE_THREAD__
-#define TEST_DRAWS(n) ((n) / 8)
+#define TEST_CHECKED 1
 #else
-#define TEST_DRAWS(n) (n)
+#define TEST_CHECKED 0
+#endif
+/* How many random cases a test draws: all of them in the optimised build. */
+#define TEST_DRAWS(n) (TEST_CHECKED ? (n) / 8 : (n))
+/* Under TSan only what runs on several threads is run. */
+#ifdef __SANITIZE_THREAD__
+#define TEST_THREADS_ONLY 1
+#else
+#define TEST_THREADS_ONLY 0
 #endif
 
 /* A heap over a failing allocator; test_heap_start(&t, 0) before use,

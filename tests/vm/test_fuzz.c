@@ -6,7 +6,7 @@
 #include "support/fuzz.h"
 #include "support/test.h"
 
-enum { SCHEDULES = TEST_DRAWS(2500), DAMAGED = 400, SEED = 2026 };
+enum { SCHEDULES = TEST_CHECKED ? 300 : 1000, DAMAGED = 400, SEED = 2026 };
 
 static void nothing_is_wrong(void **state) {
   fuzz_options o = {.through_llvm = false};
