@@ -377,12 +377,17 @@ static void failing_as_json(void **state) {
 }
 
 /* Why nothing valid was found is in the line, too: how the candidates ended,
- * and what became of what was drawn. */
+ * and what became of what was drawn.  They run for longer than this process
+ * waits for its turn. */
 static void nothing_valid_as_json(void **state) {
   (void)state;
   console_write(&c, "cut.lua",
                 "return { timeout = 1e-9, program = require 'tessera.ops'"
-                ".matmul { m = 512, n = 512, k = 512 } }\n");
+                ".matmul { m = 640, n = 640, k = 640 },\n"
+                "  space = function(sch)\n"
+                "    local i = sch:get_loops(sch:get_block 'C')\n"
+                "    sch:split(i, { sch:sample_perfect_tile(i, { n = 2 }) })\n"
+                "  end }\n");
   assert_int_equal(console_run(&c, "%s tune cut.lua --json --trials 3 --seed 1",
                                CONSOLE_TESSERA),
                    1);
