@@ -31,6 +31,8 @@ typedef struct backend {
   /* Completes the facts that the text of a target left open (processor,
    * features, limits), and checks their values: INVALID, UNSUPPORTED. */
   tess_status (*complete)(target *t, err_state *e);
+  /* Has the processor of a target that `implies` features this one? */
+  bool (*has)(const target *t, const char *feature);
   /* Can this machine run what is compiled for `t`?  UNSUPPORTED names the
    * triple or the features, or the device, that are missing here. */
   tess_status (*runs_here)(const target *t, err_state *e);

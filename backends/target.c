@@ -217,8 +217,8 @@ static bool has_architecture(const target *t, const char *arch) {
 bool target_has(const target *t, const char *feature) {
   size_t n = strlen(feature);
   bool has = has_architecture(t, feature);
-  const char *at = t->implied[0] ? t->implied : t->features;
-  for (; n && *at; at += strcspn(at, ",")) {
+  if (t->implies) return backend_find(t->kind)->has(t, feature);
+  for (const char *at = t->features; n && *at; at += strcspn(at, ",")) {
     at += *at == ',';
     if (!strncmp(at + 1, feature, n) && (!at[n + 1] || at[n + 1] == ','))
       has = *at == '+';

@@ -17,9 +17,6 @@ typedef struct target {
   char attr[TARGET_ATTR_MAX];        /* features the text gave: "+avx2,-fma" */
   char features[TARGET_FEATURES_MAX];/* those of this machine's processor,
                                       * followed by the given ones */
-  char implied[TARGET_FEATURES_MAX]; /* those that the processor's name and
-                                      * the given ones come to; "": those
-                                      * above are all */
   char contract[8];                  /* "off": no fused multiply-add */
   int64_t num_cores;
   int64_t vector_bytes;              /* widest vector register */
@@ -37,6 +34,7 @@ typedef struct target {
   int64_t device;                    /* of those here of the kind, from 0 */
   uint32_t given;                    /* bit i: the text gave option i */
   bool is_host;                      /* the processor is this machine's */
+  bool implies;                      /* it has features that are not listed */
 } target;
 
 /* Parses and completes `text`.  PARSE: malformed; NOT_FOUND: no such backend or

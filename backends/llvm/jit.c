@@ -164,6 +164,7 @@ const backend llvm_backend = {
     .forms = 1u << BACKEND_CODE | 1u << BACKEND_OBJECT | 1u << BACKEND_IR |
              1u << BACKEND_ASM,
     .complete = llvm_complete_target,
+    .has = llvm_has_feature,
     .runs_here = llvm_runs_here,
     .compile = llvm_compile_entry,
     .load = llvm_load,

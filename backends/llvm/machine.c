@@ -2,7 +2,6 @@
  * LLVM target machines, and target completion from LLVM's knowledge. */
 #include "backends/llvm/machine.h"
 #include "backends/llvm/llvm.h"
-#include "backends/llvm/probe.h"
 #include <llvm-c/Core.h>
 #include <llvm-c/Target.h>
 #include <llvm/Config/llvm-config.h>
@@ -155,10 +154,8 @@ static tess_status complete_features(target *t, err_state *e) {
   }
   if (t->features[0] && t->attr[0]) strcat(t->features, ",");
   strcat(t->features, t->attr);
-  bool is_listed = t->is_host && !t->attr[0];
-  bool is_known = is_x86(t) || is_aarch64(t);
-  return is_listed || !is_known ? TESS_OK
-                                : llvm_imply_features(t, is_x86(t), e);
+  t->implies = (!t->is_host || t->attr[0]) && (is_x86(t) || is_aarch64(t));
+  return TESS_OK;
 }
 
 /* Is the triple of another architecture than this machine's? */

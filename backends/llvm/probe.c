@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Probes of processors' features, and the list of those that a target has. */
+ * Probes of processors' features, and whether a target has one. */
 #include "backends/llvm/probe.h"
+#include "backends/llvm/llvm.h"
 #include "backends/llvm/machine.h"
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <stdio.h>
@@ -70,50 +71,35 @@ static const char *const asked_x86[] = {
 #define TUNING(name)
 #define SYSTEM(name)
 #include "backends/llvm/feature.def"
-};
+    NULL};
 static const char *const asked_aarch64[] = {
 #include "backends/llvm/feature_aarch64.def"
 #undef FEATURE
 #undef TUNING
 #undef SYSTEM
-};
-enum {
-  NX86 = sizeof asked_x86 / sizeof *asked_x86,
-  NAARCH64 = sizeof asked_aarch64 / sizeof *asked_aarch64,
-  MOST_ASKED = NX86 > NAARCH64 ? NX86 : NAARCH64
-};
+    NULL};
 
-/* Whether the feature changes nothing for a processor is whether it has it. */
-static tess_status ask_features(const target *t, size_t n,
-                                const char *const *name, bool *has,
-                                err_state *e) {
-  llvm_probe p;
-  LLVMValueRef caller[MOST_ASKED];
-  char more[TARGET_FEATURES_MAX + 64];
-  const char *comma = t->features[0] ? "," : "";
-  llvm_probe_start(&p, t->triple);
-  for (size_t i = 0; i < n; i++) {
-    snprintf(more, sizeof more, "%s%s+%s", t->features, comma, name[i]);
-    caller[i] = llvm_probe_add(&p, t->cpu, t->features,
-                               llvm_probe_add(&p, t->cpu, more, NULL));
-  }
-  tess_status s = llvm_probe_inline(&p, t, e);
-  for (size_t i = 0; i < n && !s; i++) has[i] = llvm_probe_has(caller[i]);
-  llvm_probe_end(&p);
-  return s;
+static bool is_asked(const target *t, const char *feature) {
+  bool arm =
+      !strncmp(t->triple, "aarch64", 7) || !strncmp(t->triple, "arm64", 5);
+  const char *const *name = arm ? asked_aarch64 : asked_x86;
+  while (*name && strcmp(*name, feature) != 0) name++;
+  return *name != NULL;
 }
 
-tess_status llvm_imply_features(target *t, bool is_x86, err_state *e) {
-  const char *const *name = is_x86 ? asked_x86 : asked_aarch64;
-  size_t n = is_x86 ? NX86 : NAARCH64, at = 0;
-  bool has[MOST_ASKED] = {false};
-  tess_status s = ask_features(t, n, name, has, e);
-  for (size_t i = 0; i < n && !s; i++) {
-    if (!has[i]) continue;
-    at += (size_t)snprintf(t->implied + at, sizeof t->implied - at, "%s+%s",
-                           at ? "," : "", name[i]);
-    if (at >= sizeof t->implied)
-      return err_set(e, TESS_LIMIT, "target: too many features");
-  }
-  return s;
+/* Whether the feature changes nothing for a processor is whether it has it. */
+bool llvm_has_feature(const target *t, const char *feature) {
+  llvm_probe p;
+  err_state unused = {.code = TESS_OK};
+  char more[TARGET_FEATURES_MAX + 64];
+  if (!is_asked(t, feature)) return false;
+  snprintf(more, sizeof more, "%s%s+%s", t->features, t->features[0] ? "," : "",
+           feature);
+  llvm_initialize();
+  llvm_probe_start(&p, t->triple);
+  LLVMValueRef caller = llvm_probe_add(&p, t->cpu, t->features,
+                                       llvm_probe_add(&p, t->cpu, more, NULL));
+  bool has = !llvm_probe_inline(&p, t, &unused) && llvm_probe_has(caller);
+  llvm_probe_end(&p);
+  return has;
 }

@@ -27,9 +27,4 @@ tess_status llvm_probe_inline(llvm_probe *p, const target *t, err_state *e);
 /* After that: has the caller all features of its callee? */
 bool llvm_probe_has(LLVMValueRef caller);
 
-/* Fills t->implied where the processor is another than this machine's, or
- * -mattr changes it: the features that its name and -mattr come to, with all
- * that they imply. */
-tess_status llvm_imply_features(target *t, bool is_x86, err_state *e);
-
 #endif

@@ -120,7 +120,16 @@ static void implied(void **state) {
       if (target_has(&f->t, word)) fail_msg("%s has %s", row[i].text, word);
   }
   assert_int_equal(target_parse(&f->t, "llvm -mcpu=x86-64", &f->err), TESS_OK);
-  assert_string_equal(f->t.implied, "+cmov,+cx8,+fxsr,+mmx,+sse,+sse2,+x87");
+  static const char *const all[] = {
+#define FEATURE(name) name,
+#define TUNING(name)
+#define SYSTEM(name)
+#include "backends/llvm/feature.def"
+  };
+  uint32_t n = 0;
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    n += target_has(&f->t, all[i]);
+  assert_int_equal(n, 7); /* cmov cx8 fxsr mmx sse sse2 x87 */
 }
 
 /* Cards by architecture and by name; their limits need no card. */

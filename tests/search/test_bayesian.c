@@ -155,7 +155,7 @@ static void test_finds_the_optimum(void **state) {
   is_the_optimum(found_by("bayesian:surrogate=forest", "random"));
   if (!has_gsl()) skip();
   is_the_optimum(found_by("hybrid:surrogate=gp", "random"));
-  is_the_optimum(found_by("bayesian:surrogate=gp", "random"));
+  is_the_optimum(found_by("bayesian:surrogate=gp,batch=4", "random"));
   is_the_optimum(found_by("bayesian:acquisition=ei,batch=3", "random"));
 }
 
