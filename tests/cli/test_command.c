@@ -234,7 +234,7 @@ static void errors_of_any_type(void **state) {
 
 static void wrong_arguments_of_the_demo(void **state) {
   (void)state;
-  static const char *const wrong[] = {"abc", "2.5", "2 x", "2 1 3"};
+  static const char *const wrong[] = {"abc", "2.5", "2 x", "2 1 3 4"};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     int status = console_run(&c, "%s " TESS_SOURCE_DIR "/examples/demo.lua %s",
                              CONSOLE_TESSERA, wrong[i]);

@@ -15,8 +15,8 @@ local function compare(a, b, width, f)
   local i = s:get_loops(s:get_block "C")
   local _, lanes = s:split(i, { ts.auto, width })
   s:vectorize(lanes)
-  checks.exact(s, p, { ts.tensor(dtype, { n }, a),
-                       ts.tensor(b.dtype, { n }, b),
+  checks.exact(s, p, { ts.tensor(dtype, { n }, { table.unpack(a) }),
+                       ts.tensor(b.dtype, { n }, { table.unpack(b) }),
                        ts.tensor(dtype, { n }) })
 end
 
