@@ -10,7 +10,7 @@ bool machine_send(machine *m, const code_access *a, uint64_t at) {
   if (!m->k->bufs.v[a->buf].is_shared) return true;
   if (!b->in_flight)
     b->in_flight =
-        machine_memory(m, b->size * sizeof *b->in_flight, a->id, a->stmt);
+        machine_memory(m, b->room * sizeof *b->in_flight, a->id, a->stmt);
   if (c->n == c->room) {
     uint32_t room = c->room ? 2 * c->room : 16;
     machine_copy *v = machine_memory(m, room * sizeof *v, a->id, a->stmt);

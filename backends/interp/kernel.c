@@ -174,10 +174,14 @@ machine_stop machine_kernel(machine *m, const code_kernel *g,
   if (!prepare_launch(&x) || !run_blocks(&x, R)) return MACHINE_FAULT;
   for (uint32_t i = 0; i < x.nown; i++) m->buf[x.own[i]] = (machine_buf){0};
   for (uint32_t i = 0; i < x.nheld; i++) m->buf[x.held[i]] = (machine_buf){0};
-  for (uint32_t i = 1; i < m->k->bufs.n; i++)
+  for (uint32_t i = 1; i < m->k->bufs.n; i++) {
     if (m->k->bufs.v[i].is_shared &&
         &m->k->kernels.v[m->k->bufs.v[i].kernel] == g)
       m->buf[i] = (machine_buf){0};
+    /* Of a kernel that is over all is ordered, and these are its memory. */
+    m->buf[i].atomic = NULL;
+    m->buf[i].in_flight = NULL;
+  }
   arena_reset_to(m->memory, mark);
   m->bytes = bytes;
   return MACHINE_END;

@@ -174,7 +174,7 @@ bool machine_update(machine *m, const code_access *a, uint64_t at) {
   machine_buf *b = &m->buf[a->buf];
   const machine_cell *c = &b->cell[at];
   if (!b->atomic)
-    b->atomic = machine_memory(m, b->size * sizeof *b->atomic, a->id, a->stmt);
+    b->atomic = machine_memory(m, b->room * sizeof *b->atomic, a->id, a->stmt);
   if (!b->atomic) return false;
   if (c->writer < b->birth) {
     machine_unwritten(m, a, at);
