@@ -23,42 +23,12 @@
 -- Sketches: the threads sharing the reduction, with `parts` also blocks of
 -- them, where updates can be atomic, and the program as it was.
 local ts = require "tessera"
-local nests = require "tessera.nests"
 local options = require "tessera.options"
 local reductions = require "tessera.reductions"
 local sampling = require "tessera.sampling"
 local tiling = require "tessera.tiling"
 
 local axis = "threadIdx.x"
-
--- Moves the block under its consumer, whose innermost loop the threads share;
--- how many threads there are: as sampled, or as the consumer has.
-local function join_consumer(sch, block, threads, vector)
-  local consumer = sch:get_consumers(block)
-  if not consumer or sch:block_info(block).writes ~= 1 or
-     sch:needs_multi_level_tiling(consumer) then
-    return threads
-  end
-  local loops = { sch:get_loops(consumer) }
-  local bound = nests.bound_to(sch, loops, axis)
-  local last = math.min(#loops, nests.spatial_loops(sch, block))
-  local under = nests.place(sch, block, { table.unpack(loops, 1, last) })
-  if not under then return threads end
-  if bound then
-    local count = sch:factor(bound)
-    if not count or sch:annotation(under, "thread") then return threads end
-    threads = count
-  else
-    local inner = loops[#loops]
-    local outer, shared, wide = sch:split(inner, { ts.auto, threads, vector })
-    if under == inner then under = outer end
-    sch:bind(shared, axis)
-    if vector ~= 1 then sch:vectorize(wide) end
-  end
-  sch:compute_at(block, under, { preserve_unit_loops = true })
-  sch:set_scope(block, 0, "shared")
-  return threads
-end
 
 local function share_reduction(sch, block, threads, vector)
   local fused = reductions.fuse(sch, block)
@@ -113,7 +83,8 @@ local function shared(sch, block, p)
   local threads = sampling.any(sch, p.thread_extents)
   local vector = sampling.any(sch, vectors_of(sch, block, p))
   local joined = sch:copy()
-  local ok, count = pcall(join_consumer, joined, block, threads, vector)
+  local ok, count = pcall(reductions.join_consumer, joined, block, threads,
+                          vector)
   if ok then
     ok = pcall(share_reduction, joined, block, count, vector)
     if ok then return joined end
@@ -142,6 +113,11 @@ local function share_parts(sch, block, p)
   sch:bind(select(2, sch:split(inner, { ts.auto, threads })), axis)
 end
 
+local function not_empty_or_extents(name, list)
+  local empty = type(list) == "table" and next(list) == nil
+  return not empty and options.not_extents(name, list) or nil
+end
+
 return ts.module {
   name = "cross_thread_reduction",
   defaults = { thread_extents = { 4, 8, 16, 32, 64, 128, 256, 512 },
@@ -150,12 +126,13 @@ return ts.module {
     return options.not_positive("max_threads", p.max_threads) or
            options.not_extents("thread_extents", p.thread_extents) or
            options.not_extents("vector_lens", p.vector_lens) or
-           (#p.rows > 0 and options.not_extents("rows", p.rows) or nil) or
-           (#p.parts > 0 and options.not_extents("parts", p.parts) or nil)
+           not_empty_or_extents("rows", p.rows) or
+           not_empty_or_extents("parts", p.parts)
   end,
   apply = function(sch, block, p)
     if not sch:needs_rfactor(block, p.max_threads) then
-      return nil, "it is no reduction, or has enough spatial iterations"
+      return nil, "it is no reduction, has enough spatial iterations, or " ..
+                  "how many it has is not a constant"
     end
     local as_it_was, list, why = sch:copy(), {}, nil
     if #p.parts > 0 then

@@ -59,6 +59,12 @@ return ts.module {
       local why = options.not_extents(name, p[name])
       if why then return why end
     end
+    for _, name in ipairs { "warps", "fragments" } do
+      local pair = p[name]
+      if #pair ~= 2 or pair[1] > pair[2] then
+        return options.unusable(name, pair, "it is { least, most }")
+      end
+    end
     if type(p.must) ~= "boolean" then
       return options.unusable("must", p.must, "it is true or false")
     end

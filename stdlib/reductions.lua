@@ -1,6 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Steps of schedule modules that split or share reductions: all reduction loops
--- as one, and the order of the iters of partial results.
+-- as one, the order of the iters of partial results, and consumers by the same
+-- threads.
+local ts = require "tessera"
+local nests = require "tessera.nests"
 local reductions = {}
 
 -- Gives the block one reduce iter for all that it has, so that how many iters
@@ -62,6 +65,35 @@ function reductions.order_iters(sch, block, n)
   table.insert(reduce, n == 1 and 1 or #reduce + 1, partial - 1)
   table.move(reduce, 1, #reduce, #order + 1, order)
   sch:reorder_block_iter_var(block, order)
+end
+
+-- Moves the block under its consumer, whose innermost loop the threads share;
+-- how many threads there are: as sampled, or as the consumer has.
+function reductions.join_consumer(sch, block, threads, vector)
+  local consumer = sch:get_consumers(block)
+  if not consumer or sch:block_info(block).writes ~= 1 or
+     sch:needs_multi_level_tiling(consumer) then
+    return threads
+  end
+  local loops = { sch:get_loops(consumer) }
+  local bound = nests.bound_to(sch, loops, "threadIdx.x")
+  local last = math.min(#loops, nests.spatial_loops(sch, block))
+  local under = nests.place(sch, block, { table.unpack(loops, 1, last) })
+  if not under then return threads end
+  if bound then
+    local count = sch:factor(bound)
+    if not count or sch:annotation(under, "thread") then return threads end
+    threads = count
+  else
+    local inner = loops[#loops]
+    local outer, shared, wide = sch:split(inner, { ts.auto, threads, vector })
+    if under == inner then under = outer end
+    sch:bind(shared, "threadIdx.x")
+    if vector ~= 1 then sch:vectorize(wide) end
+  end
+  sch:compute_at(block, under, { preserve_unit_loops = true })
+  sch:set_scope(block, 0, "shared")
+  return threads
 end
 
 return reductions

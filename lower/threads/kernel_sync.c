@@ -310,6 +310,17 @@ static bool needs_barrier(const sync *y, const pending *w, ir_stmt s) {
   return false;
 }
 
+/* Does a barrier now order what threads share in global memory, too? */
+static ir_scope barrier_scope(const sync *y, const pending *w) {
+  for (uint32_t i = 0; i < y->n; i++) {
+    ir_scope scope = (ir_scope)y->k->p->buf.v[y->m[i].a.buf].scope;
+    for (uint32_t j = 0; w[i].is && ir_scope_is_global(scope) && j < y->n; j++)
+      if (accesses_conflict(y, &y->m[i], &y->m[j], w[i].loop, w[i].far))
+        return IR_SCOPE_GLOBAL;
+  }
+  return IR_SCOPE_SHARED;
+}
+
 /* The loop around both that is innermost; 0: none below `top`. */
 static ir_stmt loop_around(const ir_program *p, ir_stmt a, ir_stmt b,
                            ir_stmt top) {
@@ -521,7 +532,7 @@ static bool walk_list(sync *y, ir_stmt first, pending *w) {
       continue;
     }
     if (needs_barrier(y, w, s)) {
-      ir_insert_before(p, s, ir_barrier_new(p, IR_SCOPE_SHARED));
+      ir_insert_before(p, s, ir_barrier_new(p, barrier_scope(y, w)));
       memset(w, 0, y->n * sizeof *w);
     }
     if (!common)

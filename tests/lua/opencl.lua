@@ -142,6 +142,24 @@ do
   agree(program, program)
 end
 
+-- What the threads of a block share in global memory a fence of it orders.
+do
+  local A = ts.placeholder("A", { 8, 64 })
+  local T = ts.compute("T", { 8, 64 }, function(i, j) return A(i, j) + 1 end)
+  local program = ts.program("mirrored", { A }, {
+    ts.compute("B", { 8, 64 }, function(i, j) return T(i, 63 - j) end) })
+  local sch = ts.schedule(program)
+  local i, j = sch:get_loops(sch:get_block "B")
+  sch:bind(i, "blockIdx.x")
+  sch:bind(j, "threadIdx.x")
+  sch:compute_at(sch:get_block "T", i)
+  sch:bind(select(2, sch:get_loops(sch:get_block "T")), "threadIdx.x")
+  local source = ts.build(sch, "opencl"):source "opencl"
+  assert(source:find("CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE", 1, true),
+         source)
+  agree(sch, program)
+end
+
 -- Sizes that are known when it is called, and a serial loop around a kernel.
 do
   local n = ts.size "n"

@@ -282,8 +282,8 @@ local function fetching(shared)
   return schedule, { product = ts.program("product", { A, B }, { C }) }
 end
 -- A transposition by tiles of 32 x 32 in shared memory, written by rows and
--- read by columns; `rotated`: each row starts one bank further.
-local function transposing(rotated)
+-- read by columns; `padded`: each row starts one bank further.
+local function transposing(padded)
   local function schedule(p)
     local sch = ts.schedule(p)
     local b = sch:get_block "B"
@@ -298,11 +298,7 @@ local function transposing(rotated)
     sch:compute_at(copy, blocks)
     local loops = { sch:get_loops(copy) }
     sch:bind(loops[#loops], "threadIdx.x")
-    if rotated then
-      sch:transform_layout(copy, { "write", 0 }, function(x, y)
-        return x, y // 32 * 32 + (x + y) % 32
-      end)
-    end
+    if padded then sch:storage_align(copy, 0, 0, 32, 1) end
     return { sch:trace() }
   end
   local A = ts.placeholder("A", { 64, 64 })
@@ -310,7 +306,7 @@ local function transposing(rotated)
   return schedule, { transpose = ts.program("transpose", { A }, { B }) }
 end
 function kinds.transposed() return transposing(false) end
-function kinds.rotated() return transposing(true) end
+function kinds.padded() return transposing(true) end
 function kinds.direct() return fetching(false) end
 function kinds.fetched() return fetching(true) end
 
