@@ -118,6 +118,7 @@ static tess_status set_option(target *t, const char *text, size_t n,
                    (int)name, text, len ? " that is shorter" : "");
   t->given |= 1u << (o - options);
   if (o->size) {
+    memset((char *)t + o->at, 0, o->size);
     memcpy((char *)t + o->at, value, len);
     return TESS_OK;
   }

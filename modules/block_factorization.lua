@@ -85,6 +85,9 @@ return ts.module {
       local why = options.not_extents(name, p[name])
       if why then return why end
     end
+    for _, n in ipairs(p.levels) do
+      if n > 2 then return options.unusable("levels", n, "it is 1 or 2") end
+    end
     return p.registers ~= 0 and options.not_positive("registers", p.registers)
   end,
   apply = function(sch, block, p)

@@ -50,7 +50,8 @@ function amx.choose(sch, block, p)
   return best, why
 end
 
--- The number of the read buffer that the last two iters index, k and j.
+-- The number of the read buffer that the last two iters index, k and j, and no
+-- iter of rows; refused where rows have operands of their own.
 local function operand(sch, block)
   local n = #sch:block_info(block).iters
   local sum = sch:access_info(block, "write", 0).buffer
@@ -61,6 +62,7 @@ local function operand(sch, block)
       return r
     end
   end
+  error({ code = "REFUSED", message = "no operand is one for all rows" }, 0)
 end
 
 -- A map of ndim indices, of which two are cut by sizes into tiles at the end.

@@ -116,8 +116,8 @@ options.list = {
     type = "string", default = "made of the function's code",
     help = "what `measure` measures: in a database times under one name are " ..
            "compared with each other only. Without it functions of other " ..
-           "code, of another place in their file, or with other texts in " ..
-           "their upvalues count as different" },
+           "code, of another place in their file, or with other texts, " ..
+           "numbers or booleans in their upvalues count as different" },
   { name = "measured", instead = "the field measured of what FILE.lua returns",
     type = "function", default = "none",
     help = "a function of (session, candidates) that is told of each batch " ..

@@ -21,6 +21,13 @@ return function(ts, core, deterministic)
     if stray ~= nil then
       invalid("it is %s, without a field %s", USAGE, options.quoted(stray))
     end
+    local last = 0
+    for i in next, list do
+      if math.type(i) == "integer" then last = math.max(last, i) end
+    end
+    for i = 1, last do
+      if list[i] == nil then invalid("entry %d is nil", i) end
+    end
   end
 
   -- "parameter = value" for each of an entry's, sorted.

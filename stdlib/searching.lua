@@ -359,7 +359,8 @@ end
 
 -- The name by which the database keeps times of the option measure apart from
 -- those of other functions: that which was given, or one of the function's
--- code and the texts that it captured.  Functions in C have none.
+-- code and the texts, numbers and booleans that it captured.  Functions in C
+-- have none.
 local function name_measure(o)
   if o.measure == nil and o.measure_name ~= nil then
     core.invalid "option 'measure_name' is the name of the option 'measure', \z
@@ -374,7 +375,10 @@ local function name_measure(o)
   while true do
     local name, value = debug.getupvalue(o.measure, i)
     if not name then break end
-    if type(value) == "string" then h = hash_of(i .. "=" .. value, h) end
+    local kind = type(value)
+    if kind == "string" or kind == "number" or kind == "boolean" then
+      h = hash_of(("%d=%s:%s"):format(i, kind, value), h)
+    end
     i = i + 1
   end
   return ("code %016x"):format(h)

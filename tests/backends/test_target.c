@@ -65,6 +65,13 @@ static void another_machine(void **state) {
   assert_int_equal(target_int(&f->t, "mcpu"), -1);
   assert_int_equal(target_int(&f->t, "colour"), -1);
   expect_text(f, "llvm -mcpu=haswell -num-cores=12 -l2=262144");
+  /* Of one given twice the last counts, whole. */
+  assert_int_equal(target_parse(&f->t,
+                                "llvm -num-cores=12 -mcpu=skylake-avx512 "
+                                "-mcpu=haswell",
+                                &f->err),
+                   TESS_OK);
+  expect_text(f, "llvm -mcpu=haswell -num-cores=12");
   assert_int_equal(target_parse(&f->t, "llvm -mcpu=x86-64", &f->err), TESS_OK);
   assert_int_equal(f->t.vector_bytes, 16);
   assert_int_equal(target_parse(&f->t, "llvm -mcpu=znver5", &f->err), TESS_OK);

@@ -571,6 +571,8 @@ do
                { "split" })
   checks.fails("INVALID", "postprocs is a list of names",
                ts.space.with_postprocs, { module }, 1)
+  checks.fails("INVALID", "entry 2 is nil", ts.space.with_postprocs,
+               { module }, { "rewrite_layout", nil, "rewrite_tensorize" })
   checks.fails("INVALID", "entry 1 is not the name", ts.space.with_postprocs,
                { module }, { 1 })
   checks.fails("INVALID", "a parameter 'x' that is no integer",

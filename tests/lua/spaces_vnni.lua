@@ -66,3 +66,12 @@ do
     checks.exact(s, p, checks.arguments(p, "integers"))
   end
 end
+
+-- Of a depthwise convolution each column has rows of its own.
+do
+  local p = require "tessera.ops".depthwise_conv2d_nhwc {
+    n = 1, h = 5, w = 5, c = 32, k = 3, dtype = "int8", acc = "int32" }
+  local text = ts.space.explain({ require "tessera.modules.use_dots" {
+    types = "s8s8" } }, p, "llvm -mcpu=cascadelake")
+  assert(text:find("no operand is one for all rows", 1, true), text)
+end

@@ -130,14 +130,16 @@ do
     ts.tune(p, o)
     return #ts.database(path):records()
   end
-  local function on(board)
-    return function(_, c) return time_of(board, c) * #board end
+  local function on(board, scale)
+    scale = scale or 1
+    return function(_, c) return time_of(board, c) * #board * scale end
   end
   assert(go(function(_, c) return time_of(nil, c) end) == 12)
   assert(go(function(_, c) return 2 * time_of(nil, c) end) == 24)
   assert(go(on "a") == 36 and go(on "a") == 36 and go(on "bb") == 48)
-  assert(go(on "a", { measure_name = "both" }) == 60)
-  assert(go(on "bb", { measure_name = "both" }) == 60)
+  assert(go(on("bb", 3)) == 60)
+  assert(go(on "a", { measure_name = "both" }) == 72)
+  assert(go(on "bb", { measure_name = "both" }) == 72)
   local policies = {}
   for _, r in ipairs(ts.database(path):records()) do
     policies[r.policy] = (policies[r.policy] or 0) + 1
