@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Enumerates the accesses (loads and stores) of statements. */
+ * Enumerates the accesses (loads and stores) of statements; which expressions
+ * have none. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "lower/pass.h"
@@ -65,4 +66,14 @@ lower_accesses lower_find_accesses(const ir_program *p, arena *scratch,
   for (ir_stmt s = top; s; s = ir_next(p, s, top))
     lower_each_access(p, scratch, s, append_access, &a);
   return a;
+}
+
+static ir_walk find_effects(const ir_program *p, ir_expr e, void *ud) {
+  (void)ud;
+  ir_op op = ir_at(p, e)->op;
+  return op == IR_LOAD || op == IR_CALL ? IR_WALK_FOUND : IR_WALK_DESCEND;
+}
+
+bool lower_is_arithmetic(const ir_program *p, ir_expr e) {
+  return !ir_any(p, e, find_effects, NULL);
 }

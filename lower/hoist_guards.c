@@ -13,12 +13,11 @@
 #include "ir/query.h"
 #include "lower/pass.h"
 
-/* What may fail, or change while the body runs. */
-static ir_walk find_unsafe(const ir_program *p, ir_expr e, void *ud) {
+/* It may fail, where the loop does not run. */
+static ir_walk find_division(const ir_program *p, ir_expr e, void *ud) {
   (void)ud;
   const ir_node *n = ir_at(p, e);
   bool divides = n->op == IR_DIV || n->op == IR_MOD;
-  if (n->op == IR_LOAD || n->op == IR_CALL) return IR_WALK_FOUND;
   return divides && ir_at(p, n->b)->op != IR_INT ? IR_WALK_FOUND
                                                  : IR_WALK_DESCEND;
 }
@@ -26,7 +25,8 @@ static ir_walk find_unsafe(const ir_program *p, ir_expr e, void *ud) {
 static bool is_guard(const ir_program *p, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(p, s);
   return r->kind == IR_IF && !r->alt && r->body &&
-         !ir_any(p, r->cond, find_unsafe, NULL);
+         lower_is_arithmetic(p, r->cond) &&
+         !ir_any(p, r->cond, find_division, NULL);
 }
 
 /* Guards with the same condition that follow one another become one. */

@@ -27,6 +27,10 @@ void lower_map(ir_program *p, arena *scratch, lower_map_fn f, void *ud);
 void lower_map_below(ir_program *p, arena *scratch, ir_stmt top,
                      lower_map_fn f, void *ud);
 
+/* Does e neither read memory nor call anything, so that it has one value
+ * wherever its variables are bound? (accesses.c) */
+bool lower_is_arithmetic(const ir_program *p, ir_expr e);
+
 /* On a loop, from mark_double_buffer to software_pipeline: the buffers, by
  * number, that are double buffered. */
 #define LOWER_DOUBLED "lower_doubled"

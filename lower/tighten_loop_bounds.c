@@ -12,12 +12,6 @@
 #include "ir/query.h"
 #include "lower/pass.h"
 
-static ir_walk find_impure(const ir_program *p, ir_expr e, void *ud) {
-  (void)ud;
-  ir_op op = ir_at(p, e)->op;
-  return op == IR_LOAD || op == IR_CALL ? IR_WALK_FOUND : IR_WALK_DESCEND;
-}
-
 /* The first value of v at which cond, a comparison that holds for all lower
  * ones, fails; 0: cond is not of that form, or reads what S may store. */
 static ir_expr first_failure(ir_program *p, ir_expr cond, ir_var v) {
@@ -27,7 +21,7 @@ static ir_expr first_failure(ir_program *p, ir_expr cond, ir_var v) {
   int64_t coef[MAX_TERMS], constant, k = 0;
   if ((n.op != IR_LT && n.op != IR_LE) || !ir_uses_var(p, cond, v) ||
       !ir_dtype_eq(ir_at(p, n.a)->dtype, IR_INDEX) ||
-      ir_any(p, cond, find_impure, NULL))
+      !lower_is_arithmetic(p, cond))
     return 0;
   int terms =
       arith_terms(p, ir_sub(p, n.a, n.b), MAX_TERMS, atom, coef, &constant);

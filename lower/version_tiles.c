@@ -25,18 +25,12 @@ typedef struct tile_conds {
   ir_expr test; /* all of cond hold throughout; 0: there are none */
 } tile_conds;
 
-/* Does e depend on what the tile binds?  Or read memory? */
+/* Does e depend on what the tile binds? */
 static bool varies_in_tile(const ir_program *p, const tile_conds *t,
                            ir_expr e) {
   for (uint32_t i = 0; i < t->nvars; i++)
     if (ir_uses_var(p, e, t->var[i])) return true;
   return false;
-}
-
-static ir_walk find_memory(const ir_program *p, ir_expr e, void *ud) {
-  (void)ud;
-  ir_op op = ir_at(p, e)->op;
-  return op == IR_LOAD || op == IR_CALL ? IR_WALK_FOUND : IR_WALK_DESCEND;
 }
 
 /* Whether a < b (or a <= b) throughout the tile; 0: not known, or nowhere. */
@@ -75,7 +69,7 @@ static void note_conds(ir_program *p, tile_conds *t, ir_expr e) {
   }
   if ((n.op != IR_LT && n.op != IR_LE) || t->n == MAX_VERSION_TERMS ||
       !ir_dtype_eq(ir_at(p, n.a)->dtype, IR_INDEX) ||
-      ir_any(p, e, find_memory, NULL))
+      !lower_is_arithmetic(p, e))
     return;
   for (uint32_t i = 0; i < t->n; i++)
     if (t->cond[i].op == n.op && t->cond[i].a == n.a && t->cond[i].b == n.b)
@@ -105,7 +99,7 @@ static void note_tile(ir_program *p, tile_conds *t) {
     if (r.kind == IR_LOOP || r.kind == IR_LET) {
       if (t->nvars == MAX_TILE_VARS) return;
       t->var[t->nvars++] = r.kind == IR_LOOP ? r.var : r.let_var;
-    } else if (r.kind == IR_IF && !ir_any(p, r.cond, find_memory, NULL)) {
+    } else if (r.kind == IR_IF) {
       note_conds(p, t, r.cond);
     } else if (r.kind == IR_STORE) {
       select_walk w = {0};

@@ -144,10 +144,9 @@ local function block_solve(sch, x, k, rows, all, size, m)
     local last = table.remove(list)
     return x.behind(table.unpack(list)) - all + (last + 1) * size
   end))
-  local n = #statements(sch, ki, #table.pack(sch:get_loops(
-    (sch:get_child_blocks(below)))) - 2)
-  local _, kb = sch:fission(ki, n - 1)
+  -- Around its block: .., ko, ki, the rows below, a vector.
   local loops = table.pack(sch:get_loops((sch:get_child_blocks(below))))
+  local _, kb = sch:fission(ki, #statements(sch, ki, loops.n - 2) - 1)
   local io, iu = sch:split(below, { ts.auto, m })
   sch:reorder(io, kb, iu, loops[loops.n])
   sch:unroll(iu)
@@ -201,8 +200,8 @@ local function product(sch, x, k, j, triangular, nest, sizes)
   sch:unroll(iu)
   local whole = not triangular and x.exact_rows
   if triangular then
-    _, io = sch:loop_partition(io, nil, true, { x.blocks[1] },
-                               function(_) return n // m end)
+    sch:loop_partition(io, nil, true, { x.blocks[1] },
+                       function(_) return n // m end)
   elseif x.exact and x.level > 1 then
     sch:reorder(io, jo)
     return x.exact_rows and { io } or
