@@ -1,45 +1,60 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What searches of the default space, which is too large to be recorded, end
--- with: winners of as many trials on one thread, timed in turns, so that the
--- machine's load affects all of them alike.
---   tessera bench/strategies.lua [TRIALS [SEEDS [FILE [WORKLOAD ...]]]]
+-- with: winners of as many trials, timed in turns, so that the machine's load
+-- affects all of them alike.
+--   tessera bench/strategies.lua [--trials N] [--seeds N] [--threads N]
+--     [--strategy S,...] [--winners FILE] [WORKLOAD ...]
 -- A line for each winner: its milliseconds, and how many times as long as the
--- best winner it takes.  Winners are added to FILE ("-": to none), as JSON
--- lines, and those that it has of the same workload and machine are timed with
--- the new ones.  The environment's STRATEGY, a name or several with commas
--- between, is searched with, "hybrid" else.
+-- best winner it takes.  Winners are added to FILE, as JSON lines, and those
+-- that it has of the same workload, machine and number of threads are timed
+-- with the new ones; with --seeds 0 only those.
 local ts = require "tessera"
 local ops = require "tessera.ops"
 local here = arg[0]:match "^(.*)/[^/]*$"
 local recorder = dofile(here .. "/support/recorder.lua")
 
-local trials, seeds = tonumber(arg[1] or 256), tonumber(arg[2] or 5)
-local path = arg[3] ~= "-" and arg[3] or nil
-local strategies = {}
-for s in (os.getenv "STRATEGY" or "hybrid"):gmatch "[^,]+" do
-  strategies[#strategies + 1] = s
+local given = { trials = 256, seeds = 5, threads = 1, strategy = "hybrid",
+                winners = false }
+local names, i = {}, 1
+while arg[i] do
+  local option = arg[i]:match "^%-%-(.*)"
+  if not option then
+    names[#names + 1] = arg[i]
+  else
+    local value = arg[i + 1]
+    if math.type(given[option]) then value = tonumber(value) end
+    assert(given[option] ~= nil and value,
+           "strategies.lua: " .. arg[i] .. " is no option, or has no value")
+    given[option], i = value, i + 1
+  end
+  i = i + 1
 end
+local target = "llvm -num-cores=" .. given.threads
 
 local workloads = {
   ["GMM-4"] = function() return (ops.suite("GMM", 4)) end,
   ["C2D-3"] = function() return (ops.suite("C2D", 3)) end,
   ["DEP-2"] = function() return (ops.suite("DEP", 2)) end,
   ["CBR-3"] = function() return (ops.suite("CBR", 3)) end,
-  ["matmul-256"] = function() return ops.matmul { m = 256, n = 256, k = 256 } end,
+  ["matmul-256"] = function()
+    return ops.matmul { m = 256, n = 256, k = 256 }
+  end,
   ["3mm"] = function() return ops.polybench("3mm", "LARGE") end,
   lu = function() return ops.polybench("lu", "LARGE") end,
   cholesky = function() return ops.polybench("cholesky", "LARGE") end,
 }
-local names = table.pack(table.unpack(arg, 4))
 if #names == 0 then names = { "GMM-4", "C2D-3", "3mm", "lu", "cholesky" } end
+for _, name in ipairs(names) do
+  assert(workloads[name], "strategies.lua: there is no workload " .. name)
+end
 
 -- ---- the file ------------------------------------------------------------
 
-local machine = recorder.machine()
+local machine = ("%s, threads %d"):format(recorder.machine(), given.threads)
 
 local function keep(name, x)
-  if not path then return end
-  local f <close> = assert(io.open(path, "a"))
+  if not given.winners then return end
+  local f <close> = assert(io.open(given.winners, "a"))
   local text = x.trace:json():gsub(', "at": %b[]', ""):gsub("\n%s*", " ")
   f:write(('{"workload": "%s", "machine": "%s", "from": "%s", "trace": %s}\n')
           :format(name, machine, x.from, text))
@@ -48,10 +63,11 @@ end
 -- The winners of earlier runs.
 local function read_winners(name, program)
   local list = {}
-  local f <close> = path and io.open(path)
+  local f <close> = given.winners and io.open(given.winners)
   for line in f and f:lines() or function() end do
-    local w, m, from, text = line:match(
-      '^{"workload": "(.-)", "machine": "(.-)", "from": "(.-)", "trace": (.*)}$')
+    local w, m, from, text =
+      line:match('^{"workload": "(.-)", "machine": "(.-)", "from": "(.-)", ' ..
+                 '"trace": (.*)}$')
     if w == name and m == machine then
       list[#list + 1] = { from = from, old = true,
                           trace = ts.trace.from_json(text, program) }
@@ -63,13 +79,14 @@ end
 -- ---- searching and timing ------------------------------------------------
 
 local function search(name, program, list)
-  for seed = 1, seeds do
-    for _, s in ipairs(strategies) do
+  for seed = 1, given.seeds do
+    for s in given.strategy:gmatch "[^,]+" do
       local start = os.time()
-      local r = ts.tune(program, { target = "llvm -num-cores=1", seed = seed,
-                                   trials = trials, strategy = s })
-      local x = { from = ("%s, %d trials, seed %d"):format(s, trials, seed),
-                  trace = r.trace, seconds = os.time() - start }
+      local r = ts.tune(program, { target = target, seed = seed,
+                                   trials = given.trials, strategy = s })
+      local from = ("%s, %d trials, seed %d"):format(s, given.trials, seed)
+      local x = { from = from, trace = r.trace,
+                  seconds = os.time() - start }
       keep(name, x)
       list[#list + 1] = x
     end
@@ -90,7 +107,7 @@ for _, name in ipairs(names) do
   search(name, program, list)
   for _, x in ipairs(list) do
     x.least = math.huge
-    x.kernel = ts.build(x.trace:replay(program), "llvm -num-cores=1")
+    x.kernel = ts.build(x.trace:replay(program), target)
   end
   local best, args = math.huge, recorder.arguments(program)
   for _ = 1, 12 do
