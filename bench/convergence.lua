@@ -95,8 +95,9 @@ local workloads = {
 -- ---- measuring -----------------------------------------------------------
 
 local name, seconds = arg[1], tonumber(arg[2] or math.huge)
-local of = assert(workloads[name], "usage: convergence.lua WORKLOAD " ..
-                  "[SECONDS [FILE]], of GMM-4, C2D-3, 3mm, lu, cholesky")
+local of = assert(seconds and workloads[name],
+                  "usage: convergence.lua WORKLOAD [SECONDS [FILE]], of " ..
+                  "GMM-4, C2D-3, 3mm, lu, cholesky")
 local path = arg[3] or ("%s/data/convergence/%s.jsonl"):format(here, name)
 local program = of[2]()
 local kept = recorder.arguments(program)
