@@ -130,8 +130,8 @@ function warps.each_group(sch, block, p, schedule, first)
     return nil, "it has no reduction that could reuse what it reads"
   end
   if not has_constant_extents(sch, block) then
-    return nil, "tensor cores need loops of constant extents, and it has one " ..
-                "of a size that is known only at the call"
+    return nil, "tensor cores need loops of constant extents, and it has " ..
+                "one of a size that is known only at the call"
   end
   local usable, missing = on_target(sch, p.groups, first)
   if not usable then return nil, missing end

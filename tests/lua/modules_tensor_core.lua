@@ -178,8 +178,8 @@ do
     says(module, p, "opencl", "not applicable: target 'opencl' has no tensor")
     says(module, p, "llvm", "not applicable: target 'llvm' has no tensor cores")
   end
-  says("use_mma", p, "cuda -arch=sm_75", "target 'sm_75' has no tensor cores " ..
-       "with mma.sync, which cards from sm_80 on have")
+  says("use_mma", p, "cuda -arch=sm_75", "target 'sm_75' has no tensor " ..
+       "cores with mma.sync, which cards from sm_80 on have")
   says("use_tensor_core", half, "cuda -arch=sm_75", "C: not applicable")
   local n = ts.size "n"
   local A = ts.placeholder("A", { n, 64 }, "float16")

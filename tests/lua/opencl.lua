@@ -491,7 +491,8 @@ do
         ts.build,
         tiled(program), "opencl -max-threads-per-block=32")
   fails("BUILD_ERROR",
-        "product: a kernel needs 1024 bytes of shared memory, the target has 512",
+        "product: a kernel needs 1024 bytes of shared memory, the target " ..
+        "has 512",
         ts.build, tiled(program),
         "opencl -shared-memory-per-block=512")
   fails("INVALID",
