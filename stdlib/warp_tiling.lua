@@ -113,12 +113,15 @@ local function on_target(sch, groups, first)
     " for these types")
 end
 
--- Whether all loops of the block have constant extents, as fragments need.
-local function has_constant_extents(sch, block)
+-- Why fragments cannot be cut from the block's loops: nil if all have constant
+-- extents.
+local function open_extent(sch, block)
   for _, loop in ipairs { sch:get_loops(block) } do
-    if not sch:extent(loop) then return false end
+    if not sch:extent(loop) then
+      return ("tensor cores need constant extents, and that of loop %s is " ..
+              "not a constant"):format(sch:loop_info(loop).name)
+    end
   end
-  return true
 end
 
 -- The sketches of a module that schedules by schedule(sch, block, group, p)
@@ -129,10 +132,8 @@ function warps.each_group(sch, block, p, schedule, first)
   if not sch:needs_multi_level_tiling(block) then
     return nil, "it has no reduction that could reuse what it reads"
   end
-  if not has_constant_extents(sch, block) then
-    return nil, "tensor cores need loops of constant extents, and it has " ..
-                "one of a size that is known only at the call"
-  end
+  local open = open_extent(sch, block)
+  if open then return nil, open end
   local usable, missing = on_target(sch, p.groups, first)
   if not usable then return nil, missing end
   local list, whys, least = {}, {}, math.huge

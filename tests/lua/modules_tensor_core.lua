@@ -189,7 +189,7 @@ do
     return ts.sum(A(i, k) * B(k, j), k)
   end)
   says("use_mma", ts.program("open", { A, B }, { C }), "cuda -arch=sm_80",
-       "tensor cores need loops of constant extents")
+       "tensor cores need constant extents, and that of loop i is not a")
 end
 
 local text = ts.space.explain({ use "use_tensor_core" },
