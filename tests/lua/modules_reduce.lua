@@ -162,6 +162,9 @@ do
   local list = sketches(ops.norm { b = 2, m = 12, n = 16 },
                         { use "add_rfactor" })
   assert(#list == 4 and steps(list[3], "rfactor") == 2, #list)
+  -- However long the reduction is.
+  assert(why(ops.norm { b = 1, m = 256, n = 256 }, { use "add_rfactor" })
+         :find("squares: applied, 4 schedules\n", 1, true))
 end
 
 -- What would be computed again and again stays a block of its own.
