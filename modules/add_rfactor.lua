@@ -11,6 +11,13 @@
 -- `tree`: a further sketch adds the partial results of a row up by vectors, to
 -- as many as are sampled, and only these one by one.
 --
+-- `together`: reductions of the program with as many spatial and as many other
+-- iterations, as the sums of a layer normalisation, are split alike, so that
+-- their choices do not multiply.
+-- `outer_rows`, `outer_from`: the outer part makes jobs for cores, so it is
+-- factored out only where there are fewer spatial iterations than `outer_rows`
+-- for each core (0: however many), and of work (`sch:work`) `outer_from`.
+--
 -- Sketches: the outer part factored out, the inner part, that by a tree, where
 -- there are fewer spatial iterations than cores both parts, and as it was.
 local ts = require "tessera"
@@ -93,7 +100,8 @@ local function iterations(sch, block)
   local kinds, n, others = sch:block_info(block).iters, 1, 1
   for i, loop in ipairs { sch:get_loops(block) } do
     local extent = sch:extent(loop) or 1
-    if kinds[i] == "spatial" then n = n * extent else others = others * extent end
+    if kinds[i] == "spatial" then n = n * extent
+    else others = others * extent end
   end
   return n, others
 end

@@ -11,6 +11,11 @@
 -- `most` of them; but not where it would be computed more than `again` times.
 -- `fuse`: where it is computed just once there, and the loops around it leave
 -- work for all cores, it is not left where it is.
+-- `together`: a sketch is a choice for all blocks of the program, made at the
+-- root: none moves, all do under the innermost loop that can have them, only
+-- those that make partial results, or only the others.  With `fuse` blocks that
+-- add up a few partial results also move for sure where they are computed just
+-- once.  `open` and `most` do not apply.
 local ts = require "tessera"
 local nests = require "tessera.nests"
 local options = require "tessera.options"
