@@ -60,6 +60,7 @@ local function factor_again(sch, block)
   local partial = sch:rfactor(inner, -1)
   reductions.order_iters(sch, partial, 2)
   sch:annotate(partial, "tiled_like", 1)
+  sch:annotate(partial, "random_compute_producer", 1)
 end
 
 -- Factors both parts out: the outer one is cut once more, its outer part

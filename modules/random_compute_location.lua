@@ -19,6 +19,7 @@
 local ts = require "tessera"
 local nests = require "tessera.nests"
 local options = require "tessera.options"
+local reductions = require "tessera.reductions"
 
 local function compute_somewhere(sch, block)
   sch:compute_at(block, sch:sample_compute_location(block),
@@ -95,27 +96,15 @@ end
 
 -- ---- all blocks of a program at once ---------------------------------------
 
-local function is_marked(sch, block, key)
-  return sch:is_reduction(block) and sch:annotation(block, key) ~= nil
-end
-
-local function makes_partials(sch, block)
-  return is_marked(sch, block, "tiled_like") or
-         is_marked(sch, block, "innermost_reduces")
-end
-
--- "partial": it makes partial results, and not of such; "sum": it adds up a few
--- of them; else "other".
+-- "sum": it adds up a few partial results; "partial": it makes some of what is
+-- given; else "other".
 local function kind_of(sch, block)
-  local first = makes_partials(sch, block)
+  if sch:annotation(block, "random_compute_producer") then return "sum" end
+  if not reductions.makes_partials(sch, block) then return "other" end
   for _, producer in ipairs { sch:get_producers(block) } do
-    if makes_partials(sch, producer) then
-      local few = is_marked(sch, block, "random_compute_producer") or
-                  is_marked(sch, block, "tiled_like")
-      return few and "sum" or "other"
-    end
+    if reductions.makes_partials(sch, producer) then return "other" end
   end
-  return first and "partial" or "other"
+  return "partial"
 end
 
 -- Moves blocks, consumers before producers: of the kinds that are to be, and

@@ -61,7 +61,7 @@ function tiling.unfit(sch, block, structure, open)
   if not sch:needs_multi_level_tiling(block) then
     return "it has no reduction that could reuse what it reads"
   end
-  if not reuses_in_reduction(sch, block) then
+  if not reuses_in_reduction(sch:copy(), block) then
     return "what it reads again is the same throughout the reduction"
   end
   local name = uncuttable(sch:copy(), block, structure, open)

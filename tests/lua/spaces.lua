@@ -91,7 +91,7 @@ do
     ["layer_norm 7x33"] = ops.layer_norm { shape = { 7, 33 } },
     ["layer_norm 64x1024"] = ops.layer_norm { shape = { 64, 1024 } },
     ["layer_norm 1x1024"] = ops.layer_norm { shape = { 1, 1024 } },
-    ["variance 3x5x7"] = ops.variance { shape = { 3, 5, 7 } },
+    ["log_softmax 3x5x7"] = ops.log_softmax { shape = { 3, 5, 7 } },
     ["softmax 7x33"] = ops.softmax { shape = { 7, 33 } },
     ["NRM-1"] = ops.suite("NRM", 1), ["SFM-1"] = ops.suite("SFM", 1),
     ["DEP-3"] = ops.suite("DEP", 3), ["TBG-1"] = ops.suite("TBG", 1),
