@@ -15,7 +15,8 @@
 -- root: none moves, all do under the innermost loop that can have them, only
 -- those that make partial results, or only the others.  With `fuse` blocks that
 -- add up a few partial results also move for sure where they are computed just
--- once.  `open` and `most` do not apply.
+-- once, and those annotated `compute_at_consumer` wherever they can.  `open` and
+-- `most` do not apply.
 local ts = require "tessera"
 local nests = require "tessera.nests"
 local options = require "tessera.options"
@@ -117,7 +118,8 @@ local function move_kinds(sch, wanted, p)
     if not refusal(sch, block) then
       local places, once, enough = places_of(sch, block, p)
       local kind = kind_of(sch, block)
-      local sure = p.fuse and (enough or once and kind == "sum")
+      local sure = p.fuse and (enough or once and kind == "sum" or
+                               sch:annotation(block, "compute_at_consumer"))
       if places[1] and (sure or wanted[kind]) then
         move(sch, block, places[1])
         moved[#moved + 1] = sch:block_info(block).name

@@ -231,7 +231,7 @@ do
                                                     k = 3, pad = 1 },
                         { use("auto_inline", { keep = true }) })
   assert(#list == 2 and steps(list[1], "compute_inline") == 1 and
-         #list[2] == 0)
+         steps(list[2], "compute_inline") == 0)
   fails("INVALID", "'again' is '0': it is an integer from 1 on",
         require "tessera.modules.auto_inline", { again = 0 })
   -- Rows move, and another operand's columns become rows.
