@@ -9,9 +9,8 @@
 -- blocks or a reduction read them (MetaSchedule's disallow_if_then_else,
 -- require_ordered and disallow_op).  Padding that a reduction reads at most
 -- `again` times an element, as a depthwise convolution does, is folded into it
--- in a sketch, and in another left a block, annotated `compute_at_consumer`:
--- random_compute_location then puts it where it is read.  `rows`:
--- rearrangements that move rows as wholes are folded, too.
+-- in a sketch, and left alone in another.  `rows`: rearrangements that move
+-- rows as wholes are folded, too.
 local ts = require "tessera"
 local options = require "tessera.options"
 local tiling = require "tessera.tiling"
@@ -116,9 +115,7 @@ return ts.module {
     local why = into_consumers(sch, block, p)
     if why == padding and is_read_little(sch, block, p.again) then
       local folded, no = tiling.attempt(sch, sch.compute_inline, block)
-      if not folded then return nil, no end
-      sch:annotate(block, "compute_at_consumer", 1)
-      return { folded, sch }
+      return folded and { folded, sch } or nil, no
     end
     if why and p.into_producer then why = into_producer(sch, block) end
     if why then return nil, why end

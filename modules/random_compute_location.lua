@@ -15,8 +15,8 @@
 -- root: none moves, all do under the innermost loop that can have them, only
 -- those that make partial results, or only the others.  With `fuse` blocks that
 -- add up a few partial results also move for sure where they are computed just
--- once, and those annotated `compute_at_consumer` wherever they can.  `open` and
--- `most` do not apply.
+-- once, in programs of work (`sch:work`) `sums_from`.  `open` and `most` do not
+-- apply.
 local ts = require "tessera"
 local nests = require "tessera.nests"
 local options = require "tessera.options"
@@ -108,18 +108,23 @@ local function kind_of(sch, block)
   return "partial"
 end
 
+local function is_small(sch, root, p)
+  local work = sch:work(root)
+  return work and work < p.sums_from
+end
+
 -- Moves blocks, consumers before producers: of the kinds that are to be, and
 -- those that are computed once where they go if they add up a few elements or
 -- leave work for all cores.  The names of all of them.
 local function move_kinds(sch, wanted, p)
-  local leaves, moved = nests.leaves(sch, (sch:get_block "root")), {}
+  local root, moved = sch:get_block "root", {}
+  local leaves, small = nests.leaves(sch, root), is_small(sch, root, p)
   for i = #leaves, 1, -1 do
     local block = sch:get_block(sch:block_info(leaves[i]).name)
     if not refusal(sch, block) then
       local places, once, enough = places_of(sch, block, p)
       local kind = kind_of(sch, block)
-      local sure = p.fuse and (enough or once and kind == "sum" or
-                               sch:annotation(block, "compute_at_consumer"))
+      local sure = p.fuse and (enough or once and kind == "sum" and not small)
       if places[1] and (sure or wanted[kind]) then
         move(sch, block, places[1])
         moved[#moved + 1] = sch:block_info(block).name
@@ -168,7 +173,7 @@ end
 return ts.module {
   name = "random_compute_location",
   defaults = { open = true, most = 1, again = 2, fuse = false,
-               together = false },
+               together = false, sums_from = 0 },
   check = function(p)
     for _, name in ipairs { "open", "fuse", "together" } do
       if type(p[name]) ~= "boolean" then
@@ -177,6 +182,10 @@ return ts.module {
     end
     if type(p.again) ~= "number" or p.again < 1 then
       return options.unusable("again", p.again, "it is a number from 1 on")
+    end
+    if not math.tointeger(p.sums_from) or p.sums_from < 0 then
+      return options.unusable("sums_from", p.sums_from,
+                              "it is an integer from 0 on")
     end
     return options.not_positive("most", p.most)
   end,

@@ -32,9 +32,7 @@ local function inline_into_copies(sch, block)
     for _, producer in ipairs { sch:get_producers(copy) } do
       if #{ sch:get_consumers(producer) } == 1 and
          sch:can("compute_inline", producer) then
-        local place = sch:annotation(producer, "compute_at_consumer")
         sch:compute_inline(producer)
-        if place then sch:annotate(copy, "compute_at_consumer", 1) end
       end
     end
   end

@@ -61,7 +61,8 @@ local function cpu(target)
     }),
     use("pack", { copies = false, must = true }), use "multi_level_tiling",
     use("random_compute_location", { open = false, fuse = true,
-                                     together = true }),
+                                     together = true,
+                                     sums_from = 1 << 14 }),
     use "parallel_vectorize_unroll",
   }
   for _, dots in ipairs(byte_dots(target)) do table.insert(list, 6, dots) end

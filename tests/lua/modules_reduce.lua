@@ -205,6 +205,11 @@ do
   modules[2] = use("random_compute_location", { open = false, fuse = true,
                                                 together = true })
   assert(#sketches(p, modules) == 2 * 2 + 2)
+  modules[2] = use("random_compute_location", {
+    open = false, fuse = true, together = true, sums_from = 1 << 20 })
+  assert(#sketches(p, modules) == 2 * 4 + 2)
+  fails("INVALID", "'sums_from' is '-1': it is an integer from 0 on", use,
+        "random_compute_location", { sums_from = -1 })
   assert(why(row_sums(4, 24), { place }):find(
     "at root: not applicable: no block can be under a loop of its consumer", 1,
     true))
