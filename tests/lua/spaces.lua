@@ -100,7 +100,8 @@ do
     ["matmul 7x3x515 of bfloat16"] = product(7, 3, 515, "bfloat16"),
   } do
     local n = #ts.space.sketches(ts.space.default(target), p, target)
-    assert(n <= (what == "DEP-3" and 48 or 33), ("%s: %d sketches"):format(what, n))
+    local most = what == "DEP-3" and 48 or 33
+    assert(n <= most, ("%s: %d sketches"):format(what, n))
   end
 end
 
