@@ -20,6 +20,16 @@ int64_t tess_target_int(tess_target *t, const char *field) {
   return target_int(&t->t, field);
 }
 
+tess_status tess_target_check_field(tess_target *t, const char *field) {
+  if (!field) return ctx_fail(t->c, TESS_INVALID, "target: there is no name");
+  return target_check_field(field, &t->c->err);
+}
+
+tess_status tess_target_check_feature(tess_target *t, const char *feature) {
+  if (!feature) return ctx_fail(t->c, TESS_INVALID, "target: there is no name");
+  return target_check_feature(&t->t, feature, &t->c->err);
+}
+
 int tess_target_has(tess_target *t, const char *feature) {
   return feature && target_has(&t->t, feature);
 }

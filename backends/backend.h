@@ -11,6 +11,7 @@
 #include "backends/form.h"
 #include "backends/target.h"
 #include "base/error.h"
+#include "base/nearest.h"
 #include "ir/ir.h"
 #include <tessera/tessera.h>
 
@@ -33,6 +34,9 @@ typedef struct backend {
   tess_status (*complete)(target *t, err_state *e);
   /* Has the processor of a target that `implies` features this one? */
   bool (*has)(const target *t, const char *feature);
+  /* Is there a feature of that name, which targets like `t`, or others, may
+   * have?  Where not, tries the names that there are.  NULL: not known. */
+  bool (*knows)(const target *t, const char *feature, nearest *near);
   /* Can this machine run what is compiled for `t`?  UNSUPPORTED names the
    * triple or the features, or the device, that are missing here. */
   tess_status (*runs_here)(const target *t, err_state *e);

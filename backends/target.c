@@ -2,6 +2,7 @@
  * Parsing, completing and printing the text of a target. */
 #include "backends/target.h"
 #include "backends/backend.h"
+#include "base/nearest.h"
 #include "base/thread.h"
 #include <ctype.h>
 #include <errno.h>
@@ -92,15 +93,20 @@ static int64_t *number_at(const target *t, const option *o) {
 
 static tess_status unknown_target_option(uint32_t kinds, const char *name,
                                          size_t n, err_state *e) {
-  char known[384] = "";
+  char known[384] = "", word[64];
   size_t at = 0;
-  for (size_t i = 0; i < NOPTIONS && at < sizeof known; i++)
-    if (options[i].kinds & kinds)
-      at += (size_t)snprintf(known + at, sizeof known - at, "%s-%s",
-                             at ? ", " : "", options[i].name);
+  snprintf(word, sizeof word, "%.*s", (int)n, name);
+  nearest near = {.word = word + strspn(word, "-")};
+  for (size_t i = 0; i < NOPTIONS && at < sizeof known; i++) {
+    if (!(options[i].kinds & kinds)) continue;
+    at += (size_t)snprintf(known + at, sizeof known - at, "%s-%s",
+                           at ? ", " : "", options[i].name);
+    nearest_try(&near, options[i].name);
+  }
   return err_set(e, TESS_NOT_FOUND,
-                 "target: there is no option '%.*s'; there are %s", (int)n,
-                 name, known);
+                 "target: there is no option '%.*s'; there are %s%s%s%s",
+                 (int)n, name, known, near.best ? "; did you mean -" : "",
+                 near.best ? near.best : "", near.best ? "?" : "");
 }
 
 static tess_status set_option(target *t, const char *text, size_t n,
@@ -206,6 +212,28 @@ int64_t target_int(const target *t, const char *field) {
   return o && !o->size ? *number_at(t, o) : -1;
 }
 
+static tess_status unknown_target_name(const char *what, const nearest *near,
+                                       err_state *e) {
+  return err_set(e, TESS_NOT_FOUND, "target: there is no %s '%.60s'%s%s%s",
+                 what, near->word, near->best ? "; did you mean '" : "",
+                 near->best ? near->best : "", near->best ? "'?" : "");
+}
+
+tess_status target_check_field(const char *field, err_state *e) {
+  nearest near = {.word = field};
+  for (size_t i = 0; i < NOPTIONS; i++) {
+    const option *o = &options[i];
+    if (!o->size) nearest_try(&near, o->name);
+    if (!is_called(o, field, strlen(field))) continue;
+    if (!o->size) return TESS_OK;
+    return err_set(e, TESS_INVALID,
+                   "target: '%s' is a text, in the text of the target, and no "
+                   "number of it",
+                   o->name);
+  }
+  return unknown_target_name("field", &near, e);
+}
+
 /* "sm_80": the architecture of a CUDA target, or one before it; but "sm_90a"
  * has what later ones lack. */
 static bool has_architecture(const target *t, const char *arch) {
@@ -225,6 +253,21 @@ bool target_has(const target *t, const char *feature) {
       has = *at == '+';
   }
   return has;
+}
+
+/* Of CUDA's targets: "sm_80", and LLVM's versions of PTX, "ptx78". */
+static bool is_architecture(const char *feature) {
+  bool named = !strncmp(feature, "sm_", 3) || !strncmp(feature, "ptx", 3);
+  return named && isdigit((unsigned char)feature[3]);
+}
+
+tess_status target_check_feature(const target *t, const char *feature,
+                                 err_state *e) {
+  nearest near = {.word = feature};
+  const backend *cpu = backend_find("llvm");
+  if (target_has(t, feature) || is_architecture(feature)) return TESS_OK;
+  if (!cpu || !cpu->knows || cpu->knows(t, feature, &near)) return TESS_OK;
+  return unknown_target_name("feature", &near, e);
 }
 
 bool target_opens_fragments(const target *t) {

@@ -52,6 +52,12 @@ int64_t target_int(const target *t, const char *field);
  * imply counts, but for features that only system code uses ("clwb"), which
  * are known of this machine's processor only. */
 bool target_has(const target *t, const char *feature);
+/* Whether get and has are asked for what there is: the name of a number or a
+ * feature that targets have, of any kind.  NOT_FOUND, with the name that is
+ * nearly this one; INVALID for an option that is a text. */
+tess_status target_check_field(const char *field, err_state *e);
+tess_status target_check_feature(const target *t, const char *feature,
+                                 err_state *e);
 /* Is it known which lane of a warp has which element of an accumulator? */
 bool target_opens_fragments(const target *t);
 

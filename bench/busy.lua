@@ -12,8 +12,11 @@ local function cores()
   local pipe <close> = assert(io.popen "nproc")
   return pipe:read "n"
 end
-local threads = math.tointeger(tonumber(arg[1])) or cores()
-local others = math.tointeger(tonumber(arg[2])) or threads
+local given = dofile((arg[0]:gsub("[^/]*$", "support/arguments.lua")))
+  "busy.lua [THREADS [BUSY]]"
+local threads = given.count(1, "THREADS") or cores()
+local others = given.count(2, "BUSY", threads)
+given.at_most(2)
 
 local p = ops.matmul { m = N, n = N, k = N }
 local function tile(s)

@@ -232,11 +232,18 @@ static const char *const help =
     "--transfer: models begin with 256 candidates of each other space;\n"
     "--final: what runs end with, in times the best of the space.";
 
-static uint32_t count_of(const char *text, uint32_t most) {
+static _Noreturn void refuse_options(void) {
+  fprintf(stderr, "%s\n", help);
+  exit(2);
+}
+
+static uint32_t count_of(const char *option, const char *text, uint32_t most) {
   char *end;
   unsigned long n = strtoul(text, &end, 10);
-  if (*end || n < 1 || n > most) convergence_stop(help);
-  return (uint32_t)n;
+  if (!*end && n >= 1 && n <= most) return (uint32_t)n;
+  bench_say("convergence: --%s takes a number from 1 to %u, not '%s'", option,
+            most, text);
+  refuse_options();
 }
 
 static plan parse(int argc, char **argv) {
@@ -261,20 +268,25 @@ static plan parse(int argc, char **argv) {
       p.seeds = 3;
       p.seconds = 1;
       break;
-    case 's': p.seeds = count_of(optarg, MOST_SEEDS); break;
-    case 't': p.trials = count_of(optarg, TESS_MAX_TRIALS); break;
-    case 'b': p.batch = count_of(optarg, TESS_MAX_BATCH); break;
-    case 'j': p.threads = count_of(optarg, TESS_MAX_THREADS); break;
-    case 'l': p.seconds = count_of(optarg, 1u << 20); break;
+    case 's': p.seeds = count_of("seeds", optarg, MOST_SEEDS); break;
+    case 't': p.trials = count_of("trials", optarg, TESS_MAX_TRIALS); break;
+    case 'b': p.batch = count_of("batch", optarg, TESS_MAX_BATCH); break;
+    case 'j': p.threads = count_of("threads", optarg, TESS_MAX_THREADS); break;
+    case 'l': p.seconds = count_of("seconds", optarg, 1u << 20); break;
     case 'w': p.only = optarg; break;
     case 'x':
-      if (p.nsearch < MOST_SEARCHES) p.search[p.nsearch++] = optarg;
+      if (p.nsearch == MOST_SEARCHES) convergence_stop("too many searches");
+      p.search[p.nsearch++] = optarg;
       break;
     case 'r': p.transfers = true; break;
     case 'f': p.ends = true; break;
     case 'h': puts(help); exit(0);
-    default: convergence_stop(help);
+    default: refuse_options();
     }
+  if (optind < argc) {
+    bench_say("convergence: unknown argument '%s'", argv[optind]);
+    refuse_options();
+  }
   for (uint32_t i = 0;
        !p.nsearch && i < sizeof every_search / sizeof *every_search; i++)
     p.search[i] = every_search[i];

@@ -33,22 +33,70 @@ typedef struct gpu_args {
   const char *shape[MOST_SHAPES];
 } gpu_args;
 
+static const char gpu_usage[] =
+    "usage: gpu [--quick] [--trials N] [BATCHxMxNxK...] | "
+    "gpu --bundle FOLDER [TARGET [COUNT]]";
+
+static _Noreturn void refuse_argument(const char *what, const char *text) {
+  bench_say("gpu: %s '%s'", what, text);
+  bench_say("%s", gpu_usage);
+  exit(2);
+}
+
+/* Digits alone, not all of them 0. */
+static bool is_count(const char *text, size_t n) {
+  size_t digits = strspn(text, "0123456789");
+  return digits == n && n > 0 && n < 10 && strspn(text, "0") < n;
+}
+
+static bool is_shape(const char *text) {
+  for (int i = 0; i < 4; i++) {
+    size_t n = strcspn(text, "x");
+    if (!is_count(text, n) || (text[n] == 'x') != (i < 3)) return false;
+    text += n + 1;
+  }
+  return true;
+}
+
+static void add_shape(gpu_args *a, const char *text) {
+  if (a->n == MOST_SHAPES) refuse_argument("too many shapes, at", text);
+  a->shape[a->n++] = text;
+}
+
 static gpu_args parse_shapes(int argc, char **argv) {
   gpu_args a = {.trials = "256"};
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--quick")) {
       a.trials = "32";
-      a.shape[a.n++] = shapes[0];
-    } else if (!strcmp(argv[i], "--trials") && i + 1 < argc) {
-      a.trials = argv[++i];
-    } else if (a.n < MOST_SHAPES) {
-      a.shape[a.n++] = argv[i];
+      add_shape(&a, shapes[0]);
+    } else if (!strcmp(argv[i], "--trials")) {
+      a.trials = i + 1 < argc ? argv[++i] : "";
+      if (!is_count(a.trials, strlen(a.trials)))
+        refuse_argument("--trials takes a count, not", a.trials);
+    } else if (argv[i][0] == '-') {
+      refuse_argument("unknown option", argv[i]);
+    } else if (is_shape(argv[i])) {
+      add_shape(&a, argv[i]);
+    } else {
+      refuse_argument("a shape is BATCHxMxNxK, not", argv[i]);
     }
   }
   if (a.n) return a;
   a.n = sizeof shapes / sizeof *shapes;
   memcpy((void *)a.shape, (const void *)shapes, sizeof shapes);
   return a;
+}
+
+static int bundle_from(int argc, char **argv) {
+  const char *machine = argc > 3 ? argv[3] : "cuda -arch=sm_80";
+  const char *count = argc > 4 ? argv[4] : "16";
+  if (argc < 3) refuse_argument("a folder is missing behind", argv[1]);
+  if (argv[2][0] == '-')
+    refuse_argument("--bundle takes a folder, not", argv[2]);
+  if (!is_count(count, strlen(count)))
+    refuse_argument("--bundle takes a count of candidates, not", count);
+  if (argc > 5) refuse_argument("--bundle takes no further argument", argv[5]);
+  return gpu_bundle(argv[2], machine, (unsigned)strtoul(count, NULL, 10));
 }
 
 /* The exit status, or 1. */
@@ -104,12 +152,9 @@ static int measure_here(const gpu_args *a) {
 }
 
 int main(int argc, char **argv) {
-  if (argc > 2 && !strcmp(argv[1], "--bundle"))
-    return gpu_bundle(argv[2], argc > 3 ? argv[3] : "cuda -arch=sm_80",
-                      argc > 4 ? (unsigned)strtoul(argv[4], NULL, 10) : 16);
+  if (argc > 1 && !strcmp(argv[1], "--bundle")) return bundle_from(argc, argv);
   if (argc > 1 && !strcmp(argv[1], "--help")) {
-    bench_say("gpu [--quick] [--trials N] [BATCHxMxNxK...] | "
-              "gpu --bundle FOLDER [TARGET [COUNT]]");
+    puts(gpu_usage);
     return 0;
   }
   gpu_args a = parse_shapes(argc, argv);

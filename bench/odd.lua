@@ -7,8 +7,11 @@
 local ts = require "tessera"
 local ops = require "tessera.ops"
 
-local trials, seed = tonumber(arg[1] or 64), tonumber(arg[2] or 1)
-local chosen = arg[3] or ""
+local given = dofile((arg[0]:gsub("[^/]*$", "support/arguments.lua")))
+  "odd.lua [TRIALS [SEED [CASE]]]"
+local trials = given.count(1, "TRIALS", 64)
+local seed = given.count(2, "SEED", 1)
+given.at_most(3)
 local target = "llvm -num-cores=1"
 
 local function product(n) return ops.matmul { m = n, n = n, k = n } end
@@ -57,6 +60,9 @@ local function measure(case)
   io.stdout:flush()
 end
 
+local names = {}
+for i, case in ipairs(cases) do names[i] = case[1] end
+local chosen = given.matching("case", arg[3] or "", names)
 for _, case in ipairs(cases) do
-  if case[1]:find(chosen, 1, true) then measure(case) end
+  if chosen[case[1]] then measure(case) end
 end

@@ -8,10 +8,16 @@
 local ts = require "tessera"
 local ops = require "tessera.ops"
 
+local usage = "opencl.lua [ROW [TRIALS [SEED]]]"
+local given = dofile((arg[0]:gsub("[^/]*$", "support/arguments.lua")))(usage)
 local row = arg[1] or "C2D-3"
-local trials, seed = tonumber(arg[2] or 128), tonumber(arg[3] or 1)
+local trials = given.count(2, "TRIALS", 128)
+local seed = given.count(3, "SEED", 1)
+given.at_most(3)
 local name, number = row:match "^(%w+)-(%d)$"
-assert(name and trials and seed, "usage: opencl.lua [ROW [TRIALS [SEED]]]")
+if not name then
+  error(("ROW is as C2D-3, not '%s'; usage: %s"):format(row, usage), 0)
+end
 local program = ops.suite(name, tonumber(number))
 local DRAWN = 64
 

@@ -40,7 +40,10 @@ local workloads = {
 
 local make = workloads[workload]
 local n = math.tointeger(tonumber(workload))
-assert(make or n, "there is no workload " .. workload)
+if not make and not n then
+  error(("there is no workload '%s'; there are GMM-4, C2D-3, TBG-1 and N")
+        :format(workload), 0)
+end
 local program = make and make() or square(n)
 local spaces = {
   tiling = ts.space.compose {
@@ -49,6 +52,10 @@ local spaces = {
   },
   default = ts.space.default "llvm",
 }
+if not spaces[space] then
+  error(("there is no space '%s'; there are tiling and default"):format(space),
+        0)
+end
 program:save(folder .. "/matmul.program")
 local start = os.clock()
 local sketches = ts.space.sketches(spaces[space], program, "llvm")

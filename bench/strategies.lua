@@ -6,7 +6,10 @@
 local ts = require "tessera"
 local ops = require "tessera.ops"
 
-local trials, seeds = tonumber(arg[1] or 96), tonumber(arg[2] or 3)
+local given = dofile((arg[0]:gsub("[^/]*$", "support/arguments.lua")))
+  "strategies.lua [TRIALS [SEEDS [STRATEGY ...]]]"
+local trials = given.count(1, "TRIALS", 96)
+local seeds = given.count(2, "SEEDS", 3)
 local strategies = table.pack(table.unpack(arg, 3))
 if #strategies == 0 then strategies = { "evolutionary", "hybrid" } end
 

@@ -46,7 +46,9 @@ local folder, name, threads, trials, seed = table.unpack(arg)
 assert(seed, "usage: suite.lua --rows | FOLDER ROW THREADS TRIALS SEED")
 local chosen
 for _, r in ipairs(rows) do chosen = r.name == name and r or chosen end
-assert(chosen, "there is no row " .. name)
+if not chosen then
+  error(("there is no row '%s'; --rows lists them"):format(name), 0)
+end
 
 -- Weights are constants, for peers as for us: what lays them out runs
 -- beforehand.

@@ -41,19 +41,26 @@ static int target_tostring(lua_State *L) {
   return 1;
 }
 
-/* target:get("num-cores"), nil when it has no such field */
+/* target:get("num-cores"), nil where it is a field of other kinds of targets */
 static int target_get(lua_State *L) {
-  int64_t v = tess_target_int(lt_get(L, 1, LT_TARGET),
-                              lt_string(L, 2, "the name of a field"));
-  if (v < 0) return 0;
+  tess_target *t = lt_get(L, 1, LT_TARGET);
+  const char *field = lt_string(L, 2, "the name of a field");
+  int64_t v = tess_target_int(t, field);
+  if (v < 0) {
+    lt_check(L, tess_target_check_field(t, field));
+    return 0;
+  }
   lua_pushinteger(L, v);
   return 1;
 }
 
 /* target:has("avx512vnni") */
 static int target_has(lua_State *L) {
-  lua_pushboolean(L, tess_target_has(lt_get(L, 1, LT_TARGET),
-                                     lt_string(L, 2, "the name of a feature")));
+  tess_target *t = lt_get(L, 1, LT_TARGET);
+  const char *feature = lt_string(L, 2, "the name of a feature");
+  int has = tess_target_has(t, feature);
+  if (!has) lt_check(L, tess_target_check_feature(t, feature));
+  lua_pushboolean(L, has);
   return 1;
 }
 

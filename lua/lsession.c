@@ -46,6 +46,19 @@ void lt_to_candidate(lua_State *L, int i, tess_candidate *c) {
   c->decisions = d;
 }
 
+lua_Integer lt_count_candidates(lua_State *L, int i, const char *what) {
+  lt_table(L, i, what);
+  lua_Integer n = luaL_len(L, i);
+  if (n) return n;
+  i = lua_absindex(L, i);
+  lua_pushnil(L);
+  if (!lua_next(L, i)) return 0;
+  return lt_error(L, TESS_TYPE,
+                  "%s must be a list of candidates, not a table with the field "
+                  "'%s'",
+                  what, luaL_tolstring(L, -2, NULL));
+}
+
 void lt_push_candidates(lua_State *L, uint32_t n, const tess_candidate *c) {
   lua_createtable(L, (int)n, 0);
   for (uint32_t i = 0; i < n; i++) {
@@ -102,8 +115,8 @@ static int session_unit(lua_State *L) {
  * them. */
 static tess_candidate *to_candidates(lua_State *L, const char *who,
                                      uint32_t *n) {
-  lt_table(L, 2, "a list of candidates");
-  lua_Integer len = luaL_len(L, 2);
+  const char *what = lua_pushfstring(L, "what %s takes", who);
+  lua_Integer len = lt_count_candidates(L, 2, what);
   if (len > TESS_MAX_BATCH)
     lt_error(L, TESS_LIMIT, "%s takes at most %d candidates, not %lld", who,
              TESS_MAX_BATCH, (long long)len);

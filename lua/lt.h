@@ -175,6 +175,9 @@ void lt_set_string(lua_State *L, const char *k, const char *v); /* NULL: nil */
 
 void lt_push_candidate(lua_State *L, const tess_candidate *c);
 void lt_push_candidates(lua_State *L, uint32_t n, const tess_candidate *c);
+/* The length of the list of candidates at index i; a table that is none, as a
+ * candidate alone, is refused.  what: "what propose returns". */
+lua_Integer lt_count_candidates(lua_State *L, int i, const char *what);
 /* The candidate table at index i; its decisions go to a buffer on the
  * stack: two values stay there. */
 void lt_to_candidate(lua_State *L, int i, tess_candidate *c);

@@ -158,9 +158,6 @@ static void read_entry(lua_State *L, tasks_entry *own, tess_task *out) {
   lua_getfield(L, at, "space");
   out->space = lt_get(L, at + 2, LT_SPACE);
   out->weight = lt_field_number(L, at, "weight", 1);
-  if (!(out->weight > 0))
-    lt_error(L, TESS_INVALID, "a task's weight is %f, not a positive number",
-             out->weight);
   out->name = lt_field_str(L, at, "name", NULL);
   lua_settop(L, at);
   own->run.L = L;

@@ -200,14 +200,31 @@ static int error_tostring(lua_State *L) {
   return 1;
 }
 
+/* Of an error that is a table without __tostring, as error { message = ... }
+ * raises, what its field `message` says. */
+static int push_message_field(lua_State *L, int i) {
+  if (!lua_istable(L, i)) return 0;
+  lua_pushvalue(L, i);
+  lua_pushliteral(L, "message");
+  lua_rawget(L, -2);
+  lua_remove(L, -2);
+  if (lua_type(L, -1) == LUA_TSTRING) return 1;
+  lua_pop(L, 1);
+  return 0;
+}
+
+static void push_value_text(lua_State *L, int i) {
+  int type = lua_type(L, i);
+  if (type == LUA_TSTRING || type == LUA_TNUMBER ||
+      luaL_getmetafield(L, i, "__tostring") != LUA_TNIL)
+    luaL_tolstring(L, i, NULL);
+  else if (!push_message_field(L, i)) /* an address differs each time */
+    lua_pushfstring(L, "(error object is a %s value)", lua_typename(L, type));
+}
+
 void lt_push_reason(lua_State *L, int i) {
   if (!is_error(L, i)) {
-    int type = lua_type(L, i);
-    if (type == LUA_TSTRING || type == LUA_TNUMBER ||
-        luaL_getmetafield(L, i, "__tostring") != LUA_TNIL)
-      luaL_tolstring(L, i, NULL);
-    else /* an address would be another each time */
-      lua_pushfstring(L, "(error object is a %s value)", lua_typename(L, type));
+    push_value_text(L, i);
     return;
   }
   lua_pushvalue(L, i);

@@ -105,9 +105,8 @@ static tess_status invoke(task *t, tess_session *s) {
 /* Decisions proposed by Lua are in userdata that the session keeps alive until
  * the next batch; the engine copies them before that. */
 static void read_proposals(lua_State *L, task *t) {
-  lt_table(L, -1, "what propose returns");
   int list = lua_gettop(L);
-  lua_Integer n = luaL_len(L, list);
+  lua_Integer n = lt_count_candidates(L, list, "what propose returns");
   if (n > (lua_Integer)t->n) n = (lua_Integer)t->n;
   luaL_checkstack(L, (int)n * 3 + 8, "too many proposals");
   for (lua_Integer i = 0; i < n; i++) {

@@ -78,9 +78,10 @@ int lt_show_failure(lua_State *L) {
   lua_settop(L, 1);
   if (!is_verbose(L)) return 1;
   int ends = lt_status_of(L, 1) != TESS_CALLBACK; /* Ctrl-C, memory */
-  int shown = !ends && (lua_type(L, 1) == LUA_TSTRING ||
-                        luaL_callmeta(L, 1, "__tostring"));
-  if (shown && lua_type(L, -1) == LUA_TSTRING) {
+  if (!ends && lua_type(L, 1) != LUA_TSTRING &&
+      !luaL_callmeta(L, 1, "__tostring"))
+    lt_push_reason(L, 1);
+  if (!ends && lua_type(L, -1) == LUA_TSTRING) {
     lt_push_frames(L, lua_tostring(L, -1));
     if (is_new(L)) fprintf(stderr, "tessera: %s\n", lua_tostring(L, -1));
   }

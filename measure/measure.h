@@ -58,6 +58,8 @@ measure_policy measure_default_policy(uint32_t threads);
 /* The policy as a stable text, "v2 min-time=0.1 ...": times under equal texts
  * are comparable. */
 void measure_policy_text(const measure_policy *p, strbuf *out);
+/* Whether a text is that of a policy, of this version or an earlier one. */
+bool measure_is_policy(const char *text);
 
 /* ---- pools -------------------------------------------------------------- */
 

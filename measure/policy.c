@@ -2,6 +2,8 @@
  * Default policy of timing, and its text, the key of comparable times. */
 #include "measure/measure.h"
 
+#include <string.h>
+
 measure_policy measure_default_policy(uint32_t threads) {
   return (measure_policy){.min_time = 0.1,
                           .repeats = 3,
@@ -26,4 +28,46 @@ void measure_policy_text(const measure_policy *p, strbuf *out) {
   if (p->inputs)
     str_printf(out, " inputs=%016llx", (unsigned long long)p->inputs);
   if (p->warm_cache) str_puts(out, " cache=warm");
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+/* The words of a policy's text, and what each may consist of; versions differ
+ * in which of the others there are. */
+static const struct {
+  const char *name, *of;
+  bool needed;
+} policy_words[] = {{"min-time=", "0123456789.e+-", true},
+                    {"repeats=", "0123456789", true},
+                    {"cutoff=", "0123456789.e+-", false},
+                    {"margin=", "0123456789.e+-", false},
+                    {"threads=", "0123456789", true},
+                    {"seed=", "0123456789", true},
+                    {"inputs=", "0123456789abcdef", false},
+                    {"cache=", "warm", false}};
+enum { POLICY_WORDS = sizeof policy_words / sizeof *policy_words };
+
+/* The place behind the word that begins at `at`; NULL: it is none. */
+static const char *skip_policy_word(const char *at, uint32_t *seen) {
+  for (uint32_t i = 0; i < POLICY_WORDS; i++) {
+    size_t name = strlen(policy_words[i].name);
+    if (strncmp(at, policy_words[i].name, name)) continue;
+    size_t n = strspn(at + name, policy_words[i].of);
+    if (!n || (*seen >> i & 1) || strchr(".e+-", at[name])) return NULL;
+    *seen |= 1u << i;
+    return at + name + n;
+  }
+  return NULL;
+}
+
+bool measure_is_policy(const char *text) {
+  uint32_t seen = 0;
+  const char *at = text + (*text == 'v');
+  size_t version = strspn(at, "0123456789");
+  if (at == text || !version) return false;
+  for (at += version; at && *at == ' ';) at = skip_policy_word(at + 1, &seen);
+  if (!at || *at) return false;
+  for (uint32_t i = 0; i < POLICY_WORDS; i++)
+    if (policy_words[i].needed && !(seen >> i & 1)) return false;
+  return true;
 }

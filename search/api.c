@@ -91,6 +91,14 @@ static tess_status check_plugged_in(tess_context *c,
   return TESS_OK;
 }
 
+static tess_status check_measure_name(tess_context *c,
+                                      const tess_tune_options *o) {
+  if (!o->measure_name || *o->measure_name) return TESS_OK;
+  return ctx_fail(c, TESS_INVALID,
+                  "option 'measure_name' is empty, not a name for what the "
+                  "option 'measure' measures");
+}
+
 static tess_status check_options(tess_context *c, const tess_tune_options *o) {
   tess_status s = check_count(c, "trials", o->trials, TESS_MAX_TRIALS);
   if (!s) s = check_count(c, "batch", o->batch, TESS_MAX_BATCH);
@@ -104,6 +112,7 @@ static tess_status check_options(tess_context *c, const tess_tune_options *o) {
   if (!s) s = check_switch(c, "check", o->check);
   if (!s) s = check_switch(c, "frozen", o->frozen);
   if (!s) s = check_switch(c, "no_transfer", o->no_transfer);
+  if (!s) s = check_measure_name(c, o);
   if (!s) s = check_mutators(c, o);
   if (!s) s = check_postprocs(c, o);
   return s ? s : check_plugged_in(c, o);

@@ -74,10 +74,24 @@ static tess_status store(adding *a, const database_key *k, double seconds,
   return s;
 }
 
+/* The key of what is added.  Its target is completed, as that of a run is, or
+ * it would never be found; what only another machine can complete stays. */
+static tess_status take_key(adding *a, database_key *k, tess_target **t) {
+  tess_context *c = a->d->c;
+  if (!*k->policy)
+    return ctx_fail(c, TESS_INVALID,
+                    "a record needs a policy: how it was measured");
+  tess_status s = tess_target_new(c, k->target, t);
+  if (s == TESS_UNSUPPORTED || s == TESS_INFRA) return ctx_clear(c), TESS_OK;
+  if (s == TESS_OK) k->target = tess_target_text(*t);
+  return s;
+}
+
 tess_status tess_database_add(tess_database *d, tess_trace *t,
                               const char *target, const char *policy,
                               uint32_t n, const double *sample) {
   adding a = {.d = d, .t = t};
+  tess_target *known = NULL;
   database_end_filter(d);
   if (!t->program)
     return ctx_fail(d->c, TESS_INVALID,
@@ -87,10 +101,12 @@ tess_status tess_database_add(tess_database *d, tess_trace *t,
     return ctx_fail(d->c, TESS_INVALID,
                     "a record needs times in seconds, each possible");
   database_key k = {tess_program_hash(t->program), target, policy};
-  tess_status s = hash_scheduled(&a);
+  tess_status s = take_key(&a, &k, &known);
+  if (s == TESS_OK) s = hash_scheduled(&a);
   if (s == TESS_OK) s = mem_protect(&d->c->heap, collect, &a);
   if (s == TESS_OK) s = database_put_workload(d, &k, t->program);
   if (s == TESS_OK) s = store(&a, &k, seconds, n, sample);
   vec_free(&d->c->heap, &a.made);
+  tess_target_free(known);
   return s;
 }

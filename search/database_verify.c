@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Damage of a database beside that of single records: pages that SQLite finds
- * inconsistent, programs that cannot be restored, rows that belong to nothing
- * or hold what their columns may not. */
-#include "search/database.h"
+ * inconsistent, programs that cannot be restored, values outside of their
+ * columns' domains. */
+#include "search/database_columns.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -99,78 +99,43 @@ static tess_status verify_workloads(const verifying *v) {
   return s;
 }
 
-/* ---- the other tables --------------------------------------------------- */
-
-/* A line a row.  SQLite stores what does not have a column's type as it is. */
-typedef struct column_check {
-  const char *table, *who; /* who: an expression that names the row */
-  const char *column, *type;
-} column_check;
-
-#define KEY_CHECKS(table, who)                                         \
-  {table, who, "workload", "integer"}, {table, who, "target", "text"}, \
-      {table, who, "policy", "text"}, {                                \
-    table, who, "seed", "integer"                                      \
-  }
-#define A_RUN "run", "'run ' || id"
-#define A_SESSION "session", "'the count of candidates of seed ' || seed"
-#define A_QUALITY "quality", "'the quality of model ' || model"
-
-static const column_check column_checks[] = {
-    KEY_CHECKS("run", "'run ' || id"),
-    {A_RUN, "space", "integer"},
-    {A_RUN, "strategy", "text"},
-    {A_RUN, "model", "text"},
-    {A_RUN, "batch", "integer"},
-    {A_RUN, "after", "integer"},
-    {A_RUN, "first", "integer"},
-    {A_RUN, "ended", "text"},
-    {A_RUN, "seconds", "real"},
-    {A_RUN, "funnel", "text"},
-    {A_RUN, "ledger", "text"},
-    KEY_CHECKS("session", "'the count of candidates of seed ' || seed"),
-    {A_SESSION, "next", "integer"},
-    KEY_CHECKS("quality", "'the quality of model ' || model"),
-    {A_QUALITY, "model", "text"},
-    {A_QUALITY, "trials", "integer"},
-    {A_QUALITY, "n", "integer"},
-    {"meta", "'the entry ' || key", "value", "text"}};
+/* ---- columns ------------------------------------------------------------ */
 
 enum { FEW = 20 }; /* lines of a check */
 
-static tess_status verify_by(const verifying *v, const char *table,
-                             const char *sql) {
+/* Of the rows behind the first few only how many there are. */
+static void tell_more(const verifying *v, const database_check *x,
+                      uint64_t more) {
+  char line[120];
+  snprintf(line, sizeof line, "table %s: %" PRIu64 " more row%s with such a %s",
+           x->table, more, more == 1 ? "" : "s", x->column);
+  v->found(v->ud, line);
+}
+
+static tess_status verify_column(const verifying *v, const database_check *x) {
   sqlite3_stmt *q = NULL;
-  char where[80];
-  int code = sqlite3_prepare_v2(v->d->db, sql, -1, &q, NULL);
+  char line[LINE];
+  uint64_t n = 0;
+  int code = sqlite3_prepare_v2(v->d->db, x->sql, -1, &q, NULL);
   if (code == SQLITE_OK)
     while ((code = sqlite3_step(q)) == SQLITE_ROW) {
-      char line[LINE];
+      if (n++ >= FEW) continue;
       err_one_line(database_text(q, 0), line, sizeof line);
       v->found(v->ud, line);
     }
-  snprintf(where, sizeof where, "table %s", table);
-  tess_status s = end_reading(v, code, where);
+  if (n > FEW) tell_more(v, x, n - FEW);
+  snprintf(line, sizeof line, "table %s", x->table);
+  tess_status s = end_reading(v, code, line);
   sqlite3_finalize(q);
   return s;
 }
 
-static tess_status verify_belonging(const verifying *v, const char *table) {
-  char sql[240];
-  snprintf(sql, sizeof sql,
-           "SELECT '%s ' || id || ': its workload is not there' FROM %s"
-           " WHERE workload NOT IN (SELECT hash FROM workload) LIMIT %d",
-           table, table, FEW);
-  return verify_by(v, table, sql);
-}
-
-static tess_status verify_column(const verifying *v, const column_check *x) {
-  char sql[300];
-  snprintf(sql, sizeof sql,
-           "SELECT %s || ': its %s is no %s' FROM %s WHERE typeof(%s) <> '%s'"
-           " LIMIT %d",
-           x->who, x->column, x->type, x->table, x->column, x->type, FEW);
-  return verify_by(v, x->table, sql);
+static tess_status verify_columns(const verifying *v) {
+  database_check x;
+  tess_status s = database_add_domains(v->d);
+  for (size_t i = 0; s == TESS_OK && database_column_check(i, &x); i++)
+    s = verify_column(v, &x);
+  return s;
 }
 
 tess_status tess_database_verify(tess_database *d,
@@ -181,11 +146,7 @@ tess_status tess_database_verify(tess_database *d,
   database_end_filter(d);
   tess_status s = verify_pages(&v);
   if (s == TESS_OK) s = verify_workloads(&v);
-  if (s == TESS_OK) s = verify_belonging(&v, "record");
-  if (s == TESS_OK) s = verify_belonging(&v, "run");
-  for (size_t i = 0;
-       s == TESS_OK && i < sizeof column_checks / sizeof *column_checks; i++)
-    s = verify_column(&v, &column_checks[i]);
+  if (s == TESS_OK) s = verify_columns(&v);
   if (s == TESS_OK) ctx_clear(d->c);
   return s;
 }

@@ -5,7 +5,6 @@
 #include "search/tune.h"
 
 #include "ir/query.h"
-#include <math.h>
 
 typedef struct objective {
   tess_context *c;
@@ -28,10 +27,13 @@ static tess_status take_time(objective *x, tess_session *s,
                 st == TESS_WRONG_RESULT;
   if (st != TESS_OK && !failed)
     return session_blame(s, st, "the function 'measure'");
-  if (st == TESS_OK && !(o->seconds > 0 && isfinite(o->seconds)))
+  bool possible =
+      o->seconds >= database_least_time && o->seconds <= database_greatest_time;
+  if (st == TESS_OK && !possible)
     return ctx_fail(x->c, TESS_INVALID,
-                    "the function 'measure' gave %g, not a time in seconds",
-                    o->seconds);
+                    "the function 'measure' gave %g, not a time in seconds "
+                    "from %g to %.0f",
+                    o->seconds, database_least_time, database_greatest_time);
   o->status = st;
   o->checked = st == TESS_OK;
   return TESS_OK;

@@ -28,13 +28,6 @@ static double gradient_of(const task_set *s, const task_run *r) {
   return r->weight * (s->o.alpha * recent + (1 - s->o.alpha) * ahead);
 }
 
-/* One that had no batch yet. */
-static bool find_untried(const task_set *s, uint32_t *out) {
-  for (uint32_t i = 0; i < s->n; i++)
-    if (s->run[i].live && !s->run[i].round.n) return *out = i, true;
-  return false;
-}
-
 static uint32_t pick_at_random(task_set *s, uint32_t nlive) {
   uint64_t k = rng_below(&s->random, nlive);
   for (uint32_t i = 0;; i++)
@@ -44,7 +37,6 @@ static uint32_t pick_at_random(task_set *s, uint32_t nlive) {
 static uint32_t next_by_gradient(task_set *s) {
   uint32_t best = 0, nlive = 0;
   double most = -INFINITY, least = INFINITY;
-  if (find_untried(s, &best)) return best;
   for (uint32_t i = 0; i < s->n; i++) {
     if (!s->run[i].live) continue;
     double g = gradient_of(s, &s->run[i]);
@@ -64,6 +56,13 @@ static const task_scheduler round_robin = {
 const task_scheduler *const task_schedulers[] = {&gradient, &round_robin};
 const uint32_t task_nschedulers =
     sizeof task_schedulers / sizeof *task_schedulers;
+
+/* What had no batch yet comes first, in the order of the tasks. */
+uint32_t task_scheduler_next(task_set *s) {
+  for (uint32_t i = 0; i < s->n; i++)
+    if (s->run[i].live && !s->run[i].round.n) return i;
+  return s->scheduler->next(s);
+}
 
 const task_scheduler *task_scheduler_find(const char *name) {
   for (uint32_t i = 0; i < task_nschedulers; i++)

@@ -37,6 +37,24 @@ tess_status task_write_shapes(tess_program *p, strbuf *out) {
   return str_status(out);
 }
 
+/* ---- names -------------------------------------------------------------- */
+
+static bool has_namesake(const task_run *r) {
+  const task_set *s = r->set;
+  for (uint32_t i = 0; i < s->n; i++)
+    if (&s->run[i] != r && !strcmp(s->run[i].name, r->name)) return true;
+  return false;
+}
+
+void task_write_name(const task_run *r, strbuf *out) {
+  const char *shapes = str_get(&r->shapes);
+  if (has_namesake(r))
+    str_printf(out, "task %u '%s' (%s)", (uint32_t)(r - r->set->run) + 1,
+               r->name, shapes ? shapes : "");
+  else
+    str_puts(out, r->name);
+}
+
 /* ---- states ------------------------------------------------------------- */
 
 double task_gain(const task_run *r, uint32_t window) {

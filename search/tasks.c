@@ -139,6 +139,23 @@ static bool budget_left(const task_set *s) {
   return false;
 }
 
+/* Records of earlier runs count as trials of the budget, which they may have
+ * used up; what has none yet gets its first batch all the same, at most its
+ * share of the budget. */
+static void reserve_first_batches(task_set *s) {
+  uint32_t first = s->shared.trials / s->n;
+  uint64_t all = tasks_trials(s);
+  if (!all) return;
+  if (!first) first = 1;
+  if (first > s->shared.batch) first = s->shared.batch;
+  for (uint32_t i = 0; i < s->n; i++) {
+    const task_run *r = &s->run[i];
+    if (r->live && !r->round.n) all += first < s->most ? first : s->most;
+  }
+  if (all > s->shared.trials && all <= TESS_MAX_TRIALS)
+    s->shared.trials = (uint32_t)all;
+}
+
 static tess_status search_all(task_set *s) {
   tess_status st = TESS_OK;
   for (uint32_t i = 0; st == TESS_OK && i < s->n; i++) {
@@ -146,9 +163,10 @@ static tess_status search_all(task_set *s) {
     if (s->run[i].t.ended != TESS_OK) s->cancelled = true;
     if (s->run[i].t.trials >= s->most) s->run[i].live = false;
   }
+  reserve_first_batches(s);
   s->last = s->n - 1;
   while (st == TESS_OK && budget_left(s)) {
-    s->last = s->scheduler->next(s);
+    s->last = task_scheduler_next(s);
     st = advance_task(&s->run[s->last]);
   }
   return st;

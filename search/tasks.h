@@ -30,7 +30,8 @@ typedef struct task_run {
   VEC(task_round) round;
 } task_run;
 
-/* A scheduler: which of the live tasks gets the next batch. */
+/* A scheduler: which of the live tasks, each of which had a batch, gets the
+ * next one. */
 typedef struct task_scheduler {
   const char *name, *summary;
   uint32_t (*next)(struct task_set *s);
@@ -38,6 +39,8 @@ typedef struct task_scheduler {
 extern const task_scheduler *const task_schedulers[];
 extern const uint32_t task_nschedulers;
 const task_scheduler *task_scheduler_find(const char *name);
+/* The live task that gets the next batch. */
+uint32_t task_scheduler_next(struct task_set *s);
 
 typedef struct task_set {
   tess_context *c;
@@ -79,6 +82,9 @@ tess_status task_write_shapes(tess_program *p, strbuf *out);
 /* Seconds of weighted latency that a minute of a task's batches gains: over the
  * last `window` of them; NAN where it is not known. */
 double task_gain(const task_run *r, uint32_t window);
+/* The task's name; where another one has the same, its number and shapes, too:
+ * "task 2 'matmul' (64x64 64x64 -> 64x64)". */
+void task_write_name(const task_run *r, strbuf *out);
 void tasks_states(task_set *s);
 /* The table of the states, and a line about them all. */
 void tasks_table(const task_set *s, const tess_tasks_progress *p, strbuf *out);

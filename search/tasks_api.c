@@ -80,9 +80,10 @@ static tess_status take_entry(task_set *s, const tess_task *list, uint32_t i,
                     "task %u: its program is of another context", i + 1);
   if (!out->weight) out->weight = 1;
   if (out->weight > 0 && isfinite(out->weight)) return TESS_OK;
-  return ctx_fail(s->c, TESS_INVALID,
-                  "task %u: its weight is %g, not a positive number", i + 1,
-                  out->weight);
+  return ctx_fail(
+      s->c, TESS_INVALID,
+      "task %u '%.60s': its weight is %g, not a positive number", i + 1,
+      out->name ? out->name : tess_program_name(out->program), out->weight);
 }
 
 static task_run *find_equal(task_set *s, const tess_task *e, uint64_t hash) {
@@ -223,7 +224,9 @@ static void sum_ledgers(task_set *s) {
 /* What is told of a task's end stands with its name. */
 static void tell_task(const task_run *r, const char *text, strbuf *out) {
   if (!text || !*text) return;
-  str_printf(out, "%s%s: %s", out->n ? "; " : "", r->name, text);
+  if (out->n) str_puts(out, "; ");
+  task_write_name(r, out);
+  str_printf(out, ": %s", text);
 }
 
 static void sum_results(task_set *s) {

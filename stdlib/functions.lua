@@ -261,7 +261,9 @@ local rows = {
   -- Running
   { "ts.target([text])", "tessera.Target",
     "A machine; this one where no text is given.", "describing" },
-  { "target:get(field)", "integer?", "A number of it.", "describing" },
+  { "target:get(field)", "integer?",
+    'A number of it, as "num-cores"; nil for one that only other kinds of ' ..
+    "targets have.", "describing" },
   { "target:has(feature)", "boolean",
     'Has its processor the feature? Of a CUDA card "sm_80" is one: that ' ..
     "architecture or a later one.", "describing" },
@@ -339,15 +341,17 @@ local rows = {
     "The trace of a record, bound to its program.", "tutorial" },
   { "database:add(trace, target, policy, samples)", "",
     "Store a success that was measured elsewhere: a bound trace, the text " ..
-    "of a target, how it was measured, and times in seconds.", "database" },
+    "of a target, which is completed, how it was measured, in any words, " ..
+    "and times in seconds.", "database" },
   { "database:runs()", "table[]",
     "The runs that made the records, oldest first: id, hash, target, " ..
     "policy, strategy, model, seed, batch, started_at, ended, seconds, " ..
     "funnel, ledger, quality, and transfer, whether other workloads' " ..
     "records might teach it (nil: not known).", "database" },
   { "database:verify()", "string[]",
-    "Look for damage beside that of single records: of pages, workloads and " ..
-    "other tables; a line for each, none where all is well.", "database" },
+    "Look for damaged pages and workloads, and for impossible values in any " ..
+    "column; a line for each, none where all is well.  Whether records " ..
+    "replay database:trace tells.", "database" },
   { "database:merge(path)", "integer",
     "Add the records of another file; how many were new.", "database" },
   { "database:prune(keep)", "integer",

@@ -343,6 +343,10 @@ local function functions_of(o, own_postprocs)
                    "function(session, candidate) }", m,
                    { { name = "probability", type = "number" },
                      { name = "mutate", type = "function" } })
+      if not (m.probability >= 0 and m.probability < math.huge) then
+        core.invalid(("mutator '%s': its probability is %s, not a number " ..
+                      "from 0 on"):format(name, m.probability))
+      end
       list[#list + 1] = { name = name, probability = m.probability,
                           mutate = m.mutate }
     end

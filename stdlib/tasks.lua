@@ -52,6 +52,12 @@ return function(ts, core, to_space, check_plugged, by_name, functions_of,
     end
   end
 
+  -- Entry i, whose program is one, for messages: "task 2 'conv2d'".
+  local function label(i, e)
+    return ("task %d '%s'"):format(i, type(e.name) == "string" and e.name or
+                                      e.program:name())
+  end
+
   -- An entry as a table of its own: a program alone has no fields.
   local function entry_of(given, i)
     if options.is(given, "program") then return { program = given } end
@@ -73,9 +79,10 @@ return function(ts, core, to_space, check_plugged, by_name, functions_of,
       invalid("task %d: its field 'program' is %s, not a program", i,
               options.text_of(given.program))
     end
-    if given.weight ~= nil and math.type(given.weight) == nil then
-      invalid("task %d: its weight is %s, not a number", i,
-              options.text_of(given.weight))
+    local w = given.weight
+    if w ~= nil and (math.type(w) == nil or not (w > 0 and w < math.huge)) then
+      invalid("%s: its weight is %s, not a positive number", label(i, given),
+              type(w) == "number" and w or options.text_of(w))
     end
     local copy = {}
     for k, v in next, given do copy[k] = v end
@@ -94,11 +101,18 @@ return function(ts, core, to_space, check_plugged, by_name, functions_of,
                 "mix: give a function that makes one for each program", k, n)
       end
     end
-    if type(of) == "function" then of = of(entry.program) end
     if of == nil then return nil end
+    local made = type(of) == "function"
+    if made then of = of(entry.program) end
     if type(of) == "table" then return check_plugged(k, of) end
-    invalid("task %d: its %s is %s, not a table of functions", i,
-            k:gsub("_", " "), options.text_of(of))
+    local what = k:gsub("_", " ")
+    if made then
+      invalid("%s: the function that makes its %s returned %s, not a table " ..
+              "of functions", label(i, entry), what,
+              of == nil and "nil" or options.text_of(of))
+    end
+    invalid("%s: its %s is %s, not a table of functions", label(i, entry),
+            what, options.text_of(of))
   end
 
   -- ts.tune_tasks({ program, { program =, weight =, space =, name = }, ... },

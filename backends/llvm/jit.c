@@ -165,6 +165,7 @@ const backend llvm_backend = {
              1u << BACKEND_ASM,
     .complete = llvm_complete_target,
     .has = llvm_has_feature,
+    .knows = llvm_knows_feature,
     .runs_here = llvm_runs_here,
     .compile = llvm_compile_entry,
     .load = llvm_load,

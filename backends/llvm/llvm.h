@@ -27,6 +27,7 @@ tess_status llvm_compile(ir_program *p, arena *scratch, const target *t,
 tess_status llvm_complete_target(target *t, err_state *e);
 /* backend.has. */
 bool llvm_has_feature(const target *t, const char *feature);
+bool llvm_knows_feature(const target *t, const char *feature, nearest *near);
 
 /* backend.runs_here. */
 tess_status llvm_runs_here(const target *t, err_state *e);

@@ -97,11 +97,10 @@ static bool is_known_cpu(const target *t) {
   return false;
 }
 
-static bool is_known_feature(const target *t, const char *name, size_t n) {
-  static const struct {
-    const char *name;
-    bool is_x86;
-  } known[] = {
+static const struct {
+  const char *name;
+  bool is_x86;
+} known_features[] = {
 #define FEATURE(name) {name, true},
 #define TUNING(name) {name, true},
 #define SYSTEM(name) {name, true},
@@ -114,13 +113,28 @@ static bool is_known_feature(const target *t, const char *name, size_t n) {
 #include "backends/llvm/feature_aarch64.def"
 #undef FEATURE
 #undef TUNING
-  };
+};
+enum { NKNOWN_FEATURES = sizeof known_features / sizeof *known_features };
+
+static bool is_known_feature(const target *t, const char *name, size_t n) {
   bool x86 = is_x86(t);
   if (!x86 && !is_aarch64(t)) return true;
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (known[i].is_x86 == x86 && strlen(known[i].name) == n &&
-        !memcmp(known[i].name, name, n))
+  for (size_t i = 0; i < NKNOWN_FEATURES; i++)
+    if (known_features[i].is_x86 == x86 &&
+        strlen(known_features[i].name) == n &&
+        !memcmp(known_features[i].name, name, n))
       return true;
+  return false;
+}
+
+/* Features of other architectures, whose names there are no lists of, may be
+ * any. */
+bool llvm_knows_feature(const target *t, const char *feature, nearest *near) {
+  if (!strcmp(t->kind, "llvm") && !is_x86(t) && !is_aarch64(t)) return true;
+  for (size_t i = 0; i < NKNOWN_FEATURES; i++) {
+    if (!strcmp(known_features[i].name, feature)) return true;
+    nearest_try(near, known_features[i].name);
+  }
   return false;
 }
 

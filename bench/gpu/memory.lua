@@ -7,7 +7,9 @@
 -- `build/bench/gpu-run` without arguments says what a copy reaches.
 local ts = require "tessera"
 local ops = require "tessera.ops"
-local trials, folder = math.tointeger(tonumber(arg[1] or 32)), arg[2]
+local given = dofile((arg[0]:gsub("[^/]*$", "../support/arguments.lua")))
+  "memory.lua TRIALS [FOLDER [ROW...]]"
+local trials, folder = given.count(1, "TRIALS", 32), arg[2]
 local target = ts.target "cuda"
 local N = 4096
 
@@ -78,8 +80,9 @@ local function bytes(p)
   return sum
 end
 
-local wanted = {}
-for i = 3, #arg do wanted[arg[i]] = true end
+local names, wanted = {}, {}
+for i, row in ipairs(rows) do names[i] = row[1] end
+for i = 3, #arg do wanted[given.one_of("row", arg[i], names)] = true end
 for _, row in ipairs(rows) do
   local name, p = row[1], row[2]
   if not arg[3] or wanted[name] then

@@ -5,7 +5,9 @@
 -- ROW is as C2D-1; without one, the first configuration of each operator.
 local ts = require "tessera"
 local ops = require "tessera.ops"
-local trials = math.tointeger(tonumber(arg[1] or 32))
+local given = dofile((arg[0]:gsub("[^/]*$", "../support/arguments.lua")))
+  "suite.lua TRIALS [ROW...]"
+local trials = given.count(1, "TRIALS", 32)
 local target = ts.target "cuda"
 
 local rows = { table.unpack(arg, 2) }
@@ -14,6 +16,7 @@ if not rows[1] then
 end
 for _, row in ipairs(rows) do
   local name, number = row:match "^(.*)%-(%d+)$"
+  if not name then error(("ROW is as C2D-1, not '%s'"):format(row), 0) end
   local p = ops.suite(name, tonumber(number))
   local r = ts.tune(p, { target = target, trials = trials, seed = 1,
                          min_time = 0.003 })

@@ -25,6 +25,9 @@ end
 
 for i = 3, #arg do
   local b, m, n, k = arg[i]:match "^(%d+)x(%d+)x(%d+)x(%d+)$"
+  if not b then
+    error(("a shape is BATCHxMxNxK, not '%s'"):format(arg[i]), 0)
+  end
   b, m, n, k = tonumber(b), tonumber(m), tonumber(n), tonumber(k)
   local program = product(b, m, n, k)
   local r = ts.tune(program, { target = target, space = space, seed = 1,

@@ -745,6 +745,13 @@ TESS_API int64_t tess_target_int(tess_target *t, const char *field);
  * that or later), as -mcpu and -mattr imply it?  Features that only system code
  * uses ("clwb") are known of this machine's processor alone. */
 TESS_API int tess_target_has(tess_target *t, const char *feature);
+/* Whether a name is that of a field (of any kind of target), or of a feature
+ * that processors have, so that tess_target_int and tess_target_has say
+ * something about it.  NOT_FOUND, with the name that was probably meant;
+ * INVALID for a field that is a text, as "mcpu". */
+TESS_API tess_status tess_target_check_field(tess_target *t, const char *field);
+TESS_API tess_status tess_target_check_feature(tess_target *t,
+                                               const char *feature);
 
 /* A tensor in this process's memory.  fill: "zeros" "random" (uniform in [0,1);
  * integers over a small range) "integers" (small integers that sums of
@@ -1240,7 +1247,7 @@ typedef struct tess_tune_options {
                                  * looked at */
   /* What `measure` measures, in any words: the database compares times under
    * one name only with each other.  NULL: with those of other functions without
-   * a name. */
+   * a name; empty: INVALID. */
   const char *measure_name;
 } tess_tune_options;
 
@@ -1512,19 +1519,23 @@ typedef struct tess_run {
  * the next call. */
 TESS_API tess_status tess_database_run(tess_database *d, uint64_t k,
                                        tess_run *out);
-/* Looks for damage that no single record shows: pages of the file that are
- * inconsistent (SQLite's integrity_check), programs of workloads that cannot be
- * restored or are others, rows of no workload, and columns that hold what they
- * may not.  found(ud, what) is called for each, `what` one line that lives
- * until it returns; it may not use the database.  Of records themselves
- * `damaged` of a tess_record and tess_database_trace tell.  The filter ends. */
+/* Looks for damage that reading records does not show: pages of the file that
+ * are inconsistent (SQLite's integrity_check), programs of workloads that
+ * cannot be restored or are others, and values outside of their column's
+ * domain in any table, as impossible times, unknown statuses, texts that are no
+ * target or policy, and rows that belong to no workload or run.  found(ud,
+ * what) is called for each, `what` one line that lives until it returns
+ * ("record 3: seconds is -1.0, not a time from ..."); it may not use the
+ * database.  Whether records replay `damaged` of a tess_record and
+ * tess_database_trace tell.  The filter ends. */
 TESS_API tess_status tess_database_verify(
     tess_database *d, void (*found)(void *ud, const char *what), void *ud);
 /* Stores a success that was measured elsewhere, n samples in seconds, of which
  * the median counts; policy: how it was measured, in any words, since times
- * under other policies are not compared with it.  The trace, bound to its
- * program, is replayed: REFUSED where it does not apply.  INVALID for times
- * that are none. */
+ * under other policies are not compared with it.  The target's text is
+ * completed, as by tess_target_new, whose errors are given.  The trace, bound
+ * to its program, is replayed: REFUSED where it does not apply.  INVALID for
+ * times that are none, and for an empty policy. */
 TESS_API tess_status tess_database_add(tess_database *d, tess_trace *t,
     const char *target, const char *policy, uint32_t n, const double *sample);
 /* Adds the workloads and records of another file that this one has not: the

@@ -187,49 +187,72 @@ end
 
 -- ---- verify ----------------------------------------------------------------
 
-local function first_line(e)
-  return tostring(type(e) == "table" and e.message or e):match "^[^\n]*"
+-- Why a record cannot be read or replayed, without the words that name it.
+local function reason(e, path, id)
+  local text = tostring(type(e) == "table" and e.message or e)
+  local known = ("database %s: record %d: "):format(path, id)
+  if text:sub(1, #known) == known then text = text:sub(#known + 1) end
+  return text:match "^[^\n]*"
 end
 
--- Each record: can it be read, does its trace apply, and does it give the
--- program that was measured?  How many there are, and how many do not.
-local function verify_records(db)
-  local said, bad = nil, 0
+-- Each record whose columns are right: can it be read, does its trace apply,
+-- and does it give the program that was measured?  Adds those that do not to
+-- the set `bad`; how many records there are, those with impossible columns,
+-- which are not listed, included.
+local function verify_records(db, path, bad)
+  local said, count, current = nil, 0, nil
   local before <close> = setmetatable({ ts.on_warning(function(text)
-    said = text
+    if current and text:find(current, 1, true) == 1 then said = text end
   end) }, { __close = function(was) ts.on_warning(was[1]) end })
-  local list = db:records(math.maxinteger)
-  for _, r in ipairs(list) do
-    said = nil
-    local ok, e = pcall(db.trace, db, r.id)
-    local why = r.damaged and "it is damaged" or
-                not ok and first_line(e) or said
-    if why then
-      bad = bad + 1
-      print(("record %d: %s"):format(r.id, records.plain(why)))
+  local unlisted = {}
+  for id in pairs(bad) do unlisted[id] = true end
+  for _, r in ipairs(db:records(math.maxinteger)) do
+    said, count, unlisted[r.id] = nil, count + 1, nil
+    current = ("database %s: record %d: "):format(path, r.id)
+    if not bad[r.id] then
+      local ok, e = pcall(db.trace, db, r.id)
+      local why = not ok and e or said or r.damaged and
+                  "its decisions are not those of its trace"
+      if why then
+        bad[r.id] = true
+        print(("%s: record %d: %s"):format(path, r.id,
+              records.plain(reason(why, path, r.id))))
+      end
     end
   end
-  return #list, bad
+  for _ in pairs(unlisted) do count = count + 1 end
+  return count
+end
+
+-- The lines of the file and its tables, of which those about a record are
+-- noted in the set `bad`; whether there are others.
+local function print_damage(path, db, bad)
+  local others = false
+  for _, line in ipairs(db:verify()) do
+    local id = math.tointeger(line:match "^record (%d+): ")
+    if id then bad[id] = true else others = true end
+    print(("%s: %s"):format(path, records.plain(line)))
+  end
+  return others
 end
 
 -- The file and its tables, then the records, as far as damage lets them be
 -- read.
 function words.verify(rest)
-  local path = rest[1]
+  local path, bad = rest[1], {}
   local db = files.open_database(path)
-  local damage = db:verify()
-  for _, line in ipairs(damage) do
-    print(("%s: %s"):format(path, records.plain(line)))
-  end
-  local ok, n, bad = pcall(verify_records, db)
-  if not ok and #damage == 0 then error(n, 0) end
+  local damaged = print_damage(path, db, bad)
+  local ok, n = pcall(verify_records, db, path, bad)
+  if not ok and not damaged and next(bad) == nil then error(n, 0) end
   if not ok then
     print(("%s: its records cannot be read"):format(path))
     return 1
   end
-  print(("%s: %s, %d bad%s"):format(path, counted(n), bad, #damage > 0 and
+  local count = 0
+  for _ in pairs(bad) do count = count + 1 end
+  print(("%s: %s, %d bad%s"):format(path, counted(n), count, damaged and
         "; the file itself is damaged" or ""))
-  return (bad > 0 or #damage > 0) and 1 or 0
+  return (count > 0 or damaged) and 1 or 0
 end
 
 -- ---- the command -----------------------------------------------------------

@@ -3,6 +3,7 @@
 #include "support/test.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/nearest.h"
 #include "base/rng.h"
 #include "base/str.h"
 
@@ -168,6 +169,37 @@ static void test_utf8(void **state) {
     assert_int_equal(str_utf8(cases[i].text, cases[i].n), cases[i].good);
 }
 
+/* What was probably meant: a few letters off, or the beginning of it. */
+static void test_nearest(void **state) {
+  (void)state;
+  static const char *const names[] = {"num-cores", "vector-bytes", "l1", "l2",
+                                      "registers-per-block"};
+  static const char *const cases[][2] = {{"num-coers", "num-cores"},
+                                         {"numcores", "num-cores"},
+                                         {"vectorbyte", "vector-bytes"},
+                                         {"registers", "registers-per-block"},
+                                         {"l3", "l1"},
+                                         {"l", NULL},
+                                         {"", NULL},
+                                         {"colours", NULL}};
+  char name[100];
+  memset(name, 'x', sizeof name);
+  name[sizeof name - 1] = '\0';
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    nearest n = {.word = cases[i][0]};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+      nearest_try(&n, names[k]);
+    nearest_try(&n, name);
+    if (!cases[i][1])
+      assert_null(n.best);
+    else
+      assert_string_equal(n.best, cases[i][1]);
+  }
+  nearest n = {.word = name};
+  nearest_try(&n, name);
+  assert_null(n.best);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_appending),
@@ -177,6 +209,7 @@ int main(void) {
       cmocka_unit_test(test_status_texts),
       cmocka_unit_test(test_hashing),
       cmocka_unit_test(test_utf8),
+      cmocka_unit_test(test_nearest),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

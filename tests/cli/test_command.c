@@ -243,6 +243,22 @@ static void wrong_arguments_of_the_demo(void **state) {
   }
 }
 
+/* A bench that would do nothing, or something else than was meant. */
+static void wrong_arguments_of_benches(void **state) {
+  static const char *const calls[][2] = {
+      {"odd.lua 4 1 nothing", "there is no case 'nothing'; there are product"},
+      {"odd.lua product", "TRIALS is an integer from 1 on, not 'product'"},
+      {"busy.lua 1 2 3", "what is '3'?"},
+      {"opencl.lua foo", "ROW is as C2D-3, not 'foo'"}};
+  (void)state;
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+    int status = console_run(&c, "%s " TESS_SOURCE_DIR "/bench/%s",
+                             CONSOLE_TESSERA, calls[i][0]);
+    if (status != 1 || !strstr(c.err, calls[i][1]))
+      fail_msg("%s: status %d: %s", calls[i][0], status, c.err);
+  }
+}
+
 /* Files of every other kind, where a trace, a description or a database is
  * asked for; what is not ours is not changed. */
 static void wrong_files(void **state) {
@@ -367,6 +383,7 @@ int main(void) {
       cmocka_unit_test(failing_work),
       cmocka_unit_test(errors_of_any_type),
       cmocka_unit_test(wrong_arguments_of_the_demo),
+      cmocka_unit_test(wrong_arguments_of_benches),
       cmocka_unit_test(wrong_files),
       cmocka_unit_test(wrong_traces),
       cmocka_unit_test(lowering),

@@ -157,5 +157,19 @@ fails("TYPE", "", kernel, a, b)
 
 -- targets
 local target = ts.target "llvm -num-cores=3"
-assert(target:get "num-cores" == 3 and target:get "no-such-field" == nil)
+assert(target:get "num-cores" == 3 and target:get "num_cores" == 3)
+assert(target:get "max-threads-per-block" == nil) -- of other kinds
+fails("NOT_FOUND", "no field 'num-coers'; did you mean 'num-cores'?",
+      target.get, target, "num-coers")
+fails("NOT_FOUND", "no field 'no-such-field'", target.get, target,
+      "no-such-field")
+fails("INVALID", "'mcpu' is a text", target.get, target, "mcpu")
+assert(target:has "neon" ~= target:has "sse2" and not target:has "sm_80")
+fails("NOT_FOUND", "no feature 'avx51f'; did you mean 'avx512f'?", target.has,
+      target, "avx51f")
+fails("NOT_FOUND", "no feature ''", target.has, target, "")
+fails("NOT_FOUND", "did you mean -registers-per-block?", ts.target,
+      "cuda -arch=sm_80 -registers=-1")
+fails("INVALID", "'-registers-per-block=-1' is not a number from 1 to ",
+      ts.target, "cuda -arch=sm_80 -registers-per-block=-1")
 fails("NOT_FOUND", "", ts.target, "no-such-backend")

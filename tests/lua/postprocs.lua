@@ -575,8 +575,20 @@ do
                { module }, { "rewrite_layout", nil, "rewrite_tensorize" })
   checks.fails("INVALID", "entry 1 is not the name", ts.space.with_postprocs,
                { module }, { 1 })
-  checks.fails("INVALID", "a parameter 'x' that is no integer",
-               ts.space.with_postprocs, { module }, { { "split", x = "y" } })
+  checks.fails("INVALID", "entry 1: rewrite_layout has a parameter 'x' that " ..
+               "is no integer", ts.space.with_postprocs, { module },
+               { { "rewrite_layout", x = "y" } })
+  -- A name or parameter that is misspelt is told with its place in the list.
+  checks.fails("INVALID", "postprocs: entry 1: there is no postprocessor " ..
+               "'verify_gpu_cod'; did you mean 'verify_gpu_code'?",
+               ts.space.with_postprocs, { module }, { "verify_gpu_cod" })
+  checks.fails("INVALID", "postprocs: entry 2: there is no postprocessor " ..
+               "'tensorise'; there are disallow_dynamic_loop, ", ts.tune, p,
+               { postprocs = { function() return true end, "tensorise" } })
+  checks.fails("INVALID", "postprocs: entry 3: verify_gpu_code has no " ..
+               "operand 'max_thread'; it takes ", ts.tune, p,
+               { postprocs = { function() return true end, "rewrite_layout",
+                               { "verify_gpu_code", max_thread = 3 } } })
   -- Of a tuning run, what they refuse is in the funnel by their names.
   local r = ts.tune(p, { space = { module }, trials = 2, min_time = 0.001,
                          batch = 2, strategy = "replay", seed = 1,

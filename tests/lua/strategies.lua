@@ -156,6 +156,10 @@ do
         with { measure_name = "x" })
   fails("'measure_name' is the number 7", ts.tune, p,
         with { measure = time_of, measure_name = 7 })
+  fails("'measure_name' is empty", ts.tune, p,
+        with { measure = time_of, measure_name = "" })
+  fails("'measure_name' is empty", ts.tune_tasks, { p },
+        with { measure = time_of, measure_name = "" })
 end
 
 -- A strategy that proposes nothing.
@@ -253,4 +257,47 @@ do
   end
   alone("mutate_unroll", function(d) return table.concat(d, " ", 1, 6) end)
   alone("mutate_tile_size", function(d) return d[8] end)
+end
+
+-- A candidate where a list of them is meant, or another table that is none.
+do
+  local function proposing(f)
+    return { trials = 4, strategy = ts.strategy { propose = f } }
+  end
+  fails("what propose returns must be a list of candidates, not a table " ..
+        "with the field '", ts.tune, p, with(proposing(function(_, session)
+    return session:draw()
+  end)))
+  for _, call in ipairs { "features", "predict" } do
+    fails("what " .. call .. " takes must be a list of candidates", ts.tune, p,
+          with(proposing(function(_, session)
+      session[call](session, session:draw(), "per_store")
+    end)))
+  end
+  fails("mutator 'own': its probability is -1", ts.tune, p, with {
+    strategy = { name = "evolutionary", mutators = {
+      own = { probability = -1, mutate = print } } } })
+  fails("gave 1e+09, not a time in seconds from 1e-10 to 31622400", ts.tune, p,
+        with { trials = 4, measure = function() return 1e9 end })
+end
+
+-- Errors that are tables without __tostring say what their field message does.
+do
+  local function raise() error { message = "out of ideas" } end
+  local r = ts.tune_tasks({ p }, with { trials = 4, strategy = function()
+    return { propose = raise }
+  end })
+  assert(r[1].message == "out of ideas", r[1].message)
+  r = ts.tune_tasks({ p }, with { trials = 4, cost_model = function()
+    return { predict = raise }
+  end })
+  assert(r[1].message == "out of ideas", r[1].message)
+  local space = { ts.module { name = "raising", apply = raise } {} }
+  local text = ts.space.explain(space, p)
+  assert(text:find "out of ideas", text)
+  local said
+  local was = ts.on_warning(function(line) said = line end)
+  r = ts.tune(p, with { trials = 2, postprocs = { raise } })
+  ts.on_warning(was)
+  assert(said:find "out of ideas" and not r.trace, said)
 end

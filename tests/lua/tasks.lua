@@ -104,7 +104,35 @@ local again = ts.tune_tasks({ a, b }, o { database = path })
 assert(again.trials == 8 and again.funnel:find "0  candidates tried")
 local records = ts.database(path):records()
 assert(records.total == 8)
+
+-- Programs that are new to it get their first batch where records of others
+-- have used the budget up: at most its share for each, and nothing else.
+local c = ops.matmul { m = 16, n = 32, k = 32 }
+local d = ops.matmul { m = 16, n = 16, k = 32 }
+for _, scheduler in ipairs { "round_robin", "gradient" } do
+  local copy = ts.database(path .. ".copy")
+  copy:merge(path)
+  copy:close()
+  local most = 0
+  rs = ts.tune_tasks({ a, c, b, d }, o {
+    database = path .. ".copy", batch = 4, scheduler = scheduler,
+    progress = function(p) most = math.max(most, p.max_trials) end })
+  assert(rs.status == "OK" and rs.trials == 12 and most == 12, rs)
+  assert(rs[1].trials + rs[3].trials == 8)
+  assert(rs[2].trials == 2 and rs[4].trials == 2)
+  for _, end_ in ipairs { "", "-wal", "-shm" } do
+    os.remove(path .. ".copy" .. end_)
+  end
+end
 os.remove(path)
+
+-- What is told of tasks of one name has their numbers and shapes.
+rs = ts.tune_tasks({ a, b }, o { strategy = function()
+  return { propose = function() error "no" end }
+end })
+assert(rs.message:find("task 1 'matmul' (32x32 32x32 -> 32x32): ", 1, true) and
+       rs.message:find("; task 2 'matmul' (64x32 32x32 -> 64x32): ", 1, true),
+       rs.message)
 
 -- One line each.
 local function refused(says, ...)
@@ -118,17 +146,26 @@ refused("a list of programs", a)
 refused("task 2 is the number 7", { a, 7 })
 refused("task 1 has no field 'wieght'", { { program = a, wieght = 2 } })
 refused("its field 'program' is missing", { { weight = 2 } })
-refused("its weight is \"x\"", { { program = a, weight = "x" } })
-refused("not a positive number", { { program = a, weight = -1 } })
+refused("task 1 'matmul': its weight is \"x\", not a positive number",
+        { { program = a, weight = "x" } })
+for _, w in ipairs { -1, 0, 0 / 0, math.huge } do
+  refused("task 2 'tall': its weight is " .. w .. ", not a positive number",
+          { a, { program = b, name = "tall", weight = w } })
+end
 refused("an option of all tasks", { { program = a, target = "llvm" } })
 refused("'scheduler' is \"greedy\"", { a }, { scheduler = "greedy" })
 refused("'window_size' is the number 0", { a }, { window_size = 0 })
 refused("'alpha' is 2", { a }, { alpha = 2 })
 refused("unknown option 'trails'", { a }, { trails = 2 })
 refused("one table for 2 tasks", { a, b }, { strategy = own(a) })
-refused("its strategy is the number 3", { a }, { strategy = function()
-  return 3
+refused("task 1 'matmul': the function that makes its strategy returned the " ..
+        "number 3, not a table", { a }, { strategy = function() return 3 end })
+refused("task 2 'tall': the function that makes its strategy returned nil",
+        { a, { program = b, name = "tall" } }, { strategy = function(program)
+  if program == a then return own(program) end
 end })
+refused("task 1 'matmul': the function that makes its cost model returned nil",
+        { { program = a, cost_model = function() end } })
 refused("there is no cost model 'guess'", { a }, { cost_model = "guess" })
 
 -- Options of ts.tune that are for all tasks: what measures, who is told of it,

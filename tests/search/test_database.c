@@ -259,13 +259,13 @@ static void test_verify(void **state) {
       {"INSERT INTO workload VALUES (1, 'p', x'00')",
        "workload p 0000000000000001: the program of a workload is damaged"},
       {"UPDATE meta SET value = x'31' WHERE key = 'seed'",
-       "the entry seed: its value is no text"},
+       "meta seed: value is X'31', not a text"},
       {"INSERT INTO session VALUES (9, 'a', 'b', 'c', 3)",
-       "the count of candidates of seed c"},
+       "session of seed c: target is 'a', not a target"},
       {"INSERT INTO run (workload, target, policy, space, seed, strategy,"
        " model, batch, after, first, engine) VALUES"
        " (5, 'a', 'b', 1, 1, 's', 'm', 8, 0, 0, 'e')",
-       "run 1: its workload is not there"},
+       "run 1: workload is 5, not the hash of a row of the table workload"},
       {"PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql = 'CREATE "
        "INDEX record_key ON record (workload, target, trace)' WHERE name = "
        "'record_key'; ",

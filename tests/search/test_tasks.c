@@ -41,13 +41,18 @@ static void add_round(choosing *f, int task, double best, double active) {
 }
 
 static uint32_t choose(choosing *f) {
-  return f->s.last = f->s.scheduler->next(&f->s);
+  return f->s.last = task_scheduler_next(&f->s);
 }
 
 static void test_round_robin(void **state) {
   (void)state;
   choosing f;
   begin_choosing(&f, "round_robin");
+  for (int i = 1; i < NTASK; i++) add_round(&f, i, 8, 1);
+  f.s.last = 1;
+  assert_int_equal(choose(&f), 0); /* it had no batch yet */
+  add_round(&f, 0, 8, 1);
+  f.s.last = NTASK - 1;
   assert_int_equal(choose(&f), 0);
   assert_int_equal(choose(&f), 1);
   f.run[2].live = false;
@@ -303,7 +308,7 @@ static void test_errors(void **state) {
   fails(&f, 1, TESS_INVALID, "'progress' is of one task");
   f.tune.progress = NULL;
   f.task[1].weight = -1;
-  fails(&f, 2, TESS_INVALID, "task 2: its weight is -1");
+  fails(&f, 2, TESS_INVALID, "task 2 'matmul': its weight is -1");
   f.task[1].weight = 1;
   f.task[1].program = NULL;
   fails(&f, 2, TESS_INVALID, "task 2 has no program");

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The domain of each column of a database, as queries for the rows that hold a
+ * value outside of it. */
+#ifndef SEARCH_DATABASE_COLUMNS_H
+#define SEARCH_DATABASE_COLUMNS_H
+
+#include "search/database.h"
+
+enum { DATABASE_CHECK_MAX = 1200 };
+typedef struct database_check {
+  const char *table, *column;
+  /* Gives a line a row: "record 3: seconds is -1.0, not a time from ...". */
+  char sql[DATABASE_CHECK_MAX];
+} database_check;
+
+/* The i-th check, from 0; false past the last. */
+bool database_column_check(size_t i, database_check *out);
+/* Defines the SQL functions that the queries call. */
+tess_status database_add_domains(database *d);
+
+#endif
