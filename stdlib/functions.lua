@@ -343,8 +343,8 @@ local rows = {
   { "database:trace(id)", "tessera.Trace",
     "The trace of a record, bound to its program.", "tutorial" },
   { "database:add(trace, target, policy, samples)", "",
-    "Store a success that was measured elsewhere: a bound trace, the text " ..
-    "of a target, which is completed, how it was measured, in any words, " ..
+    "Store a success that was measured elsewhere: a bound trace, a target " ..
+    "or its text, which is completed, how it was measured, in any words, " ..
     "and times in seconds.", "database" },
   { "database:runs()", "table[]",
     "The runs that made the records, oldest first: id, hash, target, " ..
