@@ -88,6 +88,7 @@ static block *fresh(runtime *r, size_t bytes, size_t align) {
   size_t whole = bytes + align + sizeof(block);
   char *at = whole > bytes ? r->alloc.fn(r->alloc.ud, NULL, 0, whole) : NULL;
   if (!at) return NULL;
+  mem_advise_huge(at, whole);
   uintptr_t first = (uintptr_t)at + sizeof(block);
   size_t skip = (align - first % align) % align;
   block *b = (block *)(void *)(at + skip);

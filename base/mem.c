@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 typedef struct mem_trap {
   jmp_buf at;
@@ -81,6 +83,16 @@ void mem_free(mem_heap *h, void *ptr, size_t size) {
   TESS_ASSERT(size <= h->used);
   h->alloc.fn(h->alloc.ud, ptr, size, 0);
   h->used -= size;
+}
+
+void mem_advise_huge(void *at, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  if (bytes < MEM_HUGE_BYTES) return;
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), skip = -(uintptr_t)at % page;
+  madvise((char *)at + skip, (bytes - skip) / page * page, MADV_HUGEPAGE);
+#else
+  (void)at, (void)bytes;
+#endif
 }
 
 /* The trap is in this frame, so everything used after setjmp returns is in it

@@ -56,6 +56,11 @@ static inline tess_status mem_refusal(const mem_heap *h) {
 void mem_free(mem_heap *h, void *ptr, size_t size);
 
 #define mem_new(h, T) ((T *)mem_resize((h), NULL, 0, sizeof(T)))
+#define MEM_HUGE_BYTES ((size_t)4 << 20)
+/* Where a block has that many bytes the system is asked for huge pages, which
+ * is no matter of right or wrong: loops that go down a column touch a page a
+ * row, of more rows than a TLB has entries. */
+void mem_advise_huge(void *at, size_t bytes);
 #define mem_delete(h, p) mem_free((h), (p), sizeof *(p))
 
 /* Run fn(ud); an unwinding below ends here.  Returns fn's status, or the

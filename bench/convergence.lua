@@ -94,31 +94,18 @@ local workloads = {
 
 -- ---- measuring -----------------------------------------------------------
 
--- What is factored has a dominant diagonal, and is another matrix once it was,
--- which in the end has numbers that are slow to compute with.
-local function arguments(program)
-  local list = {}
-  for i, p in ipairs(program:params()) do
-    list[i] = ts.tensor(p.dtype, p.shape, "random", i)
-  end
-  if #list == 1 then
-    local n = list[1]:shape()[1]
-    for i = 0, n - 1 do list[1]:set(i, i, n) end
-  end
-  return list
-end
-
 local name, seconds = arg[1], tonumber(arg[2] or math.huge)
-local of = assert(workloads[name], "usage: convergence.lua WORKLOAD " ..
-                  "[SECONDS [FILE]], of GMM-4, C2D-3, 3mm, lu, cholesky")
+local of = assert(seconds and workloads[name],
+                  "usage: convergence.lua WORKLOAD [SECONDS [FILE]], of " ..
+                  "GMM-4, C2D-3, 3mm, lu, cholesky")
 local path = arg[3] or ("%s/data/convergence/%s.jsonl"):format(here, name)
 local program = of[2]()
-local kept = arguments(program)
+local kept = recorder.arguments(program)
 
 recorder.record(name, of[1], program, function(trace, best)
   local ok, kernel = pcall(ts.build, trace:replay(program), "llvm")
   if not ok then return nil, kernel end
   return recorder.least(kernel, function()
-    return #kept == 1 and arguments(program) or kept
+    return #kept == 1 and recorder.arguments(program) or kept
   end, best)
 end, path, seconds)

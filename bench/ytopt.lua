@@ -42,7 +42,7 @@ local workloads = {
 }
 
 local name, seconds = arg[1], tonumber(arg[2] or math.huge)
-local w = assert(workloads[name],
+local w = assert(seconds and workloads[name],
                  "usage: ytopt.lua 3mm|product [SECONDS [FILE]]")
 local path = arg[3] or ("%s/data/ytopt/%s.jsonl"):format(here, name)
 local program = w.program()

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * OpenBLAS, BLIS and libxsmm as peers of products, norms and factorisations. */
+#include "bench/support/bench.h"
 #include "bench/suite/peer.h"
 
 #include <dlfcn.h>
@@ -132,7 +133,7 @@ static void (*blas_function(job *j))(void *) {
     j->n = of(r, "m", 1) * of(r, "n", 1);
     return j->b.snrm2 ? run_norm : NULL;
   } else if (!strcmp(op, "3mm") && j->b.dgemm) {
-    j->more = malloc(sizeof(double) * (800 * 900 + 900 * 1100));
+    j->more = bench_alloc(sizeof(double) * (800 * 900 + 900 * 1100));
     return run_3mm;
   } else if (!strcmp(op, "lu") || !strcmp(op, "cholesky")) {
     j->n = of(r, "n", 1);

@@ -67,9 +67,8 @@ static void make_tensors(bout *b, tess_program *p) {
     b->bytes = t.dtype.bits / 8;
     for (uint32_t d = 0; d < t.ndim; d++) b->bytes *= (uint64_t)t.shape[d];
   }
-  b->want = aligned_alloc(64, (b->bytes + 63) / 64 * 64);
-  b->first = aligned_alloc(64, (b->bytes + 63) / 64 * 64);
-  if (!b->want || !b->first) exit(1);
+  b->want = bench_alloc(b->bytes);
+  b->first = bench_alloc(b->bytes);
   if (b->in_place) fill_dominant(b->data[b->out], row_number(&b->r, "n", 1));
   memcpy(b->first, b->data[b->out], b->bytes);
 }

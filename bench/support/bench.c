@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 
 /* The CPUs the program was started on, before any thread was bound. */
@@ -79,6 +80,15 @@ static int by_number(const void *a, const void *b) {
 double bench_median(double *values, uint32_t n) {
   qsort(values, n, sizeof *values, by_number);
   return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+void *bench_alloc(size_t bytes) {
+  enum { LARGE = 4 << 20, HUGE_PAGE = 2 << 20 };
+  size_t align = bytes < LARGE ? 64 : HUGE_PAGE;
+  void *at = aligned_alloc(align, (bytes + align - 1) / align * align);
+  if (!at) exit(1);
+  if (bytes >= LARGE) madvise(at, bytes, MADV_HUGEPAGE);
+  return at;
 }
 
 void bench_pin(uint32_t i) {

@@ -27,6 +27,10 @@ void bench_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 double bench_now(void);
 /* The median; sorts the values. */
 double bench_median(double *values, uint32_t n);
+/* For free(), aligned to cache lines; if large of huge pages, as are Tessera's
+ * tensors, so that nobody is compared by the pages of his operands.  Ends the
+ * program where there is no memory. */
+void *bench_alloc(size_t bytes);
 /* Bind the calling thread to the i-th CPU that the process was given. */
 void bench_pin(uint32_t i);
 

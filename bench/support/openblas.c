@@ -35,8 +35,7 @@ void openblas_run(const openblas *b, int n, const float *a, const float *x,
 
 static float *filled(int n) {
   size_t size = (size_t)n * (size_t)n;
-  float *p = aligned_alloc(64, (size * sizeof *p + 63) / 64 * 64);
-  if (!p) exit(1);
+  float *p = bench_alloc(size * sizeof *p);
   for (size_t i = 0; i < size; i++) p[i] = (float)(i % 13) * 0.125f;
   return p;
 }

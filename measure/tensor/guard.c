@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Allocates memory between guard pages and classifies faulting addresses. */
 #include "measure/tensor/guard.h"
+#include "base/mem.h"
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -36,6 +37,7 @@ bool guard_open(guard *g, size_t bytes, size_t align) {
     guard_close(g);
     return false;
   }
+  mem_advise_huge(g->data, room);
   mark_slack(g);
   return true;
 }

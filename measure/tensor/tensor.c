@@ -68,6 +68,7 @@ tess_status tensor_make(tess_context *c, tess_dtype t, uint32_t ndim,
                        bytes);
   }
   x->block_bytes = block_bytes;
+  mem_advise_huge(x->block, block_bytes);
   uintptr_t at = (uintptr_t)x->block;
   x->data = (char *)x->block + (TENSOR_ALIGN - at % TENSOR_ALIGN);
   *out = x;

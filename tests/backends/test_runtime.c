@@ -2,6 +2,7 @@
  * The kernels' runtime: each iteration once, failures reported, memory reused.
  * Labels: threads */
 #include "backends/runtime.h"
+#include "support/huge_pages.h"
 #include "support/test.h"
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -153,7 +154,8 @@ static void after_fork(void **state) {
   runtime_free(&rt);
 }
 
-/* What was freed is given again; alignment holds; nothing leaks. */
+/* What was freed is given again; alignment holds; large blocks have huge pages;
+ * nothing leaks. */
 static void memory(void **state) {
   (void)state;
   test_heap h;
@@ -177,6 +179,9 @@ static void memory(void **state) {
   rt.rt.free(rt.rt.ud, b);
   rt.rt.free(rt.rt.ud, NULL);
   rt.rt.free(rt.rt.ud, c);
+  char *large = rt.rt.alloc(rt.rt.ud, 16 << 20, 64);
+  assert_true(has_huge_pages(large + (8 << 20)));
+  rt.rt.free(rt.rt.ud, large);
   fault_arm(&h.fault, 1);
   assert_null(rt.rt.alloc(rt.rt.ud, 1 << 20, 64));
   h.fault.fail_at = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory between guard pages. */
 #include "measure/tensor/guard.h"
+#include "support/huge_pages.h"
 #include "support/test.h"
 #include <setjmp.h>
 #include <signal.h>
@@ -95,12 +96,21 @@ static void test_too_large(void **state) {
   guard_close(&g);
 }
 
+static void test_large_has_huge_pages(void **state) {
+  (void)state;
+  guard g;
+  assert_true(guard_open(&g, 16 << 20, 64));
+  assert_true(has_huge_pages(g.data + (8 << 20)));
+  guard_close(&g);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_sizes),
       cmocka_unit_test(test_alignment),
       cmocka_unit_test(test_lock),
       cmocka_unit_test(test_too_large),
+      cmocka_unit_test(test_large_has_huge_pages),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

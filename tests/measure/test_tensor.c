@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "measure/tensor/dlpack.h"
 #include "measure/tensor/tensor.h"
+#include "support/huge_pages.h"
 #include "support/test.h"
 #include <math.h>
 #include <stdio.h>
@@ -39,6 +40,13 @@ static tess_tensor *make(tess_context *c, const char *dtype, uint32_t ndim,
   if (tess_tensor_new(c, t, ndim, shape, fill, 7, &x))
     fail_msg("%s", tess_error(c)->message);
   return x;
+}
+
+static void test_large_tensors_have_huge_pages(void **state) {
+  tess_context *c = *state;
+  tess_tensor *x = make(c, "float32", 2, (int64_t[]){2048, 2048}, "zeros");
+  assert_true(has_huge_pages((char *)tess_tensor_data(x) + (8 << 20)));
+  tess_tensor_free(x);
 }
 
 static void test_fills(void **state) {
@@ -565,6 +573,8 @@ static void test_exhausted(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_large_tensors_have_huge_pages, start,
+                                      end),
       cmocka_unit_test_setup_teardown(test_fills, start, end),
       cmocka_unit_test_setup_teardown(test_elements, start, end),
       cmocka_unit_test_setup_teardown(test_integers, start, end),

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <sys/mman.h>
 #include <sys/types.h>
 #include <tessera/tessera.h>
 #include <time.h>
@@ -258,11 +259,17 @@ static int32_t pool_parallel_for(void *ud, int64_t n, pool_body fn,
 
 /* ---- memory ------------------------------------------------------------- */
 
+/* Large blocks of huge pages where the system has them: fewer TLB misses. */
 static void *pool_alloc(void *ud, uint64_t bytes, uint64_t align) {
+  enum { HUGE_PAGE = 2 << 20 };
+  bool large = bytes >= 2 * HUGE_PAGE;
   void *at = NULL;
   (void)ud;
   if (align < 16) align = 16;
-  return posix_memalign(&at, align, bytes ? bytes : 1) ? NULL : at;
+  if (large && align < HUGE_PAGE) align = HUGE_PAGE;
+  if (posix_memalign(&at, align, bytes ? bytes : 1)) return NULL;
+  if (large) madvise(at, bytes, MADV_HUGEPAGE);
+  return at;
 }
 
 static void pool_free(void *ud, void *ptr) {
