@@ -114,6 +114,10 @@ int tess_session_seen(tess_session *s, const tess_candidate *c) {
 
 /* ---- the schedule of a candidate ---------------------------------------- */
 
+tess_status tess_session_check(tess_session *s, const tess_candidate *c) {
+  return session_check_decisions(s, c);
+}
+
 tess_status tess_session_trace(tess_session *s, const tess_candidate *c,
                                tess_trace **out) {
   tess_status st = session_check_decisions(s, c);
@@ -161,6 +165,20 @@ static tess_status find_rows(tess_session *s, feature_kind k, uint32_t n,
   return st == TESS_OK ? st : ctx_ran_out(s->c, st, "features");
 }
 
+/* Says why it does not: of one that replays, a postprocessor refused it. */
+static tess_status say_no_features(tess_session *s, const tess_candidate *c,
+                                   uint32_t i) {
+  char why[sizeof s->c->err.message] = "a postprocessor refuses it";
+  tess_program *p = NULL;
+  tess_status st = tess_session_program(s, c, &p);
+  tess_program_free(p);
+  if (st == TESS_NOMEM || st == TESS_LIMIT) return st;
+  if (st != TESS_OK) err_one_line(tess_error(s->c)->message, why, sizeof why);
+  return ctx_fail(s->c, TESS_INVALID,
+                  "candidate %u, counted from 1, does not replay: %s", i + 1,
+                  why);
+}
+
 tess_status tess_session_features(tess_session *s, uint32_t n,
                                   const tess_candidate *c, const char *kind,
                                   tess_features *out) {
@@ -172,9 +190,7 @@ tess_status tess_session_features(tess_session *s, uint32_t n,
   if (st == TESS_OK) st = find_rows(s, k, n, c, &r);
   if (st != TESS_OK) return st;
   for (uint32_t i = 0; i < n; i++)
-    if (r.first[i] == r.first[i + 1])
-      return ctx_fail(s->c, TESS_INVALID,
-                      "candidate %u, counted from 1, does not replay", i + 1);
+    if (r.first[i] == r.first[i + 1]) return say_no_features(s, &c[i], i);
   tess_features f = {.version = session_version(k),
                      .nrows = r.first[n],
                      .ncolumns = r.width,
