@@ -123,7 +123,7 @@ local rows = {
     "searching" },
   { "cfg:define_split(name, loop [, options])", "table",
     "A knob: a loop is cut into parts of sampled lengths.", "searching" },
-  { "cfg:define_knob(name, list [, { branch = }])", "table",
+  { "cfg:define_knob(name, list [, options])", "table",
     "A knob: one value of a list.", "searching" },
   { "cfg:define_reorder(name, count [, options])", "table",
     "A knob: an order of loops.", "searching" },

@@ -134,8 +134,8 @@ end
 
 -- Cuts a loop into num_outputs parts (2), the innermost of at most max_factor
 -- (64) iterations; with `factors` into two, the inner one of one of these
--- lengths.  cfg.NAME:apply(loop) gives the loops, outermost first; cfg.NAME.size are the
--- lengths.
+-- lengths.  cfg.NAME:apply(loop) gives the loops, outermost first;
+-- cfg.NAME.size are the lengths.
 function config.define_split(cfg, name, loop, o)
   o = o or {}
   check_names("define_split", o, "factors num_outputs max_factor")
