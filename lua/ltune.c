@@ -122,9 +122,7 @@ static void read_proposals(lua_State *L, task *t) {
   *t->got = (uint32_t)n;
 }
 
-/* Infinite ones are the best and the worst. */
 static void read_scores(lua_State *L, task *t) {
-  uint32_t nans = 0, first = 0;
   lt_table(L, -1, "what predict returns");
   for (uint32_t i = 0; i < t->n; i++) {
     lua_geti(L, -1, i + 1);
@@ -132,14 +130,8 @@ static void read_scores(lua_State *L, task *t) {
       lt_error(L, TESS_TYPE, "predict returned %d scores for %d candidates",
                (int)i, (int)t->n);
     t->score[i] = lt_number(L, -1, "a score");
-    if (isnan(t->score[i]) && !nans++) first = i + 1;
     lua_pop(L, 1);
   }
-  if (nans)
-    lt_error(L, TESS_INVALID,
-             "predict returned %d scores that are NaN for %d candidates, the "
-             "first at %d",
-             (int)nans, (int)t->n, (int)first);
 }
 
 /* 1: the task, 2: the strategy or model, 3: the session. */

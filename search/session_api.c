@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public functions for plugged-in strategies and models: tess_session_*. */
+#include "base/hash.h"
 #include "search/feature/session.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 uint32_t tess_session_nsketches(tess_session *s) { return s->nsketch; }
 
@@ -97,6 +99,17 @@ tess_status tess_session_fail(tess_session *s, tess_status status,
 
 double tess_session_unit(tess_session *s) { return rng_unit(&s->random); }
 
+/* Of a host's model; once for each run. */
+static void warn_of_nans(tess_session *s, uint32_t n, const double *score) {
+  uint32_t nans = 0;
+  for (uint32_t i = 0; i < n; i++) nans += isnan(score[i]);
+  if (nans)
+    ctx_warn(s->c, hash_mix(s->seed, (uintptr_t)s),
+             "the cost model's 'predict' gave %u scores that are NaN for %u "
+             "candidates; such scores count as the worst",
+             nans, n);
+}
+
 tess_status tess_session_predict(tess_session *s, uint32_t n,
                                  const tess_candidate *c, double *score) {
   for (uint32_t i = 0; i < n; i++) {
@@ -104,6 +117,7 @@ tess_status tess_session_predict(tess_session *s, uint32_t n,
     if (wrong != TESS_OK) return wrong;
   }
   tess_status st = s->model->predict(s->model->ud, s, n, c, score);
+  if (st == TESS_OK && !s->learns) warn_of_nans(s, n, score);
   return session_blame(s, st, "the cost model's 'predict'");
 }
 

@@ -48,7 +48,7 @@ local functions = {
     summary = "Which columns of its features matter most.",
     params = { { "n", "integer?", "how many of them; 10 if left out" } },
     returns = { "table[]", "of each its `column` and `share`; none until it " ..
-                "is trained. An error (UNSUPPORTED) where no member is \"xgb\", " ..
+                "is trained. UNSUPPORTED where no member is \"xgb\", " ..
                 "\"xgb_rank\" or \"forest\"" } },
   { name = "session:sketches",
     summary = "How many sketches the space has.",

@@ -1121,8 +1121,8 @@ typedef struct tess_postproc {
 typedef struct tess_cost_model {
   uint32_t struct_size;         /* sizeof(tess_cost_model) */
   const char *name;
-  /* Higher is better; a NaN counts as the worst.  It is updated whenever the
-   * strategy has observed. */
+  /* Higher is better; a NaN counts as the worst, with a warning.  It is updated
+   * whenever the strategy has observed. */
   tess_status (*predict)(void *ud, tess_session *s, uint32_t n,
                          const tess_candidate *c, double *score);
   tess_status (*update)(void *ud, tess_session *s, uint32_t n,
