@@ -331,6 +331,11 @@ static uint32_t to_keep(lua_State *L, lua_Integer keep, lua_Integer least) {
   return (uint32_t)keep;
 }
 
+static int selects_all(const tess_record_filter *f) {
+  return !f->program && !f->workload_name && !f->target && !f->policy &&
+         !f->before && !f->sketch && !f->checked && !f->failed;
+}
+
 /* db:prune(keep), or with a filter: db:prune { keep =, workload =, ... } */
 static int prune(lua_State *L) {
   static const char *const known[] = {FILTER_FIELDS, "keep", "dry_run", NULL};
@@ -342,7 +347,12 @@ static int prune(lua_State *L) {
     tess_record_filter f = to_filter(L, 2);
     uint32_t keep = to_keep(L, lt_field_int(L, 2, "keep", 0), 0);
     int dry = lt_field_bool(L, 2, "dry_run", 0);
-    lt_check(L, tess_database_remove(d, &f, keep, dry, &n));
+    int all = selects_all(&f);
+    if (all && !push_given(L, 2, "keep"))
+      return lt_error(L, TESS_INVALID,
+                      "database:prune needs keep, or fields that say what is "
+                      "removed; keep = 0 alone removes all");
+    lt_check(L, tess_database_remove(d, all ? NULL : &f, keep, dry, &n));
   } else {
     uint32_t keep = to_keep(L, lt_integer(L, 2, "how many records to keep"), 1);
     lt_check(L, tess_database_prune(d, keep, &n));
