@@ -81,8 +81,7 @@ tess_status tess_database_remove(tess_database *d, const tess_record_filter *f,
   if (s == TESS_OK && f && !keep && !database_filters(&d->filter))
     s = ctx_fail(d->c, TESS_INVALID,
                  "the filter of what is to be removed says nothing, and none "
-                 "is to be kept: that would remove all of database %s; NULL "
-                 "for the filter (keep = 0 in Lua) does",
+                 "is to be kept: that would remove all of database %s",
                  d->path);
   if (s == TESS_OK)
     s = database_run(d, dry ? "BEGIN" : "BEGIN IMMEDIATE", "pruning");

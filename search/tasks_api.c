@@ -230,6 +230,18 @@ static void tell_task(const task_run *r, const char *text, strbuf *out) {
   str_printf(out, ": %s", text);
 }
 
+/* Why nothing was tried of a task that has no result; NULL: it was. */
+static const char *why_untried(const task_set *s, const task_run *r) {
+  const tess_result *x = r->t.r;
+  if (s->shared.frozen || s->cancelled || x->broke.code || x->failure.n)
+    return NULL;
+  if (!x->info.trials)
+    return "it got no trial: the other tasks used the budget up";
+  if (x->best || r->t.trials > r->t.before) return NULL;
+  return "nothing was tried: stored records, none of which is a valid result "
+         "of it, used the budget up";
+}
+
 static void sum_results(task_set *s) {
   tess_tasks_info *all = &s->out->info;
   double latency = 0;
@@ -242,6 +254,7 @@ static void sum_results(task_set *s) {
     all->failed += x->info.failed;
     if (all->status == TESS_OK || st == TESS_CANCELLED) all->status = st;
     tell_task(r, str_get(&x->note), &s->out->note);
+    tell_task(r, why_untried(s, r), &s->out->note);
     tell_task(r, x->broke.code ? x->broke.message : str_get(&x->failure),
               &s->out->message);
   }

@@ -115,10 +115,16 @@ local rows = {
   { "builder:program()", "tessera.Program", "What was described.",
     "describing" },
   -- Templates: cfg is what template.space gives its function
+  { "template.space(program, f)", "tessera.Space",
+    "The space of a template, f(cfg, sch), whose knobs are cfg's.",
+    "searching" },
+  { "template.mold(mold)", "tessera.Space",
+    "The space of a code mold { parameters =, forbid =, apply = }.",
+    "searching" },
   { "cfg:define_split(name, loop [, options])", "table",
     "A knob: a loop is cut into parts of sampled lengths.", "searching" },
-  { "cfg:define_knob(name, list)", "table", "A knob: one value of a list.",
-    "searching" },
+  { "cfg:define_knob(name, list [, options])", "table",
+    "A knob: one value of a list.", "searching" },
   { "cfg:define_reorder(name, count [, options])", "table",
     "A knob: an order of loops.", "searching" },
   { "cfg:define_annotate(name, policy)", "table",
@@ -278,7 +284,10 @@ local rows = {
     "describing" },
   { "kernel:save(path [, header])", "",
     "Save it as an object, NAME.o, or by the system's `cc` as a shared " ..
-    "library, NAME.so, with a C header.", "embedding" },
+    "library, NAME.so, with a C header; or, for any target, as NAME.kernel " ..
+    "for ts.load_kernel.", "embedding" },
+  { "ts.load_kernel(path)", "tessera.Kernel",
+    "Read what kernel:save wrote as NAME.kernel.", "gpu" },
   { "kernel:close()", "", "Free it before the collector does.", "tutorial" },
   { "ts.interpret(program, tensors)", "",
     "Run a program or schedule slowly and exactly.", "tutorial" },
@@ -340,8 +349,8 @@ local rows = {
   { "database:trace(id)", "tessera.Trace",
     "The trace of a record, bound to its program.", "tutorial" },
   { "database:add(trace, target, policy, samples)", "",
-    "Store a success that was measured elsewhere: a bound trace, the text " ..
-    "of a target, which is completed, how it was measured, in any words, " ..
+    "Store a success that was measured elsewhere: a bound trace, a target " ..
+    "or its text, which is completed, how it was measured, in any words, " ..
     "and times in seconds.", "database" },
   { "database:runs()", "table[]",
     "The runs that made the records, oldest first: id, hash, target, " ..
@@ -373,7 +382,7 @@ local rows = {
   { "ts.space.by_hand(schedule)", "tessera.Space",
     "The space of one function of a schedule.", "modules" },
   { "ts.space.traces(traces)", "tessera.Space",
-    "The space of sketches that are there already.", "modules" },
+    "The space of sketches that are there already, at most 256.", "modules" },
   { "ts.space.union(spaces)", "tessera.Space", "All of several spaces.",
     "modules" },
   { "ts.space.default([target])", "tessera.Space",
@@ -382,7 +391,9 @@ local rows = {
     "The sketches of a space, with these postprocessors when it is tuned: " ..
     "names, and tables { name, parameter = value }.", "modules" },
   { "ts.space.sketches(space, program [, target [, options]])",
-    "tessera.Trace[]", "The sketches of a program.", "modules" },
+    "tessera.Trace[]", "The sketches of a program, at most 256: an error, " ..
+    "LIMIT, where the space has more, which ts.tune takes up to 4096.",
+    "modules" },
   { "ts.space.explain(space, program [, target])", "string",
     "Which module did what at which block, and why not.", "modules" },
   { "ts.space.check(space, program [, target])", "boolean, string?",

@@ -198,7 +198,7 @@ end
 -- Several programs; the exit status as of one.
 local function tune_several(o, d, path, run)
   if o.inputs then
-    usage("option --inputs: %s returns several programs", path)
+    usage("option --inputs is of one program, and %s returns several", path)
   end
   local ok, results = pcall(ts.tune_tasks, d.tasks, tune_options(o, d, path))
   if not ok then
