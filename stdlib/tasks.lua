@@ -8,7 +8,7 @@ local common = { "target", "trials", "seed", "space", "strategy", "cost_model",
                  "database", "threads", "kernel_threads", "batch", "min_time",
                  "timeout", "deadline", "on_error", "check", "progress",
                  "postprocs", "measure", "measure_name", "measured",
-                 "transfer", "warm_cache" }
+                 "transfer", "warm_cache", "frozen" }
 
 local fields = { program = true, space = true, weight = true, name = true,
                  strategy = true, cost_model = true, target = true }

@@ -1261,8 +1261,9 @@ typedef struct tess_tune_options {
                                  * measured for the same target in the same
                                  * way, 0: teaches a built-in cost model before
                                  * there are own times, and the best decisions
-                                 * of the nearest are tried first; 1: is not
-                                 * looked at */
+                                 * of the nearest are tried first, as are those
+                                 * of this workload under another target or
+                                 * policy; 1: is not looked at */
   /* What `measure` measures, in any words: the database compares times under
    * one name only with each other.  NULL: with those of other functions without
    * a name; empty: INVALID. */
@@ -1394,8 +1395,9 @@ typedef struct tess_tasks_options {
                                  * 0 */
   /* As of tess_tune, but: trials are those of all tasks together, 256 a task
    * when 0, and without limit when 0 beside a deadline; the deadline is that of
-   * all; custom_strategy, custom_cost_model, model and progress must be NULL.
-   * NULL: the defaults. */
+   * all; frozen: each task has what is stored for it, or a guess;
+   * custom_strategy, custom_cost_model, model and progress must be NULL.  NULL:
+   * the defaults. */
   const tess_tune_options *tune;
   const char *scheduler;        /* "gradient" when NULL, or "round_robin" */
   double alpha;                 /* weight of the gain of the last batches in
@@ -1567,7 +1569,9 @@ TESS_API tess_status tess_database_merge(tess_database *d, const char *path,
 TESS_API tess_status tess_database_prune(tess_database *d, uint32_t keep,
                                          uint64_t *removed);
 /* Removes the records that the filter lets by (NULL: all), except for those
- * that tess_database_prune would keep; `keep` 0: none is kept.  What is known
+ * that tess_database_prune would keep; `keep` 0: none is kept, and a filter
+ * that says nothing, as one whose fields were left out by mistake, is
+ * INVALID.  What is known
  * of runs goes with the last record of their workload, target and policy; those
  * that lack some cannot be taken up again.  `dry`, if non-zero: they are
  * counted, and nothing is removed. */
