@@ -24,6 +24,7 @@
 #define LOWER_LOWER_H
 
 #include "base/error.h"
+#include "base/str.h"
 #include "ir/ir.h"
 
 typedef struct lower_options {
@@ -33,6 +34,8 @@ typedef struct lower_options {
   bool open_fragments;      /* which lane has which element of an accumulator
                              * is known: it is computed with in registers */
   uint32_t stop_after;      /* run only this many passes; 0: all */
+  strbuf *note;             /* what the schedule asked for and is not so is
+                             * appended, in one line; NULL: unsaid */
 } lower_options;
 
 /* Lowers the entry function.  Errors: TESS_UNSUPPORTED (named), TESS_LIMIT

@@ -206,11 +206,13 @@ static tess_database *own_database(lua_State *L) {
   return lt_get(L, 1, LT_DATABASE);
 }
 
-/* db:add(trace, target, policy, samples) */
+/* db:add(trace, target or its text, policy, samples) */
 static int add_record(lua_State *L) {
   tess_database *d = own_database(L);
   tess_trace *t = lt_trace(L, 2);
-  const char *target = lt_string(L, 3, "a target's text");
+  const char *target = luaL_testudata(L, 3, LT_TARGET)
+                           ? tess_target_text(lt_get(L, 3, LT_TARGET))
+                           : lt_string(L, 3, "a target");
   const char *policy = lt_string(L, 4, "how it was measured");
   lt_table(L, 5, "the samples");
   lua_Integer n = luaL_len(L, 5);
@@ -331,6 +333,11 @@ static uint32_t to_keep(lua_State *L, lua_Integer keep, lua_Integer least) {
   return (uint32_t)keep;
 }
 
+static int selects_all(const tess_record_filter *f) {
+  return !f->program && !f->target && !f->sketch && !f->workload_name &&
+         !f->policy && !f->before && !f->checked && !f->failed;
+}
+
 /* db:prune(keep), or with a filter: db:prune { keep =, workload =, ... } */
 static int prune(lua_State *L) {
   static const char *const known[] = {FILTER_FIELDS, "keep", "dry_run", NULL};
@@ -342,6 +349,10 @@ static int prune(lua_State *L) {
     tess_record_filter f = to_filter(L, 2);
     uint32_t keep = to_keep(L, lt_field_int(L, 2, "keep", 0), 0);
     int dry = lt_field_bool(L, 2, "dry_run", 0);
+    if (!keep && selects_all(&f))
+      return lt_error(L, TESS_INVALID,
+                      "database:prune needs the field 'keep', or others that "
+                      "say which records are removed");
     lt_check(L, tess_database_remove(d, &f, keep, dry, &n));
   } else {
     uint32_t keep = to_keep(L, lt_integer(L, 2, "how many records to keep"), 1);

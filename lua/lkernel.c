@@ -128,6 +128,16 @@ static int kernel_save(lua_State *L) {
   return 0;
 }
 
+/* ts.load_kernel(path) */
+static int load_kernel(lua_State *L) {
+  const char *path = lt_string(L, 1, "the path");
+  void **b = lt_box(L, LT_KERNEL, 0);
+  tess_kernel *k;
+  lt_check(L, tess_kernel_load(lt_context(L), path, &k));
+  *b = k;
+  return 1;
+}
+
 static int kernel_tostring(lua_State *L) {
   lua_pushfstring(L, "kernel %s", tess_kernel_name(lt_get(L, 1, LT_KERNEL)));
   return 1;
@@ -193,10 +203,13 @@ void lt_open_kernel(lua_State *L) {
                                             {"source", kernel_source},
                                             {"save", kernel_save},
                                             {NULL, NULL}};
-  static const luaL_Reg functions[] = {
-      {"target", new_target},           {"build", lkernel_build},
-      {"interpret", lkernel_interpret}, {"equivalent", equivalent},
-      {"tensor_intrin", tensor_intrin}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"target", new_target},
+                                       {"build", lkernel_build},
+                                       {"interpret", lkernel_interpret},
+                                       {"equivalent", equivalent},
+                                       {"tensor_intrin", tensor_intrin},
+                                       {"load_kernel", load_kernel},
+                                       {NULL, NULL}};
   lt_class(L, LT_TARGET, target_meta, target_methods, target_gc);
   lt_class(L, LT_KERNEL, kernel_meta, kernel_methods, kernel_gc);
   luaL_setfuncs(L, functions, 0);

@@ -188,7 +188,7 @@ static const char *const tasks_options[] = {
     "deadline",       "on_error",    "check",
     "transfer",       "scheduler",   "alpha",
     "space",          "window_size", "max_trials_per_task",
-    "measure_name",   NULL};
+    "measure_name",   "warm_cache",  NULL};
 
 static const char *name_option(lua_State *L, const char *k) {
   const char *s = NULL;
@@ -321,6 +321,15 @@ static int tasks_index(lua_State *L) {
   return 1;
 }
 
+/* pairs(rs) is ipairs(rs): the results in the order of the entries. */
+static int tasks_pairs(lua_State *L) {
+  lua_settop(L, 1);
+  lua_getglobal(L, "ipairs");
+  lua_insert(L, 1);
+  lua_call(L, 1, 3);
+  return 3;
+}
+
 static int tasks_len(lua_State *L) {
   tess_tasks_info x = TESS_INIT(tess_tasks_info);
   lt_check(L, tess_tasks_get(lt_get(L, 1, LT_TASKS), &x));
@@ -350,6 +359,7 @@ static int tasks_task_of(lua_State *L) {
 void lt_open_tasks(lua_State *L) {
   static const luaL_Reg meta[] = {{"__index", tasks_index},
                                   {"__len", tasks_len},
+                                  {"__pairs", tasks_pairs},
                                   {"__tostring", tasks_tostring},
                                   {NULL, NULL}};
   lt_class(L, LT_TASKS, meta, NULL, tasks_gc);

@@ -2,6 +2,7 @@
  * Builds a program and loads its kernel into this process, unless only workers
  * may load it. */
 #include "measure/kernel.h"
+#include "base/hash.h"
 #include <string.h>
 
 tess_status kernel_build(tess_context *c, tess_program *p,
@@ -23,6 +24,9 @@ tess_status kernel_build(tess_context *c, tess_program *p,
   if (!s || s == TESS_CANCELLED) s = out->status;
   const char *why = str_get(&out->message);
   if (s && why && *why) return err_set(&c->err, s, "%s", why);
+  if (!s && why && *why)
+    ctx_warn(c, hash_bytes(why, strlen(why)), "program '%s': %s",
+             tess_program_name(p), why);
   return s ? err_unwound(&c->err, &c->heap, s) : s;
 }
 

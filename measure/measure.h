@@ -171,7 +171,8 @@ typedef struct measure_candidate {
 
 typedef struct measure_build {
   tess_status status;
-  strbuf message;                /* "" when OK */
+  strbuf message;                /* when OK what of the schedule is not so, "":
+                                  * all is */
   strbuf code;                   /* object code, or a text */
   uint64_t program_hash;         /* of the scheduled program */
   double replay, lower, compile; /* seconds */

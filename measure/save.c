@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Kernels as files to deploy: an object by LLVM, a shared library by the
- * system's linker driver, and the C header of either. */
+ * system's linker driver, and the C header of either; or, for any target, a
+ * file that Tessera loads again (kernel_file.c). */
 #include "base/file.h"
 #include "ir/query.h"
 #include "measure/context.h"
 #include "measure/kernel.h"
+#include "measure/kernel_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +21,7 @@
 typedef struct saving {
   tess_kernel *k;
   const char *path, *header; /* header NULL: beside path */
-  bool shared;
+  bool shared, kernel;       /* NAME.so, NAME.kernel; else NAME.o */
   measure_build b;
   strbuf text, name, other;
 } saving;
@@ -241,6 +243,8 @@ static tess_status save_shared(saving *w) {
 static tess_status do_save(void *ud) {
   saving *w = ud;
   tess_kernel *k = w->k;
+  if (w->kernel)
+    return kernel_file_write(k, w->path, &w->b, &w->text, &w->other);
   tess_status s =
       kernel_build(k->c, k->program, k->target_text, BACKEND_OBJECT, &w->b);
   if (!s && w->shared) s = save_shared(w);
@@ -254,28 +258,49 @@ static bool ends_with(const char *path, const char *end) {
   return n > m && !strcmp(path + n - m, end);
 }
 
+/* Which file is asked for by the path's ending, and can it be made? */
+static tess_status choose_file(saving *w) {
+  tess_context *c = w->k->c;
+  const char *kind = w->k->target.kind;
+  w->shared = ends_with(w->path, ".so");
+  w->kernel = ends_with(w->path, ".kernel");
+  if (!w->shared && !w->kernel && !ends_with(w->path, ".o"))
+    return ctx_fail(c, TESS_INVALID,
+                    "'%s': a kernel is saved as an object, NAME.o, a shared "
+                    "library, NAME.so, or for Tessera to load again, "
+                    "NAME.kernel",
+                    w->path);
+  if (w->kernel && w->header)
+    return ctx_fail(c, TESS_INVALID,
+                    "'%s': a NAME.kernel, which Tessera loads, has no C header",
+                    w->path);
+  if (!w->kernel && !(backend_find(kind)->forms & 1u << BACKEND_OBJECT))
+    return ctx_fail(c, TESS_UNSUPPORTED,
+                    "'%s': the kernel '%s' is for '%s', whose kernels are not "
+                    "linked to programs but loaded by the device's driver: "
+                    "save it as NAME.kernel, for Tessera to load again",
+                    w->path, tess_kernel_name(w->k), kind);
+  if (w->shared && c->in_process)
+    return ctx_fail(c, TESS_UNSUPPORTED,
+                    "'%s' needs the system's C compiler to link it, and with "
+                    "the option in_process no process is started: save a .o",
+                    w->path);
+  return TESS_OK;
+}
+
 tess_status tess_kernel_save(tess_kernel *k, const char *path,
                              const char *header) {
   if (!k) return TESS_INVALID;
   tess_context *c = k->c;
   if (!path) return ctx_fail(c, TESS_INVALID, "the path of a kernel is NULL");
   saving w = {.k = k, .path = path, .header = header};
-  w.shared = ends_with(path, ".so");
-  if (!w.shared && !ends_with(path, ".o"))
-    return ctx_fail(c, TESS_INVALID,
-                    "'%s': a kernel is saved as an object, NAME.o, or a shared "
-                    "library, NAME.so",
-                    path);
-  if (w.shared && c->in_process)
-    return ctx_fail(c, TESS_UNSUPPORTED,
-                    "'%s' needs the system's C compiler to link it, and with "
-                    "the option in_process no process is started: save a .o",
-                    path);
+  tess_status s = choose_file(&w);
+  if (s) return s;
   str_init(&w.text, &c->heap);
   str_init(&w.name, &c->heap);
   str_init(&w.other, &c->heap);
   ctx_begin_work(c);
-  tess_status s = ctx_run(c, do_save, &w);
+  s = ctx_run(c, do_save, &w);
   ctx_end_work(c);
   measure_build_free(&w.b);
   str_free(&w.text);

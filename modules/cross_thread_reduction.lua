@@ -93,9 +93,22 @@ local function shared(sch, block, p)
   return sch
 end
 
+-- OpenCL 1.2 updates 32 bits atomically; CUDA also 64, and float16.
+local function check_atomics(sch, block)
+  local target, written = sch:target(), sch:access_info(block, "write", 0)
+  if not target or not tostring(target):find "^opencl%f[%s\0]" or
+     written.dtype:match "%d+$" == "32" then
+    return
+  end
+  error({ code = "REFUSED", message = ("%s is %s, and the target 'opencl' " ..
+    "updates elements of 32 bits atomically"):format(written.buffer,
+                                                     written.dtype) }, 0)
+end
+
 -- Each block of threads reduces a part of a result to a value of its own, and
 -- adds it to the result.
 local function share_parts(sch, block, p)
+  check_atomics(sch, block)
   local threads = sampling.any(sch, p.thread_extents)
   local fused = reductions.fuse(sch, block)
   local part = sch:rfactor((sch:split(fused, { sampling.any(sch, p.parts),

@@ -72,6 +72,6 @@ return ts.module {
            options.not_positive("group", p.group)
   end,
   apply = function(sch, block, p)
-    return warps.each_group(sch, block, p, schedule)
+    return warps.each_group(sch, block, p, schedule, "sm_80")
   end,
 }

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static tess_status prepare_copy(database *d, const char *sql,
@@ -44,6 +45,12 @@ static tess_status attach(database *d, const char *path) {
   return s;
 }
 
+static bool is_same_file(const char *a, const char *b) {
+  struct stat x, y;
+  return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev &&
+         x.st_ino == y.st_ino;
+}
+
 /* The other file is opened once, so that it is one of ours, and complete. */
 static tess_status open_other(database *d, const char *path) {
   database *other;
@@ -58,6 +65,9 @@ tess_status tess_database_merge(tess_database *d, const char *path,
                                 uint64_t *added) {
   *added = 0;
   database_end_filter(d);
+  if (is_same_file(d->path, path))
+    return ctx_fail(d->c, TESS_INVALID,
+                    "database %s cannot be merged into itself", path);
   tess_status s = open_other(d, path);
   if (s == TESS_OK) s = attach(d, path);
   if (s != TESS_OK) return s;

@@ -150,8 +150,8 @@ static tess_status guess(frozen *f) {
   if (st == TESS_OK) st = guess_in(f, &s);
   session_free(&s);
   mem_free(&w->c->heap, sketch, n * sizeof *sketch);
-  str_puts(&f->r->note, "nothing is stored for this program, so the schedule "
-                        "is what a heuristic prefers; it was not measured");
+  str_puts(&f->r->note, ", so the schedule is what a heuristic prefers; it was "
+                        "not measured");
   return st;
 }
 
@@ -162,7 +162,10 @@ static tess_status look_up(frozen *f, bool *found) {
   tess_record row = TESS_INIT(tess_record);
   *found = false;
   if (!w->o.database) return TESS_OK;
-  if (access(w->o.database, F_OK) && errno == ENOENT) return TESS_OK;
+  if (access(w->o.database, F_OK) && errno == ENOENT) {
+    str_printf(&f->r->note, "there is no database %s", w->o.database);
+    return TESS_OK;
+  }
   tess_status s = tess_database_open(w->c, w->o.database, &d);
   if (s != TESS_OK) return s;
   s = tess_database_best(d, w->p, tess_target_text(w->target), &row);
@@ -187,6 +190,8 @@ tess_status work_frozen(tune_work *w, tess_result **out) {
   tess_status s = work_complete(w);
   if (s == TESS_OK) s = mem_protect(&w->c->heap, make_frozen, &f);
   if (s == TESS_OK) s = look_up(&f, &found);
+  if (s == TESS_OK && !found && !f.r->note.n)
+    str_puts(&f.r->note, "nothing is stored for this program");
   if (s == TESS_OK && !found) s = work_sketches(w);
   if (s == TESS_OK && !found) s = guess(&f);
   if (s == TESS_OK)

@@ -241,6 +241,9 @@ static void sum_results(task_set *s) {
     if (all->status == TESS_OK || x->info.status == TESS_CANCELLED)
       all->status = x->info.status;
     tell_task(r, str_get(&x->note), &s->out->note);
+    if (!x->info.trials && !s->cancelled && !x->broke.code && !x->failure.n)
+      tell_task(r, "it got no trial: the other tasks used the budget up",
+                &s->out->note);
     tell_task(r, x->broke.code ? x->broke.message : str_get(&x->failure),
               &s->out->message);
   }

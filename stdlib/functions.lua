@@ -278,7 +278,10 @@ local rows = {
     "describing" },
   { "kernel:save(path [, header])", "",
     "Save it as an object, NAME.o, or by the system's `cc` as a shared " ..
-    "library, NAME.so, with a C header.", "embedding" },
+    "library, NAME.so, with a C header; or, for any target, as NAME.kernel " ..
+    "for ts.load_kernel.", "embedding" },
+  { "ts.load_kernel(path)", "tessera.Kernel",
+    "Read what kernel:save wrote as NAME.kernel.", "gpu" },
   { "kernel:close()", "", "Free it before the collector does.", "tutorial" },
   { "ts.interpret(program, tensors)", "",
     "Run a program or schedule slowly and exactly.", "tutorial" },
@@ -340,8 +343,8 @@ local rows = {
   { "database:trace(id)", "tessera.Trace",
     "The trace of a record, bound to its program.", "tutorial" },
   { "database:add(trace, target, policy, samples)", "",
-    "Store a success that was measured elsewhere: a bound trace, the text " ..
-    "of a target, which is completed, how it was measured, in any words, " ..
+    "Store a success that was measured elsewhere: a bound trace, a target " ..
+    "or its text, which is completed, how it was measured, in any words, " ..
     "and times in seconds.", "database" },
   { "database:runs()", "table[]",
     "The runs that made the records, oldest first: id, hash, target, " ..

@@ -8,7 +8,7 @@ local common = { "target", "trials", "seed", "space", "strategy", "cost_model",
                  "database", "threads", "kernel_threads", "batch", "min_time",
                  "timeout", "deadline", "on_error", "check", "progress",
                  "postprocs", "measure", "measure_name", "measured",
-                 "transfer" }
+                 "transfer", "warm_cache" }
 
 local fields = { program = true, space = true, weight = true, name = true,
                  strategy = true, cost_model = true, target = true }
@@ -79,6 +79,11 @@ return function(ts, core, to_space, check_plugged, by_name, functions_of,
       invalid("task %d: its field 'program' is %s, not a program", i,
               options.text_of(given.program))
     end
+    if given.name ~= nil and (type(given.name) ~= "string" or
+                              given.name == "") then
+      invalid("task %d: its name is %s, not a text that is not empty", i,
+              options.text_of(given.name))
+    end
     local w = given.weight
     if w ~= nil and (math.type(w) == nil or not (w > 0 and w < math.huge)) then
       invalid("%s: its weight is %s, not a positive number", label(i, given),
@@ -113,6 +118,21 @@ return function(ts, core, to_space, check_plugged, by_name, functions_of,
     end
     invalid("%s: its %s is %s, not a table of functions", label(i, entry),
             what, options.text_of(of))
+  end
+
+  -- The space of an entry's own; what is wrong with it is said of the entry.
+  local function own_space(make, given, who)
+    local kind = type(given)
+    if kind ~= "table" and kind ~= "function" and kind ~= "userdata" then
+      invalid("%s: its space is %s, not a space, a list of modules or a " ..
+              "function", who, options.text_of(given))
+    end
+    local ok, s = pcall(make, given)
+    if ok then return s end
+    if type(s) ~= "table" or s.code ~= "TYPE" and s.code ~= "INVALID" then
+      error(s, 0)
+    end
+    invalid("%s: its space: %s", who, s.message)
   end
 
   -- ts.tune_tasks({ program, { program =, weight =, space =, name = }, ... },
@@ -151,7 +171,8 @@ return function(ts, core, to_space, check_plugged, by_name, functions_of,
         default = default or ts.space.default(o.target)
         space = default
       end
-      e.space = space_of(space)
+      e.space = e.space == nil and space_of(space) or
+                own_space(space_of, e.space, label(i, e))
       e.strategy = plug("strategy", o.strategy, e.strategy, e, i, #list)
       e.cost_model = plug("cost_model", o.cost_model, e.cost_model, e, i, #list)
       entries[i] = e

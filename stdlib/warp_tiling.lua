@@ -3,6 +3,7 @@
 -- size, and tiles of blocks and warps, drawn together.
 local ts = require "tessera"
 local divisors = require "tessera.divisors"
+local intrin = require "tessera.intrin"
 local gpu = require "tessera.gpu_tiling"
 local tensor = require "tessera.tensor"
 local tiling = require "tessera.tiling"
@@ -16,9 +17,9 @@ warps.groups = { "f16f16f16", "f16f16f16_trans", "f16f16f32",
                  "f16f16f32_trans", "bf16bf16f32", "bf16bf16f32_trans",
                  "s8s8s32", "s8s8s32_trans" }
 
-local function sync_of(group)
-  return tensor.wmma("wmma_sync_16x16x16_" .. group)
-end
+local function sync_name(group) return "wmma_sync_16x16x16_" .. group end
+
+local function sync_of(group) return tensor.wmma(sync_name(group)) end
 
 local function fill_of(group)
   return tensor.wmma("wmma_fill_16x16x16_" ..
@@ -92,16 +93,51 @@ local function by_copies(sch, block, groups)
   return order, copies
 end
 
+-- Those of the groups that the target's tensor cores multiply, all where it is
+-- not known; nil and why there is none.  `first`: the first architecture that
+-- will do; nil: any that has them.
+local function on_target(sch, groups, first)
+  local target, list = sch:target(), {}
+  if not target then return groups end
+  local known = not first or target:has(first)
+  for _, group in ipairs(groups) do
+    if known and intrin.has(sync_name(group), target) then
+      list[#list + 1] = group
+    end
+  end
+  if list[1] then return list end
+  local name = tostring(target):match "^cuda%f[%s].-%-arch=(%S+)" or
+               tostring(target):match "^%S+"
+  return nil, ("target '%s' has no tensor cores%s"):format(name, first and
+    " with mma.sync, which cards from " .. first .. " on have" or
+    " for these types")
+end
+
+-- Why fragments cannot be cut from the block's loops: nil if all have constant
+-- extents.
+local function open_extent(sch, block)
+  for _, loop in ipairs { sch:get_loops(block) } do
+    if not sch:extent(loop) then
+      return ("tensor cores need constant extents, and that of loop %s is " ..
+              "not a constant"):format(sch:loop_info(loop).name)
+    end
+  end
+end
+
 -- The sketches of a module that schedules by schedule(sch, block, group, p)
 -- what one of p.groups can do, of those that can the ones with the fewest
 -- copies, and, where p.must is false, the block as it is; and why the others
--- cannot.
-function warps.each_group(sch, block, p, schedule)
+-- cannot.  `first`: the first architecture that will do, nil: any.
+function warps.each_group(sch, block, p, schedule, first)
   if not sch:needs_multi_level_tiling(block) then
     return nil, "it has no reduction that could reuse what it reads"
   end
+  local open = open_extent(sch, block)
+  if open then return nil, open end
+  local usable, missing = on_target(sch, p.groups, first)
+  if not usable then return nil, missing end
   local list, whys, least = {}, {}, math.huge
-  local groups, copies = by_copies(sch, block, p.groups)
+  local groups, copies = by_copies(sch, block, usable)
   for _, group in ipairs(groups) do
     if copies[group] > least then break end
     local made, why = tiling.attempt(sch, schedule, block, group, p)

@@ -108,6 +108,21 @@ bool cuda_is_card_here(const target *t) {
 
 /* ---- completing --------------------------------------------------------- */
 
+/* sm_90 is code for cards of sm_90a, too. */
+static bool is_arch_of(const target *t, const card *c) {
+  return !strcmp(t->cpu, c->arch) ||
+         (strlen(c->arch) == strlen(t->cpu) + 1 &&
+          !strncmp(t->cpu, c->arch, strlen(t->cpu)));
+}
+
+static tess_status refuse_contradiction(const target *t, const card *c,
+                                        err_state *e) {
+  return err_set(e, TESS_INVALID,
+                 "target: -model=%s is a card of %s, which -arch=%s "
+                 "contradicts: leave out one of them",
+                 c->model, c->arch, t->cpu);
+}
+
 static tess_status take_model(target *t, err_state *e) {
   char known[256] = "";
   size_t n = 0;
@@ -115,6 +130,7 @@ static tess_status take_model(target *t, err_state *e) {
     const card *c = &cards[i];
     if (!strcmp(c->model, t->model)) {
       if (!t->cpu[0]) snprintf(t->cpu, sizeof t->cpu, "%s", c->arch);
+      if (!is_arch_of(t, c)) return refuse_contradiction(t, c, e);
       set_if_open(&t->l2, c->l2);
       set_if_open(&t->multiprocessors, c->multiprocessors);
       return TESS_OK;
@@ -166,6 +182,37 @@ static tess_status take_arch(target *t, int64_t asked, err_state *e) {
   return TESS_OK;
 }
 
+/* The oldest PTX with the architecture and the instructions that are used;
+ * drivers take older versions than their own. */
+static int least_ptx(const target *t) {
+  int n = cuda_capability(t);
+  if (!strcmp(t->cpu, "sm_90a")) return 80;
+  return n >= 89   ? 78
+         : n >= 87 ? 74
+         : n >= 86 ? 71
+         : n >= 80 ? 70
+         : n >= 75 ? 65
+                   : 63;
+}
+
+static tess_status check_ptx(const target *t, err_state *e) {
+  enum { LATEST = 85 };
+  int n = 0, version, least = least_ptx(t);
+  if (!t->attr[0]) return TESS_OK;
+  if (sscanf(t->attr, "+ptx%d%n", &version, &n) != 1 || t->attr[n] ||
+      version < 60 || version > LATEST)
+    return err_set(e, TESS_INVALID,
+                   "target: -mattr is a version of PTX, +ptx%d to +ptx%d for "
+                   "'%s'",
+                   least, LATEST, t->cpu);
+  return version >= least
+             ? TESS_OK
+             : err_set(e, TESS_INVALID,
+                       "target: -mattr=+ptx%d is too old for '%s', whose code "
+                       "needs +ptx%d to +ptx%d",
+                       version, t->cpu, least, LATEST);
+}
+
 static bool is_one_of(const char *s, const char *a, const char *b) {
   return !s[0] || !strcmp(s, a) || !strcmp(s, b);
 }
@@ -180,25 +227,7 @@ static tess_status check_words(const target *t, err_state *e) {
                    "target: -tensor-cores=mma is of sm_80 and later, whose "
                    "mma.sync multiplies 16 x 8 x 16; '%s' has wmma",
                    t->cpu);
-  int n = 0, version;
-  if (t->attr[0] && (sscanf(t->attr, "+ptx%d%n", &version, &n) != 1 ||
-                     t->attr[n] || version < 60 || version > 85))
-    return err_set(e, TESS_INVALID,
-                   "target: -mattr is a version of PTX, +ptx60 to +ptx85");
-  return TESS_OK;
-}
-
-/* The oldest PTX with the instructions that are used; drivers take older
- * versions than their own. */
-static const char *least_ptx(const target *t) {
-  int n = cuda_capability(t);
-  if (!strcmp(t->cpu, "sm_90a")) return "+ptx80";
-  return n >= 89   ? "+ptx78"
-         : n >= 87 ? "+ptx74"
-         : n >= 86 ? "+ptx71"
-         : n >= 80 ? "+ptx70"
-         : n >= 75 ? "+ptx65"
-                   : "+ptx63";
+  return check_ptx(t, e);
 }
 
 tess_status cuda_complete_target(target *t, err_state *e) {
@@ -222,8 +251,10 @@ tess_status cuda_complete_target(target *t, err_state *e) {
   if (!s) s = take_arch(t, shared, e);
   if (!s) s = check_words(t, e);
   if (s) return s;
-  snprintf(t->features, sizeof t->features, "%s",
-           t->attr[0] ? t->attr : least_ptx(t));
+  if (t->attr[0])
+    snprintf(t->features, sizeof t->features, "%s", t->attr);
+  else
+    snprintf(t->features, sizeof t->features, "+ptx%d", least_ptx(t));
   if (!t->num_cores) t->num_cores = 1; /* the host's part is one thread */
   return TESS_OK;
 }

@@ -29,7 +29,9 @@ static const char integers_only[] =
     "between kernels the host computes with integers only";
 
 static void refuse_host(splitting *s, const char *what) {
-  if (!s->refused) err_set(s->e, TESS_UNSUPPORTED, "%s", what);
+  if (!s->refused)
+    err_set(s->e, TESS_UNSUPPORTED, "%s: %s",
+            ir_text(s->p, ir_entry(s->p)->name), what);
   s->refused = true;
 }
 

@@ -52,7 +52,8 @@ typedef struct ocl {
   strbuf helpers;        /* functions that they call, printed before them */
   int indent;
   map names, has_helper; /* hashes of names in use; of helpers printed */
-  const device_kernel *kernel;
+  const device_kernel *kernel;     /* NULL: none yet */
+  char name[BACKEND_SYMBOL + 24];  /* its name */
   const char **var, **buf; /* names by ir_var and ir_buf, or NULL */
   uint8_t *vectors;      /* by ir_buf: lanes, of an array of vectors; 0: none */
   uint32_t *uses;        /* by ir_expr: in the current statement */
@@ -70,7 +71,8 @@ typedef struct ocl {
   ir_unconditional must;
 } ocl;
 
-/* Records the first thing that cannot be printed; printing goes on. */
+/* Records the first thing that cannot be printed, after the kernel's name;
+ * printing goes on. */
 void ocl_refuse(ocl *m, tess_status code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

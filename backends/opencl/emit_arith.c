@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Binary operators with the semantics of ir/scalar.h.  Signed overflow is
  * undefined in OpenCL C, so what may overflow is computed unsigned; index
- * arithmetic within bounds is printed as it is. */
+ * arithmetic within bounds, or of sizes, which is assumed not to overflow
+ * (ir_assumes_no_wrap), is printed as it is. */
 #include "backends/opencl/emit.h"
 
 static ocl_text as_type(ocl *m, const char *type, ocl_text t) {
@@ -53,7 +54,8 @@ static ocl_text int_arith(ocl *m, const ir_node *n, tess_dtype t, ocl_text a,
                           ocl_text b) {
   const char *op = n->op == IR_ADD ? "+" : n->op == IR_SUB ? "-" : "*";
   ocl_prec prec = n->op == IR_MUL ? OCL_MUL : OCL_ADD;
-  bool in_bounds = n->is_index && n->lo != INT64_MIN && n->hi != INT64_MAX;
+  bool bounded = n->lo != INT64_MIN && n->hi != INT64_MAX;
+  bool in_bounds = n->is_index && (bounded || !n->wraps);
   bool wraps = t.code == TESS_DTYPE_INT && !in_bounds && t.bits >= 32;
   if (!wraps) {
     ocl_text r = ocl_infix(m, a, op, b, prec);

@@ -6,13 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 
+/* With the name of the kernel, or of the program before the first. */
 void ocl_refuse(ocl *m, tess_status code, const char *fmt, ...) {
+  char what[400];
   va_list ap;
   if (m->refused) return;
   m->refused = true;
   va_start(ap, fmt);
-  err_set_to(m->err, code, fmt, ap);
+  vsnprintf(what, sizeof what, fmt, ap);
   va_end(ap);
+  err_set(m->err, code, "%s: %s",
+          m->kernel ? m->name : ir_text(m->p, ir_entry(m->p)->name), what);
 }
 
 void opencl_kernel_name(const char *program, uint32_t i, uint32_t n,
@@ -59,7 +63,7 @@ static void check_threads(ocl *m, const device_kernel *k) {
   int64_t n = k->block[0] * k->block[1] * k->block[2];
   if (n > m->target->max_threads)
     ocl_refuse(m, TESS_UNSUPPORTED,
-               "a kernel has blocks of %lld threads, the target at most %lld",
+               "it has blocks of %lld threads, the target at most %lld",
                (long long)n, (long long)m->target->max_threads);
 }
 
@@ -74,16 +78,15 @@ static void check_shared(ocl *m, const device_split *d) {
 
 static void print_kernels(ocl *m, const device_split *d) {
   const char *program = ir_text(m->p, ir_entry(m->p)->name);
-  char name[BACKEND_SYMBOL + 24];
   check_shared(m, d);
   for (uint32_t i = 0; i < d->kernel.n && !m->refused; i++) {
     const device_kernel *k = &d->kernel.v[i];
     arena_mark mark = arena_get_mark(m->scratch);
+    m->kernel = k;
+    opencl_kernel_name(program, i, d->kernel.n, m->name);
     check_threads(m, k);
     ocl_forget_names(m);
-    m->kernel = k;
-    opencl_kernel_name(program, i, d->kernel.n, name);
-    print_head(m, k, name);
+    print_head(m, k, m->name);
     m->indent = 1;
     ocl_kernel_body(m, k);
     ocl_forget(m);

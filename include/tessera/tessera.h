@@ -848,19 +848,30 @@ TESS_API tess_status tess_kernel_time(tess_kernel *k, uint32_t n,
  * lists those that it has. */
 TESS_API tess_status tess_kernel_source(tess_kernel *k, const char *what,
                                         TESS_GIVE char **out);
-/* Saves the kernel as a file that needs neither Tessera nor LLVM: path ends
- * with .o, an object, or .so, a shared library, which the system's `cc` links;
- * and a C header, at `header` or, where that is NULL, beside it with the same
- * name.  They have the program's name as a C function of its tensors' data, and
- * NAME_kernel, which also takes a runtime of the host's; a name that C has
- * another use for begins with kernel_.  Of a layout-free
- * parameter they take the layout that was described, and convert it in each
- * call.  INVALID for another ending, NULL, and a program that calls a function
- * of its own name; UNSUPPORTED for a .so without `cc` or in a
- * context with in_process; BUILD_ERROR with what `cc` said; IO; as tess_build
- * where compiling fails. */
+/* Saves the kernel.  A path that ends with .kernel gives a file for
+ * tess_kernel_load, of any target: its text, the program and the code, of a
+ * device the host program and the kernels' PTX or OpenCL C; `header` is NULL.
+ * Else it is a file that needs neither Tessera nor LLVM, which devices'
+ * kernels cannot be: .o, an object, or .so, a shared library, which the
+ * system's `cc` links; and a C header, at `header` or, where that is NULL,
+ * beside it with the same name.  They have the program's name as a C function
+ * of its tensors' data, and NAME_kernel, which also takes a runtime of the
+ * host's; a name that C has another use for begins with kernel_.  Of a
+ * layout-free parameter they take the layout that was described, and convert
+ * it in each call.  INVALID for another ending, NULL, a header of a .kernel,
+ * and a program that calls a function of its own name; UNSUPPORTED for a .o or
+ * .so of a device's kernel, and for a .so without `cc` or in a context with
+ * in_process; BUILD_ERROR with what `cc` said; IO; as tess_build where
+ * compiling fails. */
 TESS_API tess_status tess_kernel_save(tess_kernel *k, const char *path,
                                       const char *header);
+/* Loads what was saved as NAME.kernel; it is called, timed, printed and saved
+ * like the one that was built.  Nothing is compiled here, but a device's driver
+ * compiles its code at the first call.  NOT_FOUND, IO; PARSE: it is no such
+ * file, is damaged, or is of another version's format; UNSUPPORTED: this
+ * machine cannot run it, having no such device or processor; INFRA. */
+TESS_API tess_status tess_kernel_load(tess_context *c, const char *path,
+                                      TESS_GIVE tess_kernel **out);
 /* The raw function, for hosts: int32 (*)(void **args, const int64_t *sizes,
  * const tess_runtime *rt); lives as long as the kernel.  NULL when this
  * machine cannot run it. */

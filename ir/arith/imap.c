@@ -294,6 +294,13 @@ static void fuse_vars(imap *m, const radix *r, int64_t extent, ir_expr size) {
   imap_substitute(m, &s);
 }
 
+bool imap_fuse_terms(imap *m, lin *x, int64_t count) {
+  radix r;
+  if (!as_radix(m, x, false, &r) || r.size || r.count != count) return false;
+  fuse_vars(m, &r, r.count, 0);
+  return true;
+}
+
 /* The number of values of the radix. */
 static ir_expr size_of_radix(imap *m, const radix *r) {
   ir_expr count = ir_index(m->p, r->count);
@@ -403,8 +410,9 @@ enum { ROUNDS = 24 };
 void imap_reduce(imap *m) {
   for (int i = 0; i < ROUNDS; i++)
     if (!fuse_pred(m, false) && !fuse_divided(m, false) &&
-        !split_digits(m, true) && !imap_absorb(m) && !fuse_pred(m, true) &&
-        !fuse_divided(m, true) && !imap_split_by_size(m) &&
-        !imap_reverse_or_shift(m) && !split_digits(m, false))
+        !split_digits(m, true) && !imap_absorb(m) && !imap_rotate(m) &&
+        !fuse_pred(m, true) && !fuse_divided(m, true) &&
+        !imap_split_by_size(m) && !imap_reverse_or_shift(m) &&
+        !split_digits(m, false))
       return;
 }

@@ -59,6 +59,11 @@ bool imap_divides(const imap *m, const imap_var *v, int64_t d);
 /* Removes remainders from dividends, so that whole variables replace them
  * (imap_absorb.c); false: nothing changed. */
 bool imap_absorb(imap *m);
+/* Replaces a remainder (x + rest) % m of a variable x that takes m values and
+ * occurs nowhere else by a variable (imap_rotate.c); false: there is none. */
+bool imap_rotate(imap *m);
+/* Fuses the variables of x, if that is a mixed radix of `count` values. */
+bool imap_fuse_terms(imap *m, lin *x, int64_t count);
 /* Splits a variable that is divided by a symbolic size into quotient and
  * remainder (imap_shift.c, as the next); false: there is none. */
 bool imap_split_by_size(imap *m);

@@ -369,20 +369,33 @@ static tess_status make_kernel(ir_program *p, arena *scratch, ir_stmt top,
   return rebuild(&k, body);
 }
 
+static void note_global(const ir_program *p, const ir_buf_rec *b,
+                        strbuf *note) {
+  if (note)
+    str_printf(note,
+               "%sbuffer %s was to be in %s memory and is in global "
+               "memory, since no proof was found that each block of "
+               "threads writes all that it reads of it",
+               note->n ? "; " : "", ir_text(p, b->name),
+               ir_scope_text((ir_scope)b->scope));
+}
+
 /* Buffers allocated around kernels are in global memory. */
-static void allocate_globally(ir_program *p, ir_stmt alloc) {
+static void allocate_globally(ir_program *p, ir_stmt alloc, strbuf *note) {
   ir_buf_rec *b = &p->buf.v[ir_st(p, alloc)->alloc];
-  for (ir_stmt s = alloc; s; s = ir_next(p, s, alloc))
-    if (kernel_is_thread(ir_st(p, s)) && !ir_scope_is_global(b->scope))
-      b->scope = IR_SCOPE_GLOBAL;
+  for (ir_stmt s = alloc; s && !ir_scope_is_global(b->scope);
+       s = ir_next(p, s, alloc)) {
+    if (!kernel_is_thread(ir_st(p, s))) continue;
+    note_global(p, b, note);
+    b->scope = IR_SCOPE_GLOBAL;
+  }
 }
 
 LOWER_PASS(form_kernels) {
-  (void)o;
   ir_stmt root = ir_entry(p)->root;
   for (ir_stmt s = root, next; s; s = next) {
     next = ir_next(p, s, root);
-    if (ir_st(p, s)->kind == IR_ALLOCATE) allocate_globally(p, s);
+    if (ir_st(p, s)->kind == IR_ALLOCATE) allocate_globally(p, s, o->note);
     if (!kernel_is_thread(ir_st(p, s))) continue;
     next = ir_skip(p, s, root);
     tess_status st = make_kernel(p, scratch, s, e);

@@ -71,7 +71,8 @@ tess_status job_compile(job_state *j, ir_program *p, backend_form form,
                         strbuf *out, double *lower, double *compile) {
   lower_options o = {.vector_bytes = (uint32_t)j->target.vector_bytes,
                      .no_threads = j->no_threads,
-                     .open_fragments = target_opens_fragments(&j->target)};
+                     .open_fragments = target_opens_fragments(&j->target),
+                     .note = j->note};
   double start = clock_now();
   lower_prepared what;
   /* What is deployed is one function, which converts parameters itself. */
@@ -112,10 +113,13 @@ void job_do_build(job_state *j, const job_build *r, measure_build *out) {
   str_init(&out->code, &j->heap);
   err_clear(&j->err);
   job_enter(j, JOB_BUILDING);
+  j->note = &out->message;
   tess_status s = mem_protect(&j->heap, build_candidate, &w);
+  j->note = NULL;
   arena_reset(&j->scratch);
   if (!s) s = str_status(&out->code);
   if (s) {
+    str_clear(&out->message);
     job_say(&out->message, job_why(j, s));
     str_clear(&out->code);
   }

@@ -33,6 +33,7 @@ struct job_state {
   target target;
   const backend *backend;
   bool no_threads; /* thread loops are lowered to serial ones */
+  strbuf *note;    /* of lowering what is built; NULL: not wanted */
   bench bench;
   bool has_bench;
   cpu_set_t cpus;  /* that this process may use */

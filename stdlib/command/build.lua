@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- `tessera build`: compiles a program, or the best schedule of it that a
--- database has, to a shared object or an object file.
+-- database has, to a shared object, an object file or a file for
+-- ts.load_kernel.
 local ts = require "tessera"
 local options = require "tessera.options"
 local arguments = require "tessera.command.arguments"
@@ -22,9 +23,11 @@ return function(args)
   if #rest ~= 1 then
     usage("build takes one FILE.lua, trace, saved program or DB:RECORD")
   end
-  if not o.o then usage("build needs -o NAME.so or -o NAME.o") end
-  if not o.o:find "%.s?o$" then
-    usage("option -o: '%s' is neither NAME.so nor NAME.o", o.o)
+  if not o.o then
+    usage("build needs -o NAME.so, -o NAME.o or -o NAME.kernel")
+  end
+  if not (o.o:find "%.s?o$" or o.o:find "%.kernel$") then
+    usage("option -o: '%s' is neither NAME.so nor NAME.o nor NAME.kernel", o.o)
   end
   local target = arguments.target(o.target or "llvm")
   local found, record = files.load_lowered(rest[1], o), nil

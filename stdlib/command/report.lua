@@ -11,8 +11,11 @@ return function(args)
     o = "string", program = "string", target = "string", workload = "string" })
   if #rest ~= 1 then usage("report takes one FILE") end
   if not o.o then usage("report needs -o FILE.html") end
-  local text = require "tessera.report"(files.open_database(rest[1]),
-                                        records.filter_of(o), rest[1])
+  local db, filter = files.open_database(rest[1]), records.filter_of(o)
+  filter.limit = 0
+  if db:records(filter).total == 0 then records.print_none(rest[1], filter) end
+  filter.limit = nil
+  local text = require "tessera.report"(db, filter, rest[1])
   local f, why = io.open(o.o, "wb")
   if not f then error(why, 0) end
   local ok, bad = f:write(text)

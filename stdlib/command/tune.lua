@@ -197,8 +197,10 @@ end
 
 -- Several programs; the exit status as of one.
 local function tune_several(o, d, path, run)
-  if o.inputs then
-    usage("option --inputs: %s returns several programs", path)
+  for _, name in ipairs { "inputs", "frozen" } do
+    if o[name] then
+      usage("option --%s is of one program, and %s returns several", name, path)
+    end
   end
   local ok, results = pcall(ts.tune_tasks, d.tasks, tune_options(o, d, path))
   if not ok then

@@ -157,6 +157,8 @@ FAILING(tess_tensor, tensor,
 FAILING(tess_tensor, filled,
         tess_tensor_new(f->c, F32, 0, NULL, "none", 0, &out))
 FAILING(tess_tensor, from_file, tess_tensor_load(f->c, no_path, &out))
+FAILING(tess_kernel, kernel_file, tess_kernel_load(f->c, no_path, &out))
+FAILING(tess_kernel, null_kernel_file, tess_kernel_load(f->c, NULL, &out))
 FAILING(tess_tensor, imported, tess_tensor_from_dlpack(f->c, NULL, &out))
 FAILING(char, source, tess_kernel_source(f->kernel, "none", &out))
 FAILING(tess_space, composed, tess_space_compose(f->c, 1, &no_module, &out))
@@ -178,15 +180,24 @@ static const struct {
   const char *name;
   failing *call;
 } calls[] = {
-    CALL(context),   CALL(builder),      CALL(expr_text), CALL(null_text),
-    CALL(program),   CALL(null_program), CALL(work_on),   CALL(loaded),
-    CALL(rv_text),   CALL(annotation),   CALL(prim_doc),  CALL(from_lua),
-    CALL(from_json), CALL(from_tvm),     CALL(replayed),  CALL(decided),
-    CALL(mutated),   CALL(stepper),      CALL(target),    CALL(null_target),
-    CALL(tensor),    CALL(filled),       CALL(from_file), CALL(imported),
-    CALL(source),    CALL(composed),     CALL(function),  CALL(united),
-    CALL(traced),    CALL(explained),    CALL(tuned),     CALL(sized),
-    CALL(database),  CALL(record),
+    CALL(context),     CALL(builder),
+    CALL(expr_text),   CALL(null_text),
+    CALL(program),     CALL(null_program),
+    CALL(work_on),     CALL(loaded),
+    CALL(kernel_file), CALL(null_kernel_file),
+    CALL(rv_text),     CALL(annotation),
+    CALL(prim_doc),    CALL(from_lua),
+    CALL(from_json),   CALL(from_tvm),
+    CALL(replayed),    CALL(decided),
+    CALL(mutated),     CALL(stepper),
+    CALL(target),      CALL(null_target),
+    CALL(tensor),      CALL(filled),
+    CALL(from_file),   CALL(imported),
+    CALL(source),      CALL(composed),
+    CALL(function),    CALL(united),
+    CALL(traced),      CALL(explained),
+    CALL(tuned),       CALL(sized),
+    CALL(database),    CALL(record),
 };
 
 static void test_objects(void **state) {

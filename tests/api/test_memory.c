@@ -325,6 +325,17 @@ static tess_status save_and_load(fixture *f) {
   return s;
 }
 
+static tess_status save_and_load_kernel(fixture *f) {
+  tess_kernel *k;
+  char path[80];
+  snprintf(path, sizeof path, "%s.kernel", f->path);
+  tess_status s = tess_kernel_save(f->kernel, path, NULL);
+  if (s == TESS_OK) s = tess_kernel_load(f->c, path, &k);
+  if (s == TESS_OK) tess_kernel_free(k);
+  unlink(path);
+  return s;
+}
+
 static tess_status save_and_load_tensor(fixture *f) {
   tess_tensor *t;
   char path[80];
@@ -456,6 +467,7 @@ static void test_kernels(void **state) {
   assert_non_null(f.result);
   EACH(&f, result_kernel);
   EACH(&f, source);
+  EACH(&f, save_and_load_kernel);
   EACH(&f, tensors);
   EACH(&f, save_and_load_tensor);
   EACH(&f, run);

@@ -125,17 +125,21 @@ static void fetching(void **state) {
   assert_true(fetched.counts.barriers > 0);
 }
 
-/* A column of a tile of 32 x 32 is in one bank, unless the layout rotates its
- * rows: each of 4 tiles has 32 columns, which 32 lanes read. */
+/* A column of a tile of 32 x 32 is in one bank, unless its rows are padded or
+ * the layout rotates them: each of 4 tiles has 32 columns, which 32 lanes
+ * read. */
 static void layouts(void **state) {
   (void)state;
-  gpu_compared plain = {0}, padded = {0};
+  gpu_compared plain = {0}, padded = {0}, rotated = {0};
   gpu_compare_cases("transposed", 1, NULL, &plain);
   gpu_compare_cases("padded", 1, NULL, &padded);
-  assert_int_equal(plain.right + padded.right, 2);
+  gpu_compare_cases("rotated", 1, NULL, &rotated);
+  assert_int_equal(plain.right + padded.right + rotated.right, 3);
   assert_int_equal(plain.counts.bank_conflicts, 4 * 32 * 31);
   assert_int_equal(padded.counts.bank_conflicts, 0);
   assert_int_equal(padded.counts.shared_read, plain.counts.shared_read);
+  assert_int_equal(rotated.counts.bank_conflicts, 0);
+  assert_int_equal(rotated.counts.shared_read, plain.counts.shared_read);
   assert_true(plain.counts.shared_read > 0);
 }
 

@@ -179,8 +179,20 @@ static void errors(void **state) {
   expect_error(f, "cuda -num-cores=2", TESS_NOT_FOUND, "'-num-cores'");
   expect_error(f, "cuda -arch=sm_42", TESS_INVALID, "not 'sm_42'");
   expect_error(f, "cuda -model=b1", TESS_INVALID, "known are v100, t4,");
-  expect_error(f, "cuda -arch=sm_80 -mattr=+avx2", TESS_INVALID, "+ptx60");
-  expect_error(f, "cuda -arch=sm_80 -mattr=+ptx70x", TESS_INVALID, "+ptx60");
+  expect_error(f, "cuda -arch=sm_80 -mattr=+avx2", TESS_INVALID,
+               "+ptx70 to +ptx85 for 'sm_80'");
+  expect_error(f, "cuda -arch=sm_80 -mattr=+ptx70x", TESS_INVALID, "+ptx70 to");
+  expect_error(f, "cuda -arch=sm_80 -mattr=+ptx60", TESS_INVALID,
+               "-mattr=+ptx60 is too old for 'sm_80', whose code needs +ptx70");
+  assert_int_equal(
+      target_parse(&f->t, "cuda -arch=sm_70 -mattr=+ptx63", &f->err), TESS_OK);
+  expect_error(f, "cuda -arch=sm_80 -model=v100", TESS_INVALID,
+               "-model=v100 is a card of sm_70, which -arch=sm_80 "
+               "contradicts");
+  expect_error(f, "cuda -model=h100 -arch=sm_9", TESS_INVALID, "contradicts");
+  assert_int_equal(target_parse(&f->t, "cuda -model=h100 -arch=sm_90", &f->err),
+                   TESS_OK);
+  expect_text(f, "cuda -arch=sm_90 -model=h100");
   expect_error(f, "cuda -arch=sm_80 -max-threads-per-block=2048", TESS_INVALID,
                "from 1 to 1024");
   expect_error(f, "cuda -arch=sm_80 -tensor-cores=off", TESS_INVALID,

@@ -255,10 +255,102 @@ static void test_no_linker(void **state) {
   expect("build p.lua -o no/where.so", 1, "cc could not link 'no/where.so'");
 }
 
+/* A program of two kernels, whose grids and workspace depend on sizes, and
+ * with a constant; saved for an OpenCL device, this processor and a card that
+ * is not here. */
+static const char device_lua[] =
+    "local ts = require 'tessera'\n"
+    "local n, m = ts.size 'n', ts.size 'm'\n"
+    "local A = ts.placeholder('A', {n, m})\n"
+    "local W = ts.constant('W', ts.tensor('float32', {4}, 'integers', 3))\n"
+    "local k = ts.reduce_axis('k', m)\n"
+    "local T = ts.compute('T', {n, m}, function(i, j)\n"
+    "  return A(i, j) * W(j % 4) end)\n"
+    "local S = ts.compute('S', {n}, function(i)\n"
+    "  return ts.sum(T(i, k), k) end)\n"
+    "local p = ts.program('sums', {A}, {S})\n"
+    "local sch = ts.schedule(p)\n"
+    "for _, b in ipairs { 'T', 'S' } do\n"
+    "  local l = sch:get_loops(sch:get_block(b))\n"
+    "  local x, y = sch:split(l, { ts.auto, 32 })\n"
+    "  sch:bind(x, 'blockIdx.x')\n"
+    "  sch:bind(y, 'threadIdx.x')\n"
+    "end\n"
+    "ts.build(sch, 'opencl'):save 'sums.kernel'\n"
+    "local far = ts.build(sch, 'cuda -arch=sm_80')\n"
+    "far:save 'far.kernel'\n"
+    "ts.build(p, 'llvm'):save 'host.kernel'\n"
+    "local function says(what, f, ...)\n"
+    "  local ok, e = pcall(f, ...)\n"
+    "  assert(not ok and e.message:find(what, 1, true), e.message)\n"
+    "end\n"
+    "says(\"the kernel 'sums' is for 'cuda'\", far.save, far, 'x.so')\n"
+    "says('save it as NAME.kernel', far.save, far, 'x.o')\n"
+    "says('has no C header', far.save, far, 'x.kernel', 'x.h')\n"
+    "says('NAME.kernel', far.save, far, 'x.cubin')\n";
+
+static const char loads_lua[] =
+    "local ts = require 'tessera'\n"
+    "local function run(k, n, m)\n"
+    "  local a = ts.tensor('float32', {n, m}, 'integers', 1)\n"
+    "  local s = ts.tensor('float32', {n})\n"
+    "  k(a, s)\n"
+    "  return s\n"
+    "end\n"
+    "local k, host = ts.load_kernel 'sums.kernel', ts.load_kernel "
+    "'host.kernel'\n"
+    "for _, n in ipairs { {1, 1}, {70, 33} } do\n"
+    "  local s = run(k, n[1], n[2])\n"
+    "  assert(s:compare(run(host, n[1], n[2])) == 0)\n"
+    "end\n"
+    "assert(tostring(k) == 'kernel sums')\n"
+    "assert(k:source 'opencl':find 'sums_kernel_1')\n"
+    "k:save 'again.kernel'\n"
+    "local function bytes(path)\n"
+    "  local f <close> = assert(io.open(path, 'rb'))\n"
+    "  return f:read 'a'\n"
+    "end\n"
+    "local all = bytes 'sums.kernel'\n"
+    "assert(bytes 'again.kernel' == all)\n"
+    "local function refused(code, what, text)\n"
+    "  local path = 'bad.kernel'\n"
+    "  if text then\n"
+    "    local f <close> = assert(io.open(path, 'wb'))\n"
+    "    f:write(text)\n"
+    "  else path = 'far.kernel' end\n"
+    "  local ok, e = pcall(ts.load_kernel, path)\n"
+    "  assert(not ok and e.code == code and e.message:find(what, 1, true),\n"
+    "         tostring(e))\n"
+    "end\n"
+    "local function with(at, c)\n"
+    "  return all:sub(1, at - 1) .. c .. all:sub(at + 1)\n"
+    "end\n"
+    "refused('UNSUPPORTED', \"'far.kernel' has a kernel for 'cuda \")\n"
+    "refused('PARSE', 'is no kernel', 'a text')\n"
+    "refused('PARSE', 'is no kernel', '')\n"
+    "refused('PARSE', 'is a kernel in format 9, and this', with(9, '\\9'))\n"
+    "refused('PARSE', 'cut off', all:sub(1, -2))\n"
+    "refused('PARSE', 'checksum', with(#all, '\\1'))\n"
+    "refused('PARSE', 'checksum', with(100, '\\255'))\n"
+    "local ok, e = pcall(ts.load_kernel, 'none.kernel')\n"
+    "assert(not ok and e.code == 'NOT_FOUND')\n"
+    "print 'all right'\n";
+
+static void test_device_kernels(void **state) {
+  (void)state;
+  console_write(&c, "device.lua", device_lua);
+  console_write(&c, "loads.lua", loads_lua);
+  expect("device.lua", 0, "");
+  expect("loads.lua", 0, "all right");
+  shell("cp " TESS_SOURCE_DIR "/examples/deploy.lua e.lua", "");
+  expect("build e.lua -o e.so --target opencl", 1, "is for 'opencl'");
+  expect("build e.lua -o e.kernel --target opencl", 0, "e.kernel");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_best_schedule_is_deployed),
       cmocka_unit_test(test_runtimes), cmocka_unit_test(test_names),
-      cmocka_unit_test(test_no_linker)};
+      cmocka_unit_test(test_no_linker), cmocka_unit_test(test_device_kernels)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

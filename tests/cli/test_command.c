@@ -77,9 +77,11 @@ static void wrong_calls(void **state) {
   expect("lower d.lua --target abacus", 2, "abacus");
   expect("lower t.lua", 2, "add --program FILE.lua");
   expect("build", 2, "build takes one FILE");
-  expect("build d.lua", 2, "build needs -o NAME.so or -o NAME.o");
+  expect("build d.lua", 2,
+         "build needs -o NAME.so, -o NAME.o or -o NAME.kernel");
   expect("build d.lua -o", 2, "option -o needs a value");
-  expect("build d.lua -o k.dll", 2, "is neither NAME.so nor NAME.o");
+  expect("build d.lua -o k.dll", 2,
+         "is neither NAME.so nor NAME.o nor NAME.kernel");
   expect("build d.lua -o k.o --target abacus", 2, "abacus");
   expect("build t.lua -o k.o", 2, "a trace alone does not say");
   static const char *const no_trace[] = {"build d.lua -o k.o", "lower d.lua",

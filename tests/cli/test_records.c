@@ -502,6 +502,8 @@ static void words_of_databases(void **state) {
   }
   assert_int_equal(console_run(&c, CONSOLE_TESSERA " db import a.db bad.jsonl"),
                    1);
+  says("report a.db -o a.html --workload nothing",
+       "a.db: none of its 1 records is of that workload\n");
   says("db verify a.db", "a.db: 1 record, 0 bad\n");
   assert_int_equal(console_run(&c,
                                "TESSERA_DATABASE_PATIENCE=abc " CONSOLE_TESSERA

@@ -81,6 +81,7 @@ static void several_programs(void **state) {
   expect("tune many.lua --scheduler greedy", 2,
          "there is no 'greedy'; there are gradient, round_robin");
   expect("tune d.lua --scheduler gradient", 2, "returns one program only");
+  expect("tune many.lua --frozen", 2, "option --frozen is of one program");
   expect("tune many.lua --deadline soon", 2, "'soon' is not a time in seconds");
   console_write(&c, "bad.lua", "return { tasks = {} }");
   expect("tune bad.lua", 1, "takes a list of programs");

@@ -53,7 +53,7 @@ end
 do
   local t = ts.target "llvm -mcpu=znver3 -num-cores=2"
   assert(tostring(t):find("znver3", 1, true) and t:get "num-cores" == 2)
-  assert(t:get "nothing" == nil)
+  fails(nil, "there is no field 'nothing'", t.get, t, "nothing")
   assert(tostring(ts.target "llvm"):find("-mcpu=", 1, true))
   fails(nil, "abacus", ts.target, "abacus")
   fails(nil, "frob", ts.target, "llvm -frob=1")

@@ -293,6 +293,6 @@ do
     function(i, j) return ts.sum(A(i, k) * B(k, j), k) end) })
   local text = ts.space.explain(spaces.default "cuda -arch=sm_80", p,
                                 "cuda -arch=sm_80")
-  assert(text:find "use_tensor_core at C: not applicable: .*loop i is not a" and
+  assert(text:find "use_tensor_core at C: not applicable: .*loop i is not " and
          not text:find "failed:", text)
 end

@@ -36,6 +36,11 @@ check(function(s, b)
                      { pad_value = 1 })
   s:transform_block_layout(b, function(i, j, k) return j, i, k // 4, k % 4 end)
 end)
+-- Rows that a layout, or a block's iterations, rotate.
+check(function(s, b)
+  s:transform_layout(b, "C", function(i, j) return i, (j - 2 * i + 3) % N end)
+  s:transform_block_layout(b, function(i, j, k) return (i + j) % M, j, k end)
+end)
 -- New elements that hold anything.
 check(function(s, b)
   s:transform_layout(b, "C", function(i, j) return j // 8, i, j % 8 end,

@@ -279,5 +279,21 @@ do
   end) })
   assert(#sketches(p, modules) == 2)
   assert(why(p, modules):find("no parts: ", 1, true), why(p, modules))
+  -- OpenCL 1.2 updates 32 bits.
+  for dtype, counts in pairs { float64 = { 2, 3 }, int64 = { 2, 3 },
+                               float16 = { 2, 3 }, int32 = { 3, 3 } } do
+    local X = ts.placeholder("X", { 4, 200 }, dtype)
+    local sums = ts.program("sums", { X }, { ts.compute("S", { 4 },
+      function(i) return ts.sum(X(i, k), k) end) })
+    for n, target in ipairs { "opencl", "cuda -arch=sm_80" } do
+      local list = ts.space.sketches(modules, sums, target)
+      assert(#list == counts[n], dtype)
+      for _, t in ipairs(list) do
+        ts.build(t:replay(sums, { resample = true, seed = 1 }), target)
+      end
+    end
+    assert(counts[1] == 3 or ts.space.explain(modules, sums, "opencl"):find(
+             "no parts: S is " .. dtype, 1, true))
+  end
   fails(nil, "parts", use, "cross_thread_reduction", { parts = { 0 } })
 end

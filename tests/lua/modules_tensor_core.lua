@@ -164,6 +164,34 @@ do
   end
 end
 
+-- What the target's tensor cores do not do is not applicable: no processor or
+-- OpenCL device has any, mma.sync is of sm_80 and up, bfloat16 too; a size that
+-- is known only at the call is none of a fragment.
+do
+  local p = ops.matmul { m = 64, n = 64, k = 64, dtype = "float16" }
+  local half = ops.matmul { m = 64, n = 64, k = 64, dtype = "bfloat16" }
+  local function says(module, program, target, what)
+    local text = ts.space.explain({ use(module, {}) }, program, target)
+    assert(text:find(what, 1, true), text)
+  end
+  for _, module in ipairs { "use_tensor_core", "use_mma" } do
+    says(module, p, "opencl", "not applicable: target 'opencl' has no tensor")
+    says(module, p, "llvm", "not applicable: target 'llvm' has no tensor cores")
+  end
+  says("use_mma", p, "cuda -arch=sm_75", "target 'sm_75' has no tensor " ..
+       "cores with mma.sync, which cards from sm_80 on have")
+  says("use_tensor_core", half, "cuda -arch=sm_75", "C: not applicable")
+  local n = ts.size "n"
+  local A = ts.placeholder("A", { n, 64 }, "float16")
+  local B = ts.placeholder("B", { 64, 64 }, "float16")
+  local k = ts.reduce_axis("k", 64)
+  local C = ts.compute("C", { n, 64 }, function(i, j)
+    return ts.sum(A(i, k) * B(k, j), k)
+  end)
+  says("use_mma", ts.program("open", { A, B }, { C }), "cuda -arch=sm_80",
+       "tensor cores need constant extents, and that of loop i is not a")
+end
+
 local text = ts.space.explain({ use "use_tensor_core" },
                               ops.matmul { m = 16, n = 16, k = 16 })
 assert(text:find("C: not applicable: f16f16f16: a buffer has another type", 1,

@@ -58,7 +58,9 @@ local applied = {}
 for number, name in ipairs(spaces.modules) do
   local module = require("tessera.modules." .. name)
   local target = name == "use_amx" and amx or
-                 name == "use_dots" and dots or "llvm"
+                 name == "use_dots" and dots or
+                 (name == "use_mma" or name == "use_tensor_core") and
+                 "cuda -arch=sm_80" or "llvm"
   for at, p in ipairs(zoo) do
     -- A checked build tries each module on some operators.
     if checks.checked and (at + number) % 3 ~= 0 then goto continue end

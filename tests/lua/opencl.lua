@@ -115,6 +115,55 @@ do
   assert(got:compare(want) == 0)
 end
 
+-- ---- what is in shared memory ----------------------------------------------
+
+-- A transposition by tiles of 16 x 16 in shared memory, whose rows the layout
+-- rotates; the tile of a block, not the whole, is allocated there.
+do
+  local A = ts.placeholder("A", { 64, 48 })
+  local B = ts.compute("B", { 48, 64 }, function(i, j) return A(j, i) end)
+  local program = ts.program("transpose", { A }, { B })
+  local function staged(under, layout)
+    local sch = ts.schedule(program)
+    local b = sch:get_block "B"
+    local copy = sch:cache_read(b, 0, "shared")
+    local i, j = sch:get_loops(b)
+    local i0, i1 = sch:split(i, { ts.auto, 16 })
+    local j0, j1 = sch:split(j, { ts.auto, 16 })
+    sch:reorder(i0, j0, i1, j1)
+    sch:bind(i0, "blockIdx.y")
+    sch:bind(j0, "blockIdx.x")
+    sch:bind(j1, "threadIdx.x")
+    if under then sch:compute_at(copy, j0) end
+    sch:bind(select(-1, sch:get_loops(copy)), "threadIdx.x")
+    if layout then sch:transform_layout(copy, { "write", 0 }, layout) end
+    return sch
+  end
+  for _, layout in ipairs {
+    function(i, j) return i, j // 16, (i + j) % 16 end,
+    function(i, j) return i, j // 16, (j - i) % 16 end,
+    function(i, j) return j // 16, i, (3 * i + j + 1) % 16 end,
+    -- Rows of four vectors of four, of which the vectors rotate.
+    function(i, j) return i, j // 16, (i + j // 4) % 4 * 4 + j % 4 end,
+  } do
+    local sch = staged(true, layout)
+    local source = ts.build(sch, "opencl"):source "opencl"
+    assert(source:find("__local float A_shared[256];", 1, true), source)
+    assert(ts.equivalent(sch, program))
+    agree(sch, program, 0)
+  end
+  -- Two kernels use it: it is in global memory, and that is said.
+  local said = {}
+  ts.on_warning(function(text) said[#said + 1] = text end)
+  local apart = staged(false)
+  agree(apart, program, 0)
+  ts.build(staged(true), "opencl")
+  assert(#said == 1, table.concat(said, "\n"))
+  assert(said[1]:find("program 'transpose': buffer A_shared was to be in " ..
+                      "shared memory and is in global memory", 1, true))
+  ts.on_warning(nil)
+end
+
 -- ---- host programs ---------------------------------------------------------
 
 -- Two kernels, a buffer between them, and a block that is bound to nothing.
@@ -398,15 +447,52 @@ do
   assert(there:to "cpu":compare(here) == 0)
 end
 
+-- ---- sizes known at the call -----------------------------------------------
+
+-- Indices of sizes are printed as they are: they are assumed not to overflow.
+do
+  local n, m = ts.size "n", ts.size "m"
+  local A, B = ts.placeholder("A", { n, m }), ts.placeholder("B", { m, n })
+  local k = ts.reduce_axis("k", m)
+  local C = ts.compute("C", { n, n }, function(i, j)
+    return ts.sum(A(i, k) * B(k, j), k)
+  end)
+  local program = ts.program("open", { A, B }, { C })
+  local sch = ts.schedule(program)
+  local i, j = sch:get_loops(sch:get_block "C")
+  local i0, i1 = sch:split(i, { ts.auto, 8 })
+  local j0, j1 = sch:split(j, { ts.auto, 16 })
+  sch:reorder(i0, j0, i1, j1)
+  for l, axis in pairs { [i0] = "blockIdx.y", [j0] = "blockIdx.x",
+                         [i1] = "threadIdx.y", [j1] = "threadIdx.x" } do
+    sch:bind(l, axis)
+  end
+  local kernel = ts.build(sch, "opencl")
+  local source = kernel:source "opencl"
+  assert(not source:find "ulong" and
+         source:find("bx * 16 + tx < n", 1, true), source)
+  for _, s in ipairs { { 1, 1 }, { 17, 33 } } do
+    local a = ts.tensor("float32", { s[1], s[2] }, "integers", 1)
+    local b = ts.tensor("float32", { s[2], s[1] }, "integers", 2)
+    local c = ts.tensor("float32", { s[1], s[1] })
+    local d = ts.tensor("float32", { s[1], s[1] })
+    kernel(a, b, c)
+    ts.interpret(program, { a, b, d })
+    assert(c:compare(d) == 0)
+  end
+end
+
 -- ---- refusals --------------------------------------------------------------
 
 do
   local program = product(32, 32, 32)
   fails("BUILD_ERROR",
-        "a kernel has blocks of 64 threads, the target at most 32", ts.build,
+        "product_kernel: it has blocks of 64 threads, the target at most 32",
+        ts.build,
         tiled(program), "opencl -max-threads-per-block=32")
   fails("BUILD_ERROR",
-        "a kernel needs 1024 bytes of shared memory, the target has 512",
+        "product: a kernel needs 1024 bytes of shared memory, the target " ..
+        "has 512",
         ts.build, tiled(program),
         "opencl -shared-memory-per-block=512")
   fails("INVALID",
@@ -419,7 +505,8 @@ do
   sch:annotate(k0, "software_pipeline_order", { 0, 1, 2 })
   agree(sch, program)
   sch:annotate(k0, "software_pipeline_async_stages", { 0 })
-  fails("BUILD_ERROR", "no asynchronous copies", ts.build, sch, "opencl")
+  fails("BUILD_ERROR", "product_kernel: 'async_begin': the opencl backend " ..
+        "has no asynchronous copies", ts.build, sch, "opencl")
   sch = ts.schedule(program)
   local i, j = sch:get_loops(sch:get_block "C")
   sch:bind(i, "blockIdx.x")

@@ -69,7 +69,7 @@ do
   local A = ts.placeholder("A", { n })
   local B = ts.compute("B", { n }, function(i) return A(i) + 1 end)
   local program = ts.program("wide", { A }, { B })
-  checks.fails("BUILD_ERROR", "a kernel has blocks of 2048 threads",
+  checks.fails("BUILD_ERROR", "wide_kernel: it has blocks of 2048 threads",
     ts.build, (function()
       local sch = ts.schedule(program)
       local _, x = sch:split((sch:get_loops(sch:get_block "B")),

@@ -48,6 +48,35 @@ assert(select(2, one:gsub('"shapes":', "")) == 1)
 assert(one:find('"title":"matmul"', 1, true))
 assert(report(db, { workload = "nothing" }):find('"groups":[]', 1, true))
 
+-- Calls that would remove everything, or wait for themselves.
+do
+  local function refused(says, f, ...)
+    local ok, e = pcall(f, ...)
+    assert(not ok and e.message:find(says, 1, true), ok or e.message)
+  end
+  local before = db:records().total
+  refused("needs the field 'keep', or others", db.prune, db, {})
+  refused("needs the field 'keep', or others", db.prune, db,
+          { dry_run = true })
+  refused("cannot be merged into itself", db.merge, db, path)
+  assert(db:records().total == before)
+  -- A record from elsewhere is of a target, by its text or as one.
+  local copy = ts.database(path .. ".copy")
+  local trace = db:trace(db:records(1)[1].id)
+  copy:add(trace, ts.target "llvm", "mine", { 1e-3 })
+  copy:add(trace, "llvm", "theirs", { 2e-3 })
+  assert(copy:records { target = ts.target "llvm" }.total == 2)
+  assert(#copy:verify() == 0)
+  copy:close()
+  for _, end_ in ipairs { "", "-wal", "-shm" } do
+    os.remove(path .. ".copy" .. end_)
+  end
+  -- A file that is not there is told, and not made.
+  local frozen = ts.tune(a, { database = path .. ".none", frozen = true })
+  assert(frozen.note:find("^there is no database .*%.none, so the schedule"))
+  assert(not io.open(path .. ".none"))
+end
+
 -- A file of an earlier version: runs are not known.
 db:prune(5)
 assert(report(db):find '"steps":')

@@ -105,6 +105,8 @@ assert(again.trials == 8 and again.funnel:find "0  candidates tried")
 local records = ts.database(path):records()
 assert(records.total == 8)
 
+assert(again.note == nil)
+
 -- Programs that are new to it get their first batch where records of others
 -- have used the budget up: at most its share for each, and nothing else.
 local c = ops.matmul { m = 16, n = 32, k = 32 }
@@ -125,6 +127,17 @@ for _, scheduler in ipairs { "round_robin", "gradient" } do
   end
 end
 os.remove(path)
+
+-- A budget that does not reach all of them.
+rs = ts.tune_tasks({ a, { program = b, name = "tall" } }, o { trials = 1 })
+assert(rs.status == "NOT_FOUND" and rs.note == "tall: it got no trial: the " ..
+       "other tasks used the budget up", rs.note)
+local count = 0
+for i, r in pairs(rs) do
+  count = count + 1
+  assert(r == rs[i])
+end
+assert(count == 2)
 
 -- What is told of tasks of one name has their numbers and shapes.
 rs = ts.tune_tasks({ a, b }, o { strategy = function()
@@ -152,11 +165,20 @@ for _, w in ipairs { -1, 0, 0 / 0, math.huge } do
   refused("task 2 'tall': its weight is " .. w .. ", not a positive number",
           { a, { program = b, name = "tall", weight = w } })
 end
+refused("task 1: its name is the number 3, not a text",
+        { { program = a, name = 3 } })
+refused("task 1: its name is \"\", not a text", { { program = a, name = "" } })
+refused("task 2 'matmul': its space is \"default\", not a space",
+        { a, { program = b, space = "default" } })
+refused("task 1 'matmul': its space: a schedule module must be a table",
+        { { program = a, space = { 3 } } })
 refused("an option of all tasks", { { program = a, target = "llvm" } })
 refused("'scheduler' is \"greedy\"", { a }, { scheduler = "greedy" })
 refused("'window_size' is the number 0", { a }, { window_size = 0 })
 refused("'alpha' is 2", { a }, { alpha = 2 })
 refused("unknown option 'trails'", { a }, { trails = 2 })
+refused("warm_cache is of targets whose caches are cleared", { a },
+        { target = "llvm", warm_cache = true })
 refused("one table for 2 tasks", { a, b }, { strategy = own(a) })
 refused("task 1 'matmul': the function that makes its strategy returned the " ..
         "number 3, not a table", { a }, { strategy = function() return 3 end })

@@ -282,8 +282,9 @@ local function fetching(shared)
   return schedule, { product = ts.program("product", { A, B }, { C }) }
 end
 -- A transposition by tiles of 32 x 32 in shared memory, written by rows and
--- read by columns; `padded`: each row starts one bank further.
-local function transposing(padded)
+-- read by columns; "padded": each row starts one bank further; "rotated": its
+-- elements do.
+local function transposing(layout)
   local function schedule(p)
     local sch = ts.schedule(p)
     local b = sch:get_block "B"
@@ -298,15 +299,21 @@ local function transposing(padded)
     sch:compute_at(copy, blocks)
     local loops = { sch:get_loops(copy) }
     sch:bind(loops[#loops], "threadIdx.x")
-    if padded then sch:storage_align(copy, 0, 0, 32, 1) end
+    if layout == "padded" then sch:storage_align(copy, 0, 0, 32, 1) end
+    if layout == "rotated" then
+      sch:transform_layout(copy, { "write", 0 }, function(i, j)
+        return i, j // 32, (i + j) % 32
+      end)
+    end
     return { sch:trace() }
   end
   local A = ts.placeholder("A", { 64, 64 })
   local B = ts.compute("B", { 64, 64 }, function(i, j) return A(j, i) end)
   return schedule, { transpose = ts.program("transpose", { A }, { B }) }
 end
-function kinds.transposed() return transposing(false) end
-function kinds.padded() return transposing(true) end
+function kinds.transposed() return transposing() end
+function kinds.padded() return transposing "padded" end
+function kinds.rotated() return transposing "rotated" end
 function kinds.direct() return fetching(false) end
 function kinds.fetched() return fetching(true) end
 
