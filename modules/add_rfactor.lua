@@ -11,9 +11,17 @@
 -- `tree`: a further sketch adds the partial results of a row up by vectors, to
 -- as many as are sampled, and only these one by one.
 --
+-- `together`: reductions of the program with as many spatial and as many other
+-- iterations, as the sums of a layer normalisation, are split alike, so that
+-- their choices do not multiply.
+-- `outer_rows`, `outer_from`: the outer part makes jobs for cores, so it is
+-- factored out only where there are fewer spatial iterations than `outer_rows`
+-- for each core (0: however many), and of work (`sch:work`) `outer_from`.
+--
 -- Sketches: the outer part factored out, the inner part, that by a tree, where
 -- there are fewer spatial iterations than cores both parts, and as it was.
 local ts = require "tessera"
+local nests = require "tessera.nests"
 local options = require "tessera.options"
 local reductions = require "tessera.reductions"
 local tiling = require "tessera.tiling"
@@ -33,16 +41,14 @@ local function split_reduction(sch, block, p)
     decision = example(sch:extent(fused), p.max_innermost_factor) }) }) }
 end
 
--- A copy in which part n is factored out, the new dimension last: of the
--- inner part the innermost loop, which has the length that was sampled, as if
--- tiling had cut it; of the outer part the innermost loop still reduces.
-local function factored(sch, block, part, n)
-  local copy = sch:copy()
-  local partial = copy:rfactor(part, -1)
-  reductions.order_iters(copy, partial, n)
-  copy:annotate(partial, n == 2 and "tiled_like" or "innermost_reduces", 1)
-  copy:annotate(block, "random_compute_producer", 1)
-  return copy
+-- Factors part n out, the new dimension last: of the inner part the innermost
+-- loop, which has the length that was sampled, as if tiling had cut it; of the
+-- outer part the innermost loop still reduces.
+local function factor(sch, block, parts, n)
+  local partial = sch:rfactor(parts[n], -1)
+  reductions.order_iters(sch, partial, n)
+  sch:annotate(partial, n == 2 and "tiled_like" or "innermost_reduces", 1)
+  sch:annotate(block, "random_compute_producer", 1)
 end
 
 -- Factors out the inner part of the partial results of a row once more.
@@ -54,13 +60,15 @@ local function factor_again(sch, block)
   local partial = sch:rfactor(inner, -1)
   reductions.order_iters(sch, partial, 2)
   sch:annotate(partial, "tiled_like", 1)
+  sch:annotate(partial, "random_compute_producer", 1)
 end
 
 -- Factors both parts out: the outer one is cut once more, its outer part
 -- factored out, and from each of these partial results the inner one.
 local function factor_twice(sch, block, parts)
   local jobs = sch:split(parts[1], { sch:sample_perfect_tile(parts[1], {
-    n = 2, decision = example(sch:extent(parts[1]), 1 << 20) }) })
+    n = 2, max_innermost_factor = -1,
+    decision = example(sch:extent(parts[1]), 1 << 20) }) })
   local partial = sch:rfactor(jobs, -1)
   local lanes = sch:rfactor(select(-1, sch:get_loops(partial)), -1)
   reductions.order_iters(sch, lanes, 2)
@@ -69,23 +77,105 @@ local function factor_twice(sch, block, parts)
   sch:annotate(block, "innermost_reduces", 1)
 end
 
--- How many spatial iterations there are.
-local function spatial_iterations(sch, block)
-  local kinds, n = sch:block_info(block).iters, 1
+-- ---- forms of a sketch -----------------------------------------------------
+
+local function outer(sch, block, p)
+  factor(sch, block, split_reduction(sch, block, p), 1)
+end
+
+local function inner(sch, block, p)
+  factor(sch, block, split_reduction(sch, block, p), 2)
+end
+
+local function tree(sch, block, p)
+  inner(sch, block, p)
+  factor_again(sch, block)
+end
+
+local function both(sch, block, p)
+  factor_twice(sch, block, split_reduction(sch, block, p))
+end
+
+-- How many spatial and how many other iterations there are.
+local function iterations(sch, block)
+  local kinds, n, others = sch:block_info(block).iters, 1, 1
   for i, loop in ipairs { sch:get_loops(block) } do
-    if kinds[i] == "spatial" then n = n * (sch:extent(loop) or 1) end
+    local extent = sch:extent(loop) or 1
+    if kinds[i] == "spatial" then n = n * extent
+    else others = others * extent end
   end
-  return n
+  return n, others
+end
+
+-- Whether jobs for cores, which the outer part makes, can pay.
+local function has_jobs(sch, block, p, cores)
+  local rows, work = iterations(sch, block), sch:work((sch:get_loops(block)))
+  return (p.outer_rows == 0 or rows < p.outer_rows * cores) and
+         (not work or work >= p.outer_from)
+end
+
+local function forms(sch, block, p, cores)
+  local jobs, list = has_jobs(sch, block, p, cores), {}
+  if jobs then list[#list + 1] = outer end
+  list[#list + 1] = inner
+  if p.tree then list[#list + 1] = tree end
+  if jobs and iterations(sch, block) < cores then list[#list + 1] = both end
+  return list
+end
+
+-- ---- reductions that are alike ---------------------------------------------
+
+-- Whether it adds up partial results, or makes some that are added up.
+local function is_split(sch, block)
+  return sch:annotation(block, "random_compute_producer") or
+         sch:annotation(block, "innermost_reduces") or
+         sch:annotation(block, "tiled_like")
+end
+
+-- The names of the reductions of the program that have as many iterations of
+-- each kind, in the order in which modules are applied to them.
+local function alike(sch, block, most)
+  local rows, length = iterations(sch, block)
+  local list, leaves = {}, nests.leaves(sch, (sch:get_block "root"))
+  for i = #leaves, 1, -1 do
+    local leaf = leaves[i]
+    if sch:needs_rfactor(leaf, most) and not is_split(sch, leaf) then
+      local n, others = iterations(sch, leaf)
+      if n == rows and others == length then
+        list[#list + 1] = sch:block_info(leaf).name
+      end
+    end
+  end
+  return list
+end
+
+-- A copy in which as many of them as can be are split in that form; nil and
+-- why there is none.
+local function split_all(sch, group, form, p)
+  local made, why
+  for _, block in ipairs(group) do
+    local next, no = tiling.attempt(made or sch, form, block, p)
+    if next then made = next else why = why or no end
+  end
+  return made, why
 end
 
 return ts.module {
   name = "add_rfactor",
   defaults = { max_jobs_per_core = 16, max_innermost_factor = 64,
-               tree = false },
+               tree = false, together = false, outer_rows = 0,
+               outer_from = 0 },
   check = function(p)
     local most = "max_innermost_factor"
-    if type(p.tree) ~= "boolean" then
-      return options.unusable("tree", p.tree, "it is true or false")
+    for _, name in ipairs { "tree", "together" } do
+      if type(p[name]) ~= "boolean" then
+        return options.unusable(name, p[name], "it is true or false")
+      end
+    end
+    for _, name in ipairs { "outer_rows", "outer_from" } do
+      if not math.tointeger(p[name]) or p[name] < 0 then
+        return options.unusable(name, p[name], "it is an integer from 0 on")
+      end
     end
     return options.not_positive("max_jobs_per_core", p.max_jobs_per_core) or
            options.not_positive(most, p[most])
@@ -93,28 +183,24 @@ return ts.module {
   apply = function(sch, block, p)
     local target = sch:target()
     local cores = target and target:get "num-cores" or 1
-    if not sch:needs_rfactor(block, cores * p.max_jobs_per_core) then
+    local most = cores * p.max_jobs_per_core
+    if not sch:needs_rfactor(block, most) then
       return nil, "it is no reduction, or has enough spatial iterations"
     end
-    local list, whys, as_it_was = {}, {}, sch
-    local few = spatial_iterations(sch, block) < cores
-    local cut, parts = tiling.attempt(sch, split_reduction, block, p)
-    if not cut then return nil, parts end
-    sch = cut
-    for n, part in ipairs(parts) do
-      local ok, why = sch:can("rfactor", part, -1)
-      if ok then list[#list + 1] = factored(sch, block, part, n)
-      else whys[#whys + 1] = why end
-      if ok and n == 2 and p.tree then
-        list[#list + 1] = tiling.attempt(list[#list], factor_again, block)
-      end
+    local group, name = { block }, sch:block_info(block).name
+    if p.together then
+      if is_split(sch, block) then return nil, "it is split" end
+      local names = alike(sch:copy(), block, most)
+      if names[1] ~= name then return nil, "it goes with " .. names[1] end
+      for i = 2, #names do group[i] = sch:get_block(names[i]) end
     end
-    if #list == 0 then return nil, whys[1] end
-    if few then
-      local made, why = tiling.attempt(sch, factor_twice, block, parts)
-      list[#list + 1], whys[#whys + 1] = made, why
+    local list, why = {}, nil
+    for _, form in ipairs(forms(sch, block, p, cores)) do
+      local made, no = split_all(sch, group, form, p)
+      list[#list + 1], why = made, why or no
     end
-    list[#list + 1] = as_it_was
-    return list, whys[1]
+    if #list == 0 then return nil, why end
+    list[#list + 1] = sch
+    return list, why
   end,
 }

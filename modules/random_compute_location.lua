@@ -11,8 +11,16 @@
 -- `most` of them; but not where it would be computed more than `again` times.
 -- `fuse`: where it is computed just once there, and the loops around it leave
 -- work for all cores, it is not left where it is.
+-- `together`: a sketch is a choice for all blocks of the program, made at the
+-- root: none moves, all do under the innermost loop that can have them, only
+-- those that make partial results, or only the others.  With `fuse` blocks that
+-- add up a few partial results also move for sure where they are computed just
+-- once, in programs of work (`sch:work`) `sums_from`.  `open` and `most` do not
+-- apply.
 local ts = require "tessera"
+local nests = require "tessera.nests"
 local options = require "tessera.options"
+local reductions = require "tessera.reductions"
 
 local function compute_somewhere(sch, block)
   sch:compute_at(block, sch:sample_compute_location(block),
@@ -35,10 +43,11 @@ local function times(sch, block, consumer, loops, n)
   end
 end
 
--- The schedule, and a copy for each loop of the consumer where the block can
--- be.
-local function compute_everywhere(sch, block, p)
-  local places, once = {}, nil
+-- The loops of the consumer where the block can be, from the innermost out;
+-- whether it is computed just once under the innermost; and whether there is
+-- also work for all cores around that.
+local function places_of(sch, block, p)
+  local places, once, enough = {}, nil, nil
   local consumer = sch:get_consumers(block)
   local loops, target = { sch:get_loops(consumer) }, sch:target()
   local cores = target and target:get "num-cores" or 1
@@ -48,13 +57,25 @@ local function compute_everywhere(sch, block, p)
     if sch:can("compute_at", block, loop) and
        not (again and again > p.again) then
       table.insert(places, 1, loop)
-      once = again and again <= 1 and iterations >= 4 * cores
+      once = again and again <= 1
+      enough = once and iterations >= 4 * cores
     end
   end
-  local list = { not (p.fuse and once) and sch or nil }
+  return places, once, enough
+end
+
+local function move(sch, block, loop)
+  sch:compute_at(block, loop, { preserve_unit_loops = true })
+end
+
+-- The schedule, and a copy for each loop of the consumer where the block can
+-- be.
+local function compute_everywhere(sch, block, p)
+  local places, _, enough = places_of(sch, block, p)
+  local list = { not (p.fuse and enough) and sch or nil }
   for i = 1, math.min(#places, p.most) do
     local copy = sch:copy()
-    copy:compute_at(block, places[i], { preserve_unit_loops = true })
+    move(copy, block, places[i])
     list[#list + 1] = copy
   end
   return list, #places
@@ -74,6 +95,71 @@ local function refusal(sch, block)
   if #{ sch:get_consumers(block) } == 0 then return "nothing reads it" end
 end
 
+-- ---- all blocks of a program at once ---------------------------------------
+
+-- "sum": it adds up a few partial results; "partial": it makes some of what is
+-- given; else "other".
+local function kind_of(sch, block)
+  if sch:annotation(block, "random_compute_producer") then return "sum" end
+  if not reductions.makes_partials(sch, block) then return "other" end
+  for _, producer in ipairs { sch:get_producers(block) } do
+    if reductions.makes_partials(sch, producer) then return "other" end
+  end
+  return "partial"
+end
+
+local function is_small(sch, root, p)
+  local work = sch:work(root)
+  return work and work < p.sums_from
+end
+
+-- Moves blocks, consumers before producers: of the kinds that are to be, and
+-- those that are computed once where they go if they add up a few elements or
+-- leave work for all cores.  The names of all of them.
+local function move_kinds(sch, wanted, p)
+  local root, moved = sch:get_block "root", {}
+  local leaves, small = nests.leaves(sch, root), is_small(sch, root, p)
+  for i = #leaves, 1, -1 do
+    local block = sch:get_block(sch:block_info(leaves[i]).name)
+    if not refusal(sch, block) then
+      local places, once, enough = places_of(sch, block, p)
+      local kind = kind_of(sch, block)
+      local sure = p.fuse and (enough or once and kind == "sum" and not small)
+      if places[1] and (sure or wanted[kind]) then
+        move(sch, block, places[1])
+        moved[#moved + 1] = sch:block_info(block).name
+      end
+    end
+  end
+  return table.concat(moved, ", ")
+end
+
+local choices = {
+  {}, { partial = true, sum = true, other = true }, { partial = true },
+  { sum = true, other = true },
+}
+
+-- A schedule for each choice of kinds that moves other blocks than the choices
+-- before.
+local function compute_together(sch, p)
+  local list, names, seen = {}, {}, {}
+  for _, wanted in ipairs(choices) do
+    local copy = sch:copy()
+    local moved = move_kinds(copy, wanted, p)
+    if not seen[moved] then
+      list[#list + 1] = copy
+      names[#names + 1] = moved == "" and "none" or moved
+    else
+      copy:close()
+    end
+    seen[moved] = true
+  end
+  if #list == 1 and names[1] == "none" then
+    return nil, "no block can be under a loop of its consumer"
+  end
+  return list, "moved: " .. table.concat(names, "; ")
+end
+
 -- The partial results of a split reduction are a block of their own, for which
 -- the module is called, too.
 local function move_open(sch, block)
@@ -86,9 +172,10 @@ end
 
 return ts.module {
   name = "random_compute_location",
-  defaults = { open = true, most = 1, again = 2, fuse = false },
+  defaults = { open = true, most = 1, again = 2, fuse = false,
+               together = false, sums_from = 0 },
   check = function(p)
-    for _, name in ipairs { "open", "fuse" } do
+    for _, name in ipairs { "open", "fuse", "together" } do
       if type(p[name]) ~= "boolean" then
         return options.unusable(name, p[name], "it is true or false")
       end
@@ -96,9 +183,19 @@ return ts.module {
     if type(p.again) ~= "number" or p.again < 1 then
       return options.unusable("again", p.again, "it is a number from 1 on")
     end
+    if not math.tointeger(p.sums_from) or p.sums_from < 0 then
+      return options.unusable("sums_from", p.sums_from,
+                              "it is an integer from 0 on")
+    end
     return options.not_positive("most", p.most)
   end,
   apply = function(sch, block, p)
+    if p.together then
+      if sch:block_info(block).name ~= "root" then
+        return nil, "it works on the root block"
+      end
+      return compute_together(sch, p)
+    end
     local why = refusal(sch, block)
     if why then return nil, why end
     if p.open then return move_open(sch, block) end

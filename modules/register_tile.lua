@@ -13,11 +13,13 @@
 -- taken, and where there is none the block is padded, if `pad_extents` is set.
 -- `must`: with false the block as it was is a sketch, too.  `few_from`: of a
 -- program with so many blocks to tile only the last sketch is made for each,
--- since the numbers multiply (0: never).  The other parameters are those of
--- multi_level_tiling.
+-- since the numbers multiply (0: never); then of a reduction that add_rfactor
+-- splits, and of its partial results, there are but the last sketch and the
+-- block as it was.  The other parameters are those of multi_level_tiling.
 local ts = require "tessera"
 local nests = require "tessera.nests"
 local options = require "tessera.options"
+local reductions = require "tessera.reductions"
 local register_tiles = require "tessera.register_tiles"
 local tiling = require "tessera.tiling"
 local parameters = require "tessera.tiling_parameters"
@@ -76,6 +78,15 @@ local function tiled_blocks(sch)
   return n
 end
 
+-- Whether it makes partial results of a reduction, or add_rfactor has a sketch
+-- in which there are some.
+local function is_split(sch, block)
+  local target = sch:target()
+  local cores = target and target:get "num-cores" or 1
+  return reductions.makes_partials(sch, block) or
+         sch:needs_rfactor(block, 16 * cores)
+end
+
 return ts.module {
   name = "register_tile",
   defaults = {
@@ -100,6 +111,7 @@ return ts.module {
     if unfit then return nil, unfit end
     local all, whys = {}, {}
     local few = p.few_from > 0 and tiled_blocks(sch:copy()) >= p.few_from
+    local split = p.few_from > 0 and is_split(sch, block)
     for _, vectors in ipairs(p.vectors) do
       local made, list = tiling.attempt(sch, schedule, block, vectors, p)
       if made then
@@ -110,6 +122,7 @@ return ts.module {
       if few and #all > 0 then return all[#all], table.concat(whys, "; ") end
     end
     if #all == 0 then return nil, table.concat(whys, "; ") end
+    if split then all = { all[#all] } end
     if not p.must then all[#all + 1] = sch:copy() end
     return all, table.concat(whys, "; ")
   end,

@@ -53,13 +53,16 @@ local function cpu(target)
     use "apply_custom_rule", use "block_factorization",
     use "inline_constant_scalars",
     use("auto_inline", { keep = true, rows = true }),
-    use("add_rfactor", { tree = true }),
+    use("add_rfactor", { tree = true, together = true, outer_rows = 4,
+                         outer_from = 1 << 20 }),
     use("register_tile", {
       structure = "SRSRS", vectors = { 2, 4 }, write_levels = { 1 },
       max_innermost_factor = 1024, pack = true, must = false, few_from = 2,
     }),
     use("pack", { copies = false, must = true }), use "multi_level_tiling",
-    use("random_compute_location", { open = false, fuse = true }),
+    use("random_compute_location", { open = false, fuse = true,
+                                     together = true,
+                                     sums_from = 1 << 14 }),
     use "parallel_vectorize_unroll",
   }
   for _, dots in ipairs(byte_dots(target)) do table.insert(list, 6, dots) end

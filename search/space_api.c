@@ -209,7 +209,9 @@ static tess_status list_sketches(tess_space *s, tess_program *p, tess_target *t,
   k.postprocess = postprocess;
   tess_status st = space_write(s, p, t, &k);
   if (st == TESS_OK && k.trace.n > max)
-    st = ctx_fail(s->c, TESS_LIMIT, "the space has %u sketches, more than %u",
+    st = ctx_fail(s->c, TESS_LIMIT,
+                  "the space has %u sketches, more than the %u that can be "
+                  "listed",
                   k.trace.n, max);
   for (uint32_t i = 0; st == TESS_OK && i < k.trace.n; i++)
     out[(*n)++] = trace_hold(k.trace.v[i]);

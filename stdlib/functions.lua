@@ -376,7 +376,7 @@ local rows = {
   { "ts.space.by_hand(schedule)", "tessera.Space",
     "The space of one function of a schedule.", "modules" },
   { "ts.space.traces(traces)", "tessera.Space",
-    "The space of sketches that are there already.", "modules" },
+    "The space of sketches that are there already, at most 256.", "modules" },
   { "ts.space.union(spaces)", "tessera.Space", "All of several spaces.",
     "modules" },
   { "ts.space.default([target])", "tessera.Space",
@@ -385,7 +385,9 @@ local rows = {
     "The sketches of a space, with these postprocessors when it is tuned: " ..
     "names, and tables { name, parameter = value }.", "modules" },
   { "ts.space.sketches(space, program [, target [, options]])",
-    "tessera.Trace[]", "The sketches of a program.", "modules" },
+    "tessera.Trace[]", "The sketches of a program, at most 256: an error, " ..
+    "LIMIT, where the space has more, which ts.tune takes up to 4096.",
+    "modules" },
   { "ts.space.explain(space, program [, target])", "string",
     "Which module did what at which block, and why not.", "modules" },
   { "ts.space.check(space, program [, target])", "boolean, string?",

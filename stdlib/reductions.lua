@@ -67,6 +67,14 @@ function reductions.order_iters(sch, block, n)
   sch:reorder_block_iter_var(block, order)
 end
 
+-- Whether the block makes partial results of a split reduction: rfactor made
+-- it, or the loop of partial results that it adds up was factored out again.
+function reductions.makes_partials(sch, block)
+  return sch:is_reduction(block) and
+         (sch:annotation(block, "tiled_like") or
+          sch:annotation(block, "innermost_reduces")) and true or false
+end
+
 -- Moves the block under its consumer, whose innermost loop the threads share;
 -- how many threads there are: as sampled, or as the consumer has.
 function reductions.join_consumer(sch, block, threads, vector)

@@ -960,7 +960,8 @@ TESS_API tess_status tess_space_default(tess_context *c, tess_target *target,
 TESS_API void tess_space_on_free(tess_space *s, void (*fn)(void *ud),
                                  void *ud);
 TESS_API void tess_space_free(TESS_TAKE tess_space *s);
-/* The sketches: traces whose decisions are open.  Up to max are written. */
+/* The sketches: traces whose decisions are open.  LIMIT, and none are written,
+ * where there are more than max. */
 TESS_API tess_status tess_space_sketches(tess_space *s, tess_program *p,
     tess_target *t, uint32_t max, TESS_GIVE tess_trace **out, uint32_t *n);
 /* Which postprocessors are appended to the space's sketches when it is tuned: a

@@ -162,6 +162,63 @@ do
   local list = sketches(ops.norm { b = 2, m = 12, n = 16 },
                         { use "add_rfactor" })
   assert(#list == 4 and steps(list[3], "rfactor") == 2, #list)
+  -- However long the reduction is.
+  assert(why(ops.norm { b = 1, m = 256, n = 256 }, { use "add_rfactor" })
+         :find("squares: applied, 4 schedules\n", 1, true))
+end
+
+-- Reductions that are alike are split alike, and blocks move together.
+do
+  local function forms(p, more)
+    return sketches(p, { use("auto_inline", { keep = true }),
+                         use("add_rfactor", more) })
+  end
+  local p = softmax(4, 24)
+  assert(#forms(p, {}) == 9)
+  local list = forms(p, { together = true, tree = true })
+  assert(#list == 4, #list)
+  for i, n in ipairs { 2, 2, 4, 0 } do
+    assert(steps(list[i], "rfactor") == n, list[i])
+  end
+  -- Those of another length have forms of their own.
+  local A, B = ts.placeholder("A", { 4, 24 }), ts.placeholder("B", { 4, 36 })
+  local k, q = ts.reduce_axis("k", 24), ts.reduce_axis("q", 36)
+  local S = ts.compute("S", { 4 }, function(i) return ts.sum(A(i, k), k) end)
+  local T = ts.compute("T", { 4 }, function(i) return ts.sum(B(i, q), q) end)
+  assert(#forms(ts.program("two", { A, B }, { S, T }), { together = true })
+         == 9)
+  -- Jobs where there are few rows, and enough to do.
+  local rows = row_sums(8, 64)
+  assert(#forms(rows, { outer_rows = 3 }) == 3)
+  assert(#forms(rows, { outer_rows = 2 }) == 2)
+  assert(#forms(rows, { outer_from = 1000 }) == 3)
+  assert(#forms(rows, { outer_from = 2000 }) == 2)
+  fails("INVALID", "'outer_rows' is '-1': it is an integer from 0 on", use,
+        "add_rfactor", { outer_rows = -1 })
+  -- Places: nothing, all, the partial results, what adds them up.
+  local place = use("random_compute_location", { open = false,
+                                                 together = true })
+  p = row_sums(4, 24, true)
+  local modules = { use("add_rfactor", { together = true }), place }
+  assert(#sketches(p, modules) == 2 * 4 + 2)
+  assert(why(p, modules):find("moved: none; S, S_rf; S_rf; S\n", 1, true))
+  modules[2] = use("random_compute_location", { open = false, fuse = true,
+                                                together = true })
+  assert(#sketches(p, modules) == 2 * 2 + 2)
+  modules[2] = use("random_compute_location", {
+    open = false, fuse = true, together = true, sums_from = 1 << 20 })
+  assert(#sketches(p, modules) == 2 * 4 + 2)
+  fails("INVALID", "'sums_from' is '-1': it is an integer from 0 on", use,
+        "random_compute_location", { sums_from = -1 })
+  assert(why(row_sums(4, 24), { place }):find(
+    "at root: not applicable: no block can be under a loop of its consumer", 1,
+    true))
+  -- The partial sums of squares read the mean again, which stays in a register.
+  modules[2] = use "multi_level_tiling"
+  p = ops.layer_norm { shape = { 4, 24 } }
+  assert(why(p, { use("auto_inline", { keep = true }), table.unpack(modules) })
+         :find("multi_level_tiling at squares_rf: not applicable: what it " ..
+               "reads again is the same", 1, true))
 end
 
 -- What would be computed again and again stays a block of its own.
@@ -179,7 +236,7 @@ do
                                                     k = 3, pad = 1 },
                         { use("auto_inline", { keep = true }) })
   assert(#list == 2 and steps(list[1], "compute_inline") == 1 and
-         #list[2] == 0)
+         steps(list[2], "compute_inline") == 0)
   fails("INVALID", "'again' is '0': it is an integer from 1 on",
         require "tessera.modules.auto_inline", { again = 0 })
   -- Rows move, and another operand's columns become rows.

@@ -78,3 +78,52 @@ do
     end
   end
 end
+
+-- How many sketches there are: the modules' choices multiply, so what is alike
+-- is chosen together.
+do
+  local ops = require "tessera.ops"
+  local target = "llvm -num-cores=2 -vector-bytes=32"
+  local function product(m, n, k, dtype)
+    return ops.matmul { m = m, n = n, k = k, dtype = dtype }
+  end
+  for what, p in pairs {
+    ["layer_norm 7x33"] = ops.layer_norm { shape = { 7, 33 } },
+    ["layer_norm 64x1024"] = ops.layer_norm { shape = { 64, 1024 } },
+    ["layer_norm 1x1024"] = ops.layer_norm { shape = { 1, 1024 } },
+    ["log_softmax 3x5x7"] = ops.log_softmax { shape = { 3, 5, 7 } },
+    ["softmax 7x33"] = ops.softmax { shape = { 7, 33 } },
+    ["NRM-1"] = ops.suite("NRM", 1), ["SFM-1"] = ops.suite("SFM", 1),
+    ["DEP-3"] = ops.suite("DEP", 3), ["TBG-1"] = ops.suite("TBG", 1),
+    ["matmul 1x16x1024"] = product(1, 16, 1024),
+    ["matmul 1x16x1024 of bfloat16"] = product(1, 16, 1024, "bfloat16"),
+    ["matmul 7x3x515 of bfloat16"] = product(7, 3, 515, "bfloat16"),
+  } do
+    local n = #ts.space.sketches(ts.space.default(target), p, target)
+    local most = what == "DEP-3" and 48 or 33
+    assert(n <= most, ("%s: %d sketches"):format(what, n))
+  end
+end
+
+-- A list of sketches has a limit, which is an error.
+do
+  local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+  local function forks(n)
+    return { ts.module {
+      name = "forks",
+      apply = function(sch, block)
+        local list = {}
+        if sch:block_info(block).name ~= "C" then return nil end
+        for i = 1, n do
+          list[i] = sch:copy()
+          list[i]:annotate(block, "fork", i)
+        end
+        return list
+      end,
+    } {} }
+  end
+  local p = product(8, 8, 8)
+  assert(#ts.space.sketches(forks(256), p) == 256)
+  checks.fails("LIMIT", "the space has 257 sketches, more than the 256 that " ..
+               "can be listed", ts.space.sketches, forks(257), p)
+end
