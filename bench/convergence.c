@@ -5,6 +5,7 @@
  * same command gives the same numbers. */
 #include "bench/support/bench.h"
 #include "bench/support/table.h"
+#include "search/model/gsl_library.h"
 
 #include <getopt.h>
 #include <glob.h>
@@ -205,6 +206,25 @@ static void report(const table *t, const plan *p, const char *search,
   bench_figure(figure_of(p), s->median, "1", of);
 }
 
+/* Whether its mean is that of the table's first search, by Student's t-test;
+ * without the plug-in of GSL nothing is said. */
+static void compare_with_first(const table *t, const plan *p,
+                               const char *search, uint32_t n,
+                               const double *figure) {
+  static double first[MOST_SEEDS];
+  static uint32_t nfirst;
+  char why[256];
+  const gsl_plugin *gsl = gsl_load(why);
+  if (search == p->search[0]) {
+    memcpy(first, figure, n * sizeof *figure);
+    nfirst = n;
+  } else if (gsl) {
+    json_t *of = describe_search(t, p, search);
+    json_object_set_new(of, "against", json_string(p->search[0]));
+    bench_figure("p_value", gsl->t_test(nfirst, first, n, figure), "1", of);
+  }
+}
+
 /* A run that did not get there counts as one trial more than there were. */
 static void try_search(table *t, const plan *p, const char *search) {
   static double figure[MOST_SEEDS];
@@ -221,6 +241,7 @@ static void try_search(table *t, const plan *p, const char *search) {
   double seconds = (bench_now() - start) / n;
   spread s = measure_spread(figure, n, p->ends ? WITHIN : most_trials(t, p));
   report(t, p, search, &s, seconds);
+  compare_with_first(t, p, search, n, figure);
 }
 
 /* How many points there are, and how many are good enough. */
