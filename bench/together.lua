@@ -16,9 +16,10 @@ local function variance(rows, n)
   local M = ts.compute("M", { rows }, function(i) return ts.sum(X(i, k), k) end)
   local V = ts.compute("V", { rows }, function(i)
     local d = X(i, q) - M(i) / n
-    return ts.sum(d * d, q) / n
+    return ts.sum(d * d, q)
   end)
-  return ts.program("variance", { X }, { V })
+  local Y = ts.compute("Y", { rows }, function(i) return V(i) / n end)
+  return ts.program("variance", { X }, { Y })
 end
 
 local function product(dtype)

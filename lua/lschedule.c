@@ -37,10 +37,25 @@ void lt_push_schedule(lua_State *L, tess_schedule *s) { box(L)->s = s; }
 
 /* ---- performing primitives ---------------------------------------------- */
 
+/* Knobs perform primitives for the function that has them. */
+static int is_of_knobs(const char *own, const char *source) {
+  size_t n = own ? strlen(own) : 0;
+  return n && !strncmp(source, own, n) && !strcmp(source + n, "template.lua");
+}
+
 static void note_place(lua_State *L, tess_schedule *s) {
   lua_Debug ar;
-  if (lua_getstack(L, 1, &ar) && lua_getinfo(L, "Sl", &ar) &&
-      ar.currentline > 0)
+  int knobs = 0, level = 1, found = 0;
+  lua_getfield(L, LUA_REGISTRYINDEX, "tessera.folder");
+  const char *own = lua_tostring(L, -1);
+  for (; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "Sl", &ar);
+    found = ar.currentline > 0 && !is_of_knobs(own, ar.source);
+    if (found || (ar.currentline <= 0 && !knobs)) break;
+    knobs = 1;
+  }
+  lua_pop(L, 1);
+  if (found)
     tess_schedule_place(s, ar.short_src, (uint32_t)ar.currentline);
   else
     tess_schedule_place(s, "", 0);

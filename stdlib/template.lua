@@ -3,13 +3,15 @@
 -- code molds, as ytopt has them.  Both are a thin layer over sampling: a knob
 -- whose values are integers is a sampling instruction, and one that changes
 -- which steps there are (an order of loops, an annotation, a word, a parameter
--- that others depend on) makes a sketch for each of its values.
+-- that others depend on, an integer that the function branches on) makes a
+-- sketch for each of its values.
 --
 -- template.space(program, f) is the space of f(cfg, sch); template.mold(m) that
 -- of a table { parameters =, forbid =, apply = function(sch, p) }.
 local ts = require "tessera"
 local options = require "tessera.options"
 local sampling = require "tessera.sampling"
+local branching = require "tessera.branching"
 local template = {}
 
 -- So many sketches at most.
@@ -24,6 +26,13 @@ local function all_integers(list)
     if math.type(v) ~= "integer" then return false end
   end
   return true
+end
+
+local function check_branch(what, name, branch)
+  if branch ~= nil and type(branch) ~= "boolean" then
+    wrong("%s %s: branch is true or false, not %s", what,
+          options.quoted(name), tostring(branch))
+  end
 end
 
 local function check_values(who, name, list)
@@ -86,10 +95,30 @@ local function set(cfg, name, knob)
 end
 
 -- Which of `count` alternatives this sketch has.
-local function choose(cfg, count)
-  local at = #cfg.counts + 1
-  cfg.counts[at] = count
-  return cfg.chosen[at] or 1
+local function choose(cfg, name, count, integers)
+  cfg.counts[#cfg.counts + 1] = { name = name, count = count,
+                                  integers = integers }
+  return cfg.chosen[name] or 1
+end
+
+-- Calls f; an error names the knob.
+local function of_knob(who, name, f)
+  local r = table.pack(pcall(f))
+  if r[1] then return table.unpack(r, 2, r.n) end
+  local e = r[2]
+  if type(e) == "table" and e.message then
+    e.message = ("%s: knob %s: %s"):format(who, options.quoted(name), e.message)
+  end
+  error(e, 0)
+end
+
+-- The fields of a knob of integers, which notes that its value is read.
+local function noting(cfg, name, value)
+  return setmetatable({}, { __index = function(_, field)
+    if field ~= "val" then return nil end
+    cfg.read[name] = true
+    return value
+  end })
 end
 
 -- Refuses names that the table has beside these.
@@ -103,10 +132,10 @@ local function check_names(who, o, names)
   end
 end
 
--- Cuts a loop into num_outputs parts, the innermost of at most max_factor
--- iterations; with `factors` into two, the inner one of one of these lengths.
--- cfg.NAME:apply(loop) gives the loops, outermost first; cfg.NAME.size are the
--- lengths.
+-- Cuts a loop into num_outputs parts (2), the innermost of at most max_factor
+-- (64) iterations; with `factors` into two, the inner one of one of these
+-- lengths.  cfg.NAME:apply(loop) gives the loops, outermost first;
+-- cfg.NAME.size are the lengths.
 function config.define_split(cfg, name, loop, o)
   o = o or {}
   check_names("define_split", o, "factors num_outputs max_factor")
@@ -115,22 +144,41 @@ function config.define_split(cfg, name, loop, o)
   if o.factors then
     size = { ts.auto, sampling.evenly(cfg.sch, o.factors) }
   else
-    size = { cfg.sch:sample_perfect_tile(loop, {
-      n = o.num_outputs or 2, max_innermost_factor = o.max_factor or 64 }) }
+    size = { of_knob("define_split", name, function()
+      return cfg.sch:sample_perfect_tile(loop, {
+        n = o.num_outputs or 2, max_innermost_factor = o.max_factor or 64 })
+    end) }
   end
   return set(cfg, name, { size = size, apply = function(_, on)
-    return cfg.sch:split(on or loop, size)
+    return of_knob("define_split", name, function()
+      return cfg.sch:split(on or loop, size)
+    end)
   end })
 end
 
--- One of a list: cfg.NAME.val.  Integers are sampled; of others each makes a
--- sketch.
-function config.define_knob(cfg, name, list)
+-- One of a list: cfg.NAME.val.  Integers are sampled, and val is a random
+-- variable, unless the function branches on it, which is looked for, or
+-- `branch` says so: then, as of other values, each makes a sketch.
+function config.define_knob(cfg, name, list, o)
+  o = o or {}
+  check_names("define_knob", o, "branch")
   check_values("define_knob", name, list)
-  if all_integers(list) then
-    return set(cfg, name, { val = sampling.evenly(cfg.sch, list) })
+  check_branch("define_knob: knob", name, o.branch)
+  if o.branch or not all_integers(list) then
+    return set(cfg, name, { val = list[choose(cfg, name, #list)] })
   end
-  return set(cfg, name, { val = list[choose(cfg, #list)] })
+  local known = o.branch == false
+  if cfg.branches[name] and not known then
+    return set(cfg, name, { val = list[choose(cfg, name, #list)] })
+  end
+  local at = cfg.looking and not known and choose(cfg, name, #list, true)
+  local value = sampling.evenly(cfg.sch, list)
+  if at and (cfg.plain == true or cfg.plain[name]) then
+    value = list[at]
+  elseif at then
+    cfg.draws[name] = branching.drawn(cfg.sch)
+  end
+  return set(cfg, name, noting(cfg, name, value))
 end
 
 -- An order of so many loops: any, or with `candidates` one of these, lists of
@@ -143,7 +191,7 @@ function config.define_reorder(cfg, name, count, o)
   end
   orders = orders or permutations(count)
   check_values("define_reorder", name, orders)
-  local order = orders[choose(cfg, #orders)]
+  local order = orders[choose(cfg, name, #orders)]
   return set(cfg, name, { order = order, apply = function(_, loops)
     local list = {}
     for i, at in ipairs(order) do list[i] = loops[at] end
@@ -151,7 +199,7 @@ function config.define_reorder(cfg, name, count, o)
       wrong("define_reorder: knob %s is of %d loops, not of %d",
             options.quoted(name), #list, #loops)
     end
-    cfg.sch:reorder(list)
+    of_knob("define_reorder", name, function() cfg.sch:reorder(list) end)
     return table.unpack(list)
   end })
 end
@@ -168,28 +216,53 @@ function config.define_annotate(cfg, name, policy)
     wrong("define_annotate: there is no policy %s; there are try_unroll, " ..
           "try_vec, try_unroll_vec, try_parallel", options.quoted(policy))
   end
-  local kind = list[choose(cfg, #list)]
+  local kind = list[choose(cfg, name, #list)]
   return set(cfg, name, { kind = kind, apply = function(_, loop)
     if kind ~= "none" then cfg.sch[kind](cfg.sch, loop) end
     return loop
   end })
 end
 
-local function run(f, sch, chosen)
-  local cfg = setmetatable({ sch = sch, chosen = chosen, counts = {} }, config)
-  f(cfg, sch)
-  return cfg.counts
+-- Runs the function with values of knobs by name.
+local function run(f, sch, chosen, branches, more)
+  local cfg = { sch = sch, chosen = chosen, branches = branches, counts = {},
+                draws = {}, read = {}, plain = {} }
+  for k, v in next, more or {} do cfg[k] = v end
+  setmetatable(cfg, config)
+  return cfg, pcall(f, cfg, sch)
 end
 
--- The space of a template for a program: the function is run once to see which
--- knobs make sketches, then for each combination of them.
+-- The set of the knobs of integers that the function branches on.
+local function find_branching(program, f)
+  local first = run(f, ts.schedule(program), {}, {},
+                    { looking = true, plain = true })
+  return branching.find(first.counts, function(chosen, plain)
+    local sch = ts.schedule(program)
+    local cfg, ok, e = run(f, sch, chosen, {},
+                           { looking = true, plain = plain })
+    if not ok then error(e, 0) end
+    return sch:trace(), cfg.draws, cfg.read
+  end)
+end
+
+-- The space of a template for a program: the function is run to see which knobs
+-- make sketches, then for each combination of them.
 function template.space(program, f)
   if type(f) ~= "function" then
     wrong("template.space takes a program and a function(cfg, sch)")
   end
-  local spaces = {}
-  for i, chosen in ipairs(combinations(run(f, ts.schedule(program), {}))) do
-    spaces[i] = ts.space.by_hand(function(sch) run(f, sch, chosen) end)
+  local branches, spaces = find_branching(program, f), {}
+  local first, ok, e = run(f, ts.schedule(program), {}, branches)
+  if not ok then error(e, 0) end
+  local counts = {}
+  for i, c in ipairs(first.counts) do counts[i] = c.count end
+  for i, combination in ipairs(combinations(counts)) do
+    local chosen = {}
+    for k, c in ipairs(first.counts) do chosen[c.name] = combination[k] end
+    spaces[i] = ts.space.by_hand(function(sch)
+      local _, fine, why = run(f, sch, chosen, branches)
+      if not fine then error(why, 0) end
+    end)
   end
   return ts.space.union(spaces)
 end
@@ -211,18 +284,41 @@ local function holds(condition, values)
   return true
 end
 
+local function shown(v)
+  return type(v) == "string" and options.quoted(v) or tostring(v)
+end
+
+-- Refuses values in a condition that the parameter does not have.
+local function check_condition(what, condition, known)
+  for name, wanted in next, condition do
+    for _, v in ipairs(type(wanted) == "table" and wanted or { wanted }) do
+      if not has(known[name].values, v) then
+        local there = {}
+        for i, x in ipairs(known[name].values) do
+          there[i] = shown(x)
+        end
+        wrong("template.mold: %s: parameter %s has no value %s; it has %s",
+              what, options.quoted(name), shown(v),
+              table.concat(there, ", "))
+      end
+    end
+  end
+end
+
 local function check_parameters(m)
   local known = {}
   check_names("template.mold", m, "parameters forbid apply")
   for _, p in ipairs(m.parameters) do
-    check_names("a parameter", p, "name values when")
+    check_names("a parameter", p, "name values when branch")
     check_values("template.mold", p.name, p.values)
+    check_branch("template.mold: parameter", p.name, p.branch)
     for name in next, p.when or {} do
       if not known[name] then
         wrong("template.mold: %s depends on %s, which is no parameter " ..
               "before it", options.quoted(p.name), options.quoted(name))
       end
     end
+    check_condition("'when' of " .. options.quoted(p.name), p.when or {}, known)
     if known[p.name] then
       wrong("template.mold: there are two parameters %s",
             options.quoted(p.name))
@@ -236,14 +332,16 @@ local function check_parameters(m)
               options.quoted(name))
       end
     end
+    check_condition("forbid", condition, known)
   end
 end
 
--- Parameters that conditions are on, and those that are no integers.
+-- Parameters that conditions are on, those that are no integers, and those that
+-- the function is said to branch on.
 local function deciding(m)
   local decides = {}
   for _, p in ipairs(m.parameters) do
-    if not all_integers(p.values) then decides[p.name] = true end
+    if p.branch or not all_integers(p.values) then decides[p.name] = true end
     for name in next, p.when or {} do decides[name] = true end
   end
   for _, condition in ipairs(m.forbid or {}) do
@@ -282,10 +380,64 @@ local function settings(m, decides)
   return allowed
 end
 
--- template.mold { parameters = { { name =, values =, when = }, ... },
+-- One run of a mold: `chosen` and `plain` as branching.find has them; without,
+-- the one that makes the sketch.
+local function apply(m, sch, values, decides, chosen, plain)
+  local looking = chosen ~= nil
+  local p, of_draws, draws, read = {}, {}, {}, {}
+  for _, x in ipairs(m.parameters) do
+    local name = x.name
+    local sampled = not decides[name] and
+                    (not x.when or holds(x.when, values))
+    local value = values[name]
+    if sampled then
+      value = sampling.evenly(sch, x.values)
+      if looking and plain[name] then
+        value = x.values[chosen[name]]
+      elseif looking and x.branch == nil then
+        draws[name] = branching.drawn(sch)
+        of_draws[name] = value
+      end
+    end
+    if of_draws[name] == nil then p[name] = value end
+  end
+  m.apply(sch, setmetatable(p, { __index = function(_, name)
+    read[name] = true
+    return of_draws[name]
+  end }))
+  return draws, read
+end
+
+-- Refuses parameters that are sampled and that the function branches on.
+local function check_branches(m, sch, values, decides, limit)
+  local counts = {}
+  for _, x in ipairs(m.parameters) do
+    if not decides[x.name] and x.branch == nil and
+       (not x.when or holds(x.when, values)) then
+      counts[#counts + 1] = { name = x.name, count = #x.values,
+                              integers = true }
+    end
+  end
+  local found = branching.find(counts, function(chosen, plain)
+    local copy = sch:copy()
+    local draws, read = apply(m, copy, values, decides, chosen, plain)
+    return copy:trace(), draws, read
+  end, limit)
+  for _, x in ipairs(counts) do
+    if found[x.name] then
+      wrong("template.mold: parameter %s is sampled, so that its value is a " ..
+            "random variable, which equals no integer; branch = true in it " ..
+            "makes a sketch of each value, which is then a plain integer",
+            options.quoted(x.name))
+    end
+  end
+end
+
+-- template.mold { parameters = { { name =, values =, when =, branch = }, ... },
 --   forbid = { { name = value, ... }, ... }, apply = function(sch, p) }
 -- `when` says of which values of earlier parameters one is there for; p has
--- the values by name, random variables where they are sampled.
+-- the values by name, random variables where they are sampled.  Where `apply`
+-- branches on integers, branch = true makes sketches of them.
 function template.mold(m)
   if type(m) ~= "table" or type(m.parameters) ~= "table" or
      type(m.apply) ~= "function" then
@@ -301,14 +453,8 @@ function template.mold(m)
   end
   for i, values in ipairs(all) do
     spaces[i] = ts.space.by_hand(function(sch)
-      local p = {}
-      for _, x in ipairs(m.parameters) do
-        p[x.name] = values[x.name]
-        if not decides[x.name] and (not x.when or holds(x.when, values)) then
-          p[x.name] = sampling.evenly(sch, x.values)
-        end
-      end
-      m.apply(sch, p)
+      check_branches(m, sch, values, decides, math.max(4, 64 // #all))
+      apply(m, sch, values, decides)
     end)
   end
   return ts.space.union(spaces)

@@ -51,14 +51,37 @@ static bool holds_given(const pointwise *k, ir_expr cond) {
   return arith_prove(k->p, k->scratch, cond, k->given);
 }
 
+/* `at` is (x + rest) % m for an x that takes m values: it writes `is` where x
+ * is (is - rest) % m. */
+static bool name_rotated(pointwise *k, uint32_t i, ir_expr at, ir_expr is) {
+  ir_program *p = k->p;
+  const ir_node n = *ir_at(p, at), *v = ir_at(p, is);
+  ir_expr x = ir_ref(p, k->l.var[i]), rest;
+  int64_t m;
+  if (!ir_const_int(p, n.b, &m) || m < 1 || v->lo < 0 || v->hi >= m ||
+      !ir_is_const(p, k->l.lo[i], 0) || !ir_is_const(p, k->l.extent[i], m))
+    return false;
+  rest = ir_sub(p, n.a, x);
+  if (ir_uses_var(p, rest, k->l.var[i])) return false;
+  /* (y % m - rest) % m is (y - rest) % m. */
+  if (v->op == IR_MOD && ir_is_const(p, v->b, m)) is = v->a;
+  k->is_named[i] = true;
+  ir_subst_var(&k->named, k->l.var[i],
+               ir_binary(p, IR_MOD, ir_sub(p, is, rest), ir_index(p, m)));
+  return true;
+}
+
 /* The writer's index `at` is x + rest for a loop variable x of its own: it
  * writes `is` where x is is - rest. */
 static bool name_loop(pointwise *k, ir_expr at, ir_expr is) {
   ir_program *p = k->p;
   bool any;
+  ir_subst_restart(&k->named); /* more is named than when it was used */
+  at = ir_subst_expr(&k->named, at);
   uint32_t i = loop_used_by(k, at, &any);
   if (!any) return at == is;
   if (i == k->l.n || k->is_named[i]) return false;
+  if (ir_at(p, at)->op == IR_MOD) return name_rotated(k, i, at, is);
   ir_expr rest = ir_sub(p, at, ir_ref(p, k->l.var[i]));
   if (ir_uses_var(p, rest, k->l.var[i])) return false;
   ir_expr x = ir_sub(p, is, rest), end = ir_add(p, k->l.lo[i], k->l.extent[i]);
@@ -90,8 +113,13 @@ bool ir_covers_pointwise(ir_program *p, arena *scratch, ir_stmt w,
   if (!at || !is) return false;
   k.is_named = arena_zalloc(scratch, k.l.n + 1);
   ir_subst_init(&k.named, p, scratch);
-  for (uint32_t d = 0; d < ir_ndim(p, made.buf); d++)
-    if (!name_loop(&k, at[d], is[d])) return false;
+  /* By what a remainder is rotated is named before. */
+  for (int rotated = 0; rotated < 2; rotated++)
+    for (uint32_t d = 0; d < ir_ndim(p, made.buf); d++)
+      if ((ir_at(p, at[d])->op == IR_MOD) == rotated &&
+          !name_loop(&k, at[d], is[d]))
+        return false;
+  ir_subst_restart(&k.named);
   return others_run(&k, pred) &&
          (!pred || holds_given(&k, ir_subst_expr(&k.named, pred)));
 }

@@ -241,6 +241,10 @@ function files.show_file(name, o)
   end
   local ok, saved = pcall(ts.load_program, name)
   if ok then return alone(saved, name, o) end
+  if text:find "^TSKERNEL" then
+    error(name .. ": a saved kernel, which is compiled already: " ..
+          "ts.load_kernel makes a kernel of it", 0)
+  end
   if text:find("\0", 1, true) then
     error(name .. ": neither a trace, a saved program, a database nor a " ..
           "script", 0)

@@ -345,6 +345,7 @@ static void test_device_kernels(void **state) {
   shell("cp " TESS_SOURCE_DIR "/examples/deploy.lua e.lua", "");
   expect("build e.lua -o e.so --target opencl", 1, "is for 'opencl'");
   expect("build e.lua -o e.kernel --target opencl", 0, "e.kernel");
+  expect("show e.kernel", 1, "e.kernel: a saved kernel, which is compiled");
 }
 
 int main(void) {

@@ -152,6 +152,31 @@ do
     assert(ts.equivalent(sch, program))
     agree(sch, program, 0)
   end
+  -- Tiles that do not divide the matrix.
+  do
+    local X = ts.placeholder("A", { 50, 70 })
+    local odd = ts.program("odd", { X }, { ts.compute("B", { 70, 50 },
+      function(i, j) return X(j, i) end) })
+    local sch = ts.schedule(odd)
+    local b = sch:get_block "B"
+    local copy = sch:cache_read(b, 0, "shared")
+    local i, j = sch:get_loops(b)
+    local i0, i1 = sch:split(i, { ts.auto, 16 })
+    local j0, j1 = sch:split(j, { ts.auto, 16 })
+    sch:reorder(i0, j0, i1, j1)
+    sch:bind(i0, "blockIdx.y")
+    sch:bind(j0, "blockIdx.x")
+    sch:bind(j1, "threadIdx.x")
+    sch:compute_at(copy, j0)
+    sch:bind(select(-1, sch:get_loops(copy)), "threadIdx.x")
+    sch:transform_layout(copy, { "write", 0 }, function(i, j)
+      return i, j // 16, (i + j) % 16
+    end, { assume_injective_transform = true })
+    assert(ts.build(sch, "opencl"):source "opencl":find("A_shared[256]", 1,
+                                                        true))
+    assert(ts.equivalent(sch, odd))
+    agree(sch, odd, 0)
+  end
   -- Two kernels use it: it is in global memory, and that is said.
   local said = {}
   ts.on_warning(function(text) said[#said + 1] = text end)

@@ -113,6 +113,94 @@ do
   assert(r.trials == 6 and r.latency > 0)
 end
 
+-- ---- integers that are branched on ----------------------------------------
+
+-- The idioms of AutoTVM: a comparison with an integer, by == or <, and a value
+-- that is read, make a sketch of each value; the value is then an integer.
+local function of_knob(values, f, o)
+  return sketches(template.space(program, function(cfg, sch)
+    cfg:define_knob("a", values, o)
+    local i, j, k = sch:get_loops(sch:get_block "C")
+    f(cfg.a.val, sch, i, j, cfg)
+  end))
+end
+local function with(list, primitive)
+  local n = 0
+  for _, t in ipairs(list) do
+    n = n + (tostring(t):find("sch:" .. primitive, 1, true) and 1 or 0)
+  end
+  return n
+end
+do
+  local list = of_knob({ 0, 1 }, function(a, sch, _, j)
+    if a == 1 then sch:vectorize(j) end
+  end)
+  assert(#list == 2 and with(list, "vectorize") == 1)
+  assert(with(list, "sample_categorical") == 0)
+  list = of_knob({ 1, 2, 4 }, function(a, sch, i)
+    if a > 1 then sch:split(i, { ts.auto, a }) end
+  end)
+  assert(#list == 3 and with(list, "split") == 2)
+  list = of_knob({ 0, 1 }, function(a, sch, _, j)
+    if sch:get(a) == 1 then sch:vectorize(j) end
+  end)
+  assert(#list == 2 and with(list, "vectorize") == 1)
+  assert(with(list, "guard") == 0)
+  -- Compared, and used too; compared only, in an operand; two at once.
+  list = of_knob({ 0, 4 }, function(a, sch, i)
+    if a == 0 then sch:parallel(i) else sch:split(i, { ts.auto, a }) end
+  end)
+  assert(#list == 2 and with(list, "parallel") == 1)
+  list = of_knob({ 0, 1 }, function(a, sch, i)
+    sch:split(i, { ts.auto, a == 1 and 8 or 4 })
+  end)
+  assert(#list == 2 and with(list, "split") == 2)
+  assert(not list[1]:equal(list[2]))
+  list = of_knob({ 0, 1 }, function(a, sch, i, j, cfg)
+    cfg:define_knob("b", { 0, 1 })
+    cfg:define_knob("steps", { 0, 16 })
+    if a == 0 and cfg.b.val == 1 then sch:vectorize(j) end
+    sch:annotate(i, "pragma_auto_unroll_max_step", cfg.steps.val)
+  end)
+  assert(#list == 2 and with(list, "vectorize") == 1, #list) -- no duplicates
+  assert(with(list, "sample_categorical") == 2)
+  -- What goes to primitives alone is sampled, and what is never read.
+  list = of_knob({ 2, 4 }, function(a, sch, i)
+    sch:split(i, { ts.auto, a * 2 })
+  end)
+  assert(#list == 1 and with(list, "sample_categorical") == 1)
+  -- It is said, either way.
+  local function split(a, sch, i) sch:split(i, { ts.auto, a }) end
+  assert(#of_knob({ 2, 4 }, split, { branch = true }) == 2)
+  assert(#of_knob({ 0, 1 }, function(a, sch, _, j)
+    if a == 1 then sch:vectorize(j) end
+  end, { branch = false }) == 1)
+end
+refused("branch is true or false, not 1", template.space, program,
+        function(cfg) cfg:define_knob("x", { 1, 2 }, { branch = 1 }) end)
+refused("unknown option 'brunch' of define_knob", template.space, program,
+        function(cfg) cfg:define_knob("x", { 1, 2 }, { brunch = true }) end)
+
+-- A mold that branches on an integer says so.
+do
+  local function mold(branch)
+    return template.mold {
+      parameters = { { name = "vec", values = { 0, 1 }, branch = branch },
+                     { name = "rows", values = { 2, 4 } } },
+      apply = function(sch, p)
+        local i, j = sch:get_loops(sch:get_block "C")
+        sch:split(i, { ts.auto, p.rows })
+        if p.vec == 1 then sch:vectorize(j) end
+      end,
+    }
+  end
+  refused("parameter 'vec' is sampled", sketches, mold())
+  local list = sketches(mold(true))
+  assert(#list == 2 and with(list, "vectorize") == 1)
+  assert(with(list, "sample_categorical") == 2)
+  assert(#sketches(mold(false)) == 1)
+end
+
 -- ---- what is refused -----------------------------------------------------
 
 refused("knob 'x' needs a list of values", template.space, program,
@@ -143,6 +231,43 @@ refused("unknown option 'forbidd' of template.mold", template.mold, {
   apply = print })
 refused("unknown option 'wehn' of a parameter", template.mold, {
   parameters = { { name = "a", values = { 1 }, wehn = {} } }, apply = print })
+for _, where in ipairs { "when", "forbid" } do
+  local p = { { name = "a", values = { 1, 2 } },
+              { name = "b", values = { 1, 2 } } }
+  local m = { parameters = p, apply = print }
+  if where == "when" then p[2].when = { a = { 2, 7 } } end
+  if where == "forbid" then m.forbid = { { b = 1 }, { a = 7 } } end
+  refused(where, template.mold, m)
+  refused("parameter 'a' has no value 7; it has 1, 2", template.mold, m)
+end
+-- A refused primitive names the knob, and the line of the function.
+do
+  local lines = {}
+  local function place(text, f)
+    local ok, e = pcall(template.space, program, f)
+    assert(not ok and e.message:find(text, 1, true), tostring(e))
+    local n = tonumber(e.place:match "template.lua:(%d+)$")
+    assert(n == lines[1] and e.place:find("tests/lua", 1, true), e.place)
+  end
+  local function here() lines[1] = debug.getinfo(2, "l").currentline + 1 end
+  place("define_split: knob 'x': split: factor 1", function(cfg, sch)
+    local i = sch:get_loops(sch:get_block "C")
+    cfg:define_split("x", i, { factors = { -4 } })
+    here()
+    cfg.x:apply(i)
+  end)
+  place("define_split: knob 'x': sample_perfect_tile", function(cfg, sch)
+    local i = sch:get_loops(sch:get_block "C")
+    here()
+    cfg:define_split("x", i, { num_outputs = 99 })
+  end)
+  place("define_reorder: knob 'x': reorder: loop i", function(cfg, sch)
+    local i, j = sch:get_loops(sch:get_block "C")
+    cfg:define_reorder("x", 2, { candidates = { { 1, 1 } } })
+    here()
+    cfg.x:apply { i, j }
+  end)
+end
 refused("takes { parameters = list", template.mold, { parameters = {} })
 refused("depends on 'b', which is no parameter before it", template.mold, {
   parameters = { { name = "a", values = { 1 }, when = { b = 1 } } },
