@@ -25,7 +25,7 @@ static bool has_row(const cube *x, uint32_t i) {
   return x->r->first[i] < x->r->first[i + 1];
 }
 
-static void find_columns(cube *x) {
+static void find_differing(cube *x) {
   for (uint32_t k = 0; k < x->r->width && x->d < MOST_COLUMNS; k++) {
     float low = INFINITY, high = -INFINITY;
     for (uint32_t i = 0; i < x->n; i++) {
@@ -66,7 +66,7 @@ uint32_t bayes_nearest(bayes *b, gsl_sequence kind, uint64_t skip,
   cube x = {.n = r->n, .r = r};
   uint32_t got = 0;
   x.taken = arena_zalloc(&b->spare, (r->n + 1) * sizeof *x.taken);
-  find_columns(&x);
+  find_differing(&x);
   double *point = arena_array(&b->spare, double, (size_t)n *x.d + 1);
   if (!x.d || b->gsl->quasi_random(kind, x.d, skip, n, point)) return 0;
   for (uint32_t i = 0; i < n; i++) {
