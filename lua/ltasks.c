@@ -180,15 +180,31 @@ static int push_kept_error(const lt_run *r) {
   return 1;
 }
 
-static const char *const tasks_options[] = {
-    "target",         "trials",      "seed",
-    "strategy",       "cost_model",  "database",
-    "progress",       "batch",       "threads",
-    "kernel_threads", "min_time",    "timeout",
-    "deadline",       "on_error",    "check",
-    "transfer",       "scheduler",   "alpha",
-    "space",          "window_size", "max_trials_per_task",
-    "measure_name",   "warm_cache",  NULL};
+static const char *const tasks_options[] = {"target",
+                                            "trials",
+                                            "seed",
+                                            "strategy",
+                                            "cost_model",
+                                            "database",
+                                            "progress",
+                                            "batch",
+                                            "threads",
+                                            "kernel_threads",
+                                            "min_time",
+                                            "timeout",
+                                            "deadline",
+                                            "on_error",
+                                            "check",
+                                            "transfer",
+                                            "scheduler",
+                                            "alpha",
+                                            "space",
+                                            "window_size",
+                                            "max_trials_per_task",
+                                            "measure_name",
+                                            "warm_cache",
+                                            "frozen",
+                                            NULL};
 
 static const char *name_option(lua_State *L, const char *k) {
   const char *s = NULL;
@@ -341,6 +357,7 @@ static int tasks_tostring(lua_State *L) {
   tess_tasks_info x = TESS_INIT(tess_tasks_info);
   char sum[64] = "not all tasks have a valid candidate";
   lt_check(L, tess_tasks_get(lt_get(L, 1, LT_TASKS), &x));
+  if (x.status == TESS_OK) snprintf(sum, sizeof sum, "not all are measured");
   if (isfinite(x.latency))
     snprintf(sum, sizeof sum, "weighted sum %.4g ms", x.latency * 1e3);
   lua_pushfstring(L, "%s%s after %d trials (%d failed) of %d tasks", x.table,

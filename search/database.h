@@ -122,6 +122,8 @@ static inline const char *database_text(sqlite3_stmt *q, int i) {
 void database_bind_filter(const database *d, sqlite3_stmt *q);
 /* Drops the filter, and ends the reading of rows. */
 void database_end_filter(database *d);
+/* Whether it lets only some records by. */
+bool database_filters(const database_filter *f);
 /* Times outside of these bounds, a cycle and years, are impossible. */
 extern const double database_least_time, database_greatest_time;
 /* Whether column `time` of the row is possible as a time of a success; else a

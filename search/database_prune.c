@@ -78,6 +78,11 @@ tess_status tess_database_remove(tess_database *d, const tess_record_filter *f,
   uint64_t n = 0;
   *removed = 0;
   tess_status s = tess_database_filter(d, f);
+  if (s == TESS_OK && f && !keep && !database_filters(&d->filter))
+    s = ctx_fail(d->c, TESS_INVALID,
+                 "the filter of what is to be removed says nothing, and none "
+                 "is to be kept: that would remove all of database %s",
+                 d->path);
   if (s == TESS_OK)
     s = database_run(d, dry ? "BEGIN" : "BEGIN IMMEDIATE", "pruning");
   if (s != TESS_OK) return s;

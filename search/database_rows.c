@@ -313,7 +313,7 @@ static void take_decisions(const tess_database *d, tess_record *row) {
 
 /* ---- rows --------------------------------------------------------------- */
 
-static bool database_filters(const database_filter *f) {
+bool database_filters(const database_filter *f) {
   return f->of_workload || f->checked || f->failed || f->name || f->target ||
          f->policy || f->before || f->sketches;
 }

@@ -101,6 +101,7 @@ static tess_status prefer(tess_session *s, double threads, search_cand *best,
 typedef struct frozen {
   tune_work *w;
   tess_result *r;
+  uint32_t unchecked; /* successes that were never compared */
 } frozen;
 
 static tess_status make_frozen(void *ud) {
@@ -155,6 +156,22 @@ static tess_status guess(frozen *f) {
   return st;
 }
 
+/* Successes of the program, of any target; none of which is the best. */
+static tess_status count_unchecked(frozen *f, tess_database *d) {
+  const tess_record_filter only = {.struct_size = sizeof only,
+                                   .program = f->w->p};
+  tess_record row = TESS_INIT(tess_record);
+  tess_status s = tess_database_filter(d, &only);
+  for (uint64_t k = 0; s == TESS_OK; k++) {
+    s = tess_database_row(d, k, &row);
+    if (s == TESS_OK && !strcmp(row.status, "OK") && !row.checked)
+      f->unchecked++;
+  }
+  if (s != TESS_NOT_FOUND) return s;
+  ctx_clear(d->c);
+  return TESS_OK;
+}
+
 /* From the database, if there is a file and something in it. */
 static tess_status look_up(frozen *f, bool *found) {
   tune_work *w = f->w;
@@ -178,7 +195,13 @@ static tess_status look_up(frozen *f, bool *found) {
     s = tess_database_trace(d, row.id, &f->r->best);
   } else if (s == TESS_NOT_FOUND) {
     ctx_clear(w->c);
-    s = TESS_OK;
+    s = count_unchecked(f, d);
+    if (f->unchecked)
+      str_printf(&f->r->note,
+                 "of the %u records of successes that are stored for this "
+                 "program none was compared with the unscheduled program, as "
+                 "imported ones are when a run has measured them",
+                 f->unchecked);
   }
   tess_database_free(d);
   return s;

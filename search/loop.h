@@ -70,6 +70,8 @@ typedef struct tune {
   bool past_lost;           /* not all of its results can be read */
   VEC(tune_past) past;      /* by round and slot */
   uint32_t past_at;
+  VEC(search_cand) lent; /* decisions of other targets' or policies' records */
+  uint32_t lent_at;      /* that are proposed next */
   double *predicted; /* of the batch, by the model; NAN: it knew nothing */
 } tune;
 
@@ -113,6 +115,11 @@ tess_status tune_store_quality(tune *t);
 tess_status tune_decided(tune *t, uint32_t sketch, uint32_t n, const int64_t *d,
                          tess_trace **out);
 
+/* Finds this workload's records of other targets or policies, whose decisions
+ * are proposed before those of a built-in strategy (remeasure.c). */
+tess_status tune_find_lent(tune *t);
+/* Up to n of them as t->proposed; *got 0: there are no more. */
+tess_status tune_propose_lent(tune *t, uint32_t n, uint32_t *got);
 /* Teaches the model what the database holds of other workloads, and gives the
  * session hints (transfer.c). */
 tess_status tune_transfer(tune *t);

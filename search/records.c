@@ -127,6 +127,7 @@ tess_status tune_open_database(tune *t) {
   if (s == TESS_OK) tune_sort_past(t);
   if (s == TESS_OK && t->past_lost) s = tune_give_up_past(t);
   t->before = t->trials;
+  if (s == TESS_OK) s = tune_find_lent(t);
   return s == TESS_OK ? tune_transfer(t) : s;
 }
 

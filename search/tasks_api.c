@@ -206,6 +206,7 @@ static void sum_ledgers(task_set *s) {
   bool has_pool = false;
   for (uint32_t i = 0; i < s->n; i++) {
     const tune *t = &s->run[i].t;
+    if (!t->set) continue; /* frozen */
     all.sketches += t->time.sketches;
     all.propose += t->time.propose;
     all.model += t->time.model;
@@ -229,21 +230,31 @@ static void tell_task(const task_run *r, const char *text, strbuf *out) {
   str_printf(out, ": %s", text);
 }
 
+/* Why nothing was tried of a task that has no result; NULL: it was. */
+static const char *why_untried(const task_set *s, const task_run *r) {
+  const tess_result *x = r->t.r;
+  if (s->shared.frozen || s->cancelled || x->broke.code || x->failure.n)
+    return NULL;
+  if (!x->info.trials)
+    return "it got no trial: the other tasks used the budget up";
+  if (x->best || r->t.trials > r->t.before) return NULL;
+  return "nothing was tried: stored records, none of which is a valid result "
+         "of it, used the budget up";
+}
+
 static void sum_results(task_set *s) {
   tess_tasks_info *all = &s->out->info;
   double latency = 0;
   for (uint32_t i = 0; i < s->n; i++) {
     const task_run *r = &s->run[i];
     const tess_result *x = r->t.r;
+    tess_status st = x->info.status;
     latency += r->weight * x->info.latency;
     all->trials += x->info.trials;
     all->failed += x->info.failed;
-    if (all->status == TESS_OK || x->info.status == TESS_CANCELLED)
-      all->status = x->info.status;
+    if (all->status == TESS_OK || st == TESS_CANCELLED) all->status = st;
     tell_task(r, str_get(&x->note), &s->out->note);
-    if (!x->info.trials && !s->cancelled && !x->broke.code && !x->failure.n)
-      tell_task(r, "it got no trial: the other tasks used the budget up",
-                &s->out->note);
+    tell_task(r, why_untried(s, r), &s->out->note);
     tell_task(r, x->broke.code ? x->broke.message : str_get(&x->failure),
               &s->out->message);
   }
@@ -290,7 +301,30 @@ static tess_status fill_results(task_set *s) {
 
 /* ---- tune_tasks --------------------------------------------------------- */
 
+/* Nothing is measured, and so there is no budget that ends. */
+static tess_status look_up_task(task_set *s, const tess_task *list,
+                                uint32_t i) {
+  task_run *r = &s->run[i];
+  tess_tune_options o = s->shared;
+  give_own(s, list, i, &o);
+  r->opened = 1;
+  tess_status st = task_write_shapes(r->w.p, &r->shapes);
+  if (st == TESS_OK) st = work_begin(&r->w, &o);
+  if (st == TESS_OK) st = work_frozen(&r->w, &r->r);
+  if (st != TESS_OK) return blame_task(s, r, st);
+  r->t.r = r->r;
+  return TESS_OK;
+}
+
+static tess_status look_up_set(task_set *s, const tess_task *list) {
+  tess_status st = TESS_OK;
+  for (uint32_t i = 0; st == TESS_OK && i < s->n; i++)
+    st = look_up_task(s, list, i);
+  return st == TESS_OK ? fill_results(s) : st;
+}
+
 static tess_status run_set(task_set *s, const tess_task *list) {
+  if (s->shared.frozen) return look_up_set(s, list);
   double seconds = s->shared.deadline;
   tess_status st = TESS_OK;
   if (seconds > 0) thread_alarm_set(&s->alarm, seconds, &s->c->stop);
@@ -308,7 +342,10 @@ static void end_set(task_set *s, tess_status st) {
     task_run *r = &s->run[i];
     if (r->opened > 1) tune_end(&r->t, st, &r->r);
     if (r->opened) work_end(&r->w);
-    if (st == TESS_OK) s->out->r[i] = r->r;
+    if (st == TESS_OK)
+      s->out->r[i] = r->r;
+    else
+      tess_result_free(r->r);
     vec_free(h, &r->round);
     str_free(&r->shapes);
     tess_text_free(s->c, r->name);

@@ -110,6 +110,7 @@ static void tune_tear_down(tune *t) {
   if (t->proposed) mem_free(h, t->proposed, batch * sizeof *t->proposed);
   if (t->predicted) mem_free(h, t->predicted, batch * sizeof *t->predicted);
   vec_free(h, &t->past);
+  vec_free(h, &t->lent);
   str_free(&t->line);
 }
 
@@ -315,11 +316,12 @@ static tess_status observe_history(tune *t, uint32_t at) {
   return s;
 }
 
-/* What the model thinks of the batch before it is measured, for the record. */
+/* What the model thinks of the batch before it is measured: for its quality,
+ * whether the strategy asks it or not, and for the record. */
 static void predict_batch(tune *t, uint32_t n) {
   bool knows = false;
   tess_model *m = t->r->model;
-  if (t->db && m && m->nmember)
+  if (m && m->nmember)
     if (model_predict(m, &t->s, n, t->proposed, t->predicted, NULL, &knows))
       knows = false;
   for (uint32_t i = 0; i < n && !knows; i++) t->predicted[i] = NAN;
@@ -409,8 +411,10 @@ static tess_status finish_proposals(tune *t, uint32_t *n) {
  * write are zero, which check_proposals drops. */
 static tess_status propose_batch(tune *t, uint32_t n, uint32_t *got) {
   memset(t->proposed, 0, n * sizeof *t->proposed);
-  tess_status s =
-      t->strategy.propose(t->strategy.ud, &t->s, n, t->proposed, got);
+  tess_status s = tune_propose_lent(t, n, got);
+  if (s != TESS_OK) return s;
+  if (*got) return finish_proposals(t, got);
+  s = t->strategy.propose(t->strategy.ud, &t->s, n, t->proposed, got);
   if (s != TESS_OK) return session_blame(&t->s, s, "the strategy's 'propose'");
   if (*got > n)
     return ctx_fail(t->c, TESS_INVALID,

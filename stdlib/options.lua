@@ -99,7 +99,8 @@ options.list = {
     help = "whether what the database holds of other workloads, measured " ..
            "for the same target in the same way, teaches a built-in cost " ..
            "model before there are own times, and whether the best " ..
-           "decisions of the nearest of them are tried first" },
+           "decisions of the nearest of them, and those of this workload " ..
+           "that were measured in other ways, are tried first" },
   { name = "warm_cache", flag = "warm-cache", takes = "flag", type = "boolean",
     default = "false",
     help = "on CUDA devices, leave in the L2 cache what the run before left " ..

@@ -90,8 +90,7 @@ void vm_truncate(vm_trace *t, uint32_t n) {
   vm_reset_to(t, to);
 }
 
-/* Are the operands of instruction k equal in both? */
-static bool operands_equal(const vm_trace *a, const vm_trace *b, uint32_t k) {
+bool vm_operands_equal(const vm_trace *a, const vm_trace *b, uint32_t k) {
   const vm_inst *x = &a->inst.v[k], *y = &b->inst.v[k];
   for (uint32_t i = 0; i < vm_count_slots(x->prim); i++)
     if (!vm_value_equal(a, a->val.v[x->operand + i], b,
@@ -107,7 +106,7 @@ static bool inst_equal(const vm_trace *a, const vm_trace *b, uint32_t k) {
          !(x->decision.n &&
            memcmp(a->dec.v + x->decision.at, b->dec.v + y->decision.at,
                   x->decision.n * sizeof *a->dec.v)) &&
-         operands_equal(a, b, k);
+         vm_operands_equal(a, b, k);
 }
 
 bool vm_trace_equal(const vm_trace *a, const vm_trace *b) {

@@ -112,6 +112,8 @@ void vm_trace_copy(vm_trace *dst, const vm_trace *src);
 /* The same instructions, operands, decisions and outputs; their places are
  * neither compared nor hashed. */
 bool vm_trace_equal(const vm_trace *a, const vm_trace *b);
+/* Are the operands of instruction k, of one primitive, equal in both? */
+bool vm_operands_equal(const vm_trace *a, const vm_trace *b, uint32_t k);
 uint64_t vm_trace_hash(const vm_trace *t);
 /* The same of the trace with all decisions open. */
 uint64_t vm_sketch_hash(const vm_trace *t);

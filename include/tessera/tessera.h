@@ -1018,8 +1018,13 @@ TESS_API int tess_session_seen(tess_session *s, const tess_candidate *c);
  * they failed, in one line, for the result's message.  Gives the status. */
 TESS_API tess_status tess_session_fail(tess_session *s, tess_status status,
                                        const char *why);
-/* The schedule of a candidate: its trace with the decisions in it, and the
- * program that it makes; REFUSED where it does not replay. */
+/* INVALID, with what is wrong, unless the candidate's sketch exists and has as
+ * many decisions; whether it replays is not asked. */
+TESS_API tess_status tess_session_check(tess_session *s,
+                                        const tess_candidate *c);
+/* The schedule of a candidate: its trace with the decisions in it, also of one
+ * that does not replay unless postprocessors of the host's change schedules;
+ * and the program that it makes, REFUSED where it does not replay. */
 TESS_API tess_status tess_session_trace(tess_session *s,
     const tess_candidate *c, TESS_GIVE tess_trace **out);
 TESS_API tess_status tess_session_program(tess_session *s,
@@ -1119,7 +1124,8 @@ typedef struct tess_postproc {
 typedef struct tess_cost_model {
   uint32_t struct_size;         /* sizeof(tess_cost_model) */
   const char *name;
-  /* Higher is better.  It is updated whenever the strategy has observed. */
+  /* Higher is better; a NaN counts as the worst, with a warning.  It is updated
+   * whenever the strategy has observed. */
   tess_status (*predict)(void *ud, tess_session *s, uint32_t n,
                          const tess_candidate *c, double *score);
   tess_status (*update)(void *ud, tess_session *s, uint32_t n,
@@ -1147,8 +1153,9 @@ TESS_API const char *tess_model_name(tess_model *m);
 /* How many measured candidates it was taught. */
 TESS_API uint32_t tess_model_samples(tess_model *m);
 /* The k-th of the columns of its features by how much they matter, from 0, and
- * the share that it has; NOT_FOUND past the last that matters, and where the
- * model cannot tell. */
+ * the share that it has; NOT_FOUND past the last that matters, and while it is
+ * not trained; UNSUPPORTED where no model of these names tells, as "xgb",
+ * "xgb_rank" and "forest" do. */
 TESS_API tess_status tess_model_importance(tess_model *m, uint32_t k,
     char name[TESS_MAX_COLUMN], double *share);
 TESS_API void tess_model_free(TESS_TAKE tess_model *m);
@@ -1257,8 +1264,9 @@ typedef struct tess_tune_options {
                                  * measured for the same target in the same
                                  * way, 0: teaches a built-in cost model before
                                  * there are own times, and the best decisions
-                                 * of the nearest are tried first; 1: is not
-                                 * looked at */
+                                 * of the nearest are tried first, as are those
+                                 * of this workload under another target or
+                                 * policy; 1: is not looked at */
   /* What `measure` measures, in any words: the database compares times under
    * one name only with each other.  NULL: with those of other functions without
    * a name; empty: INVALID. */
@@ -1390,8 +1398,9 @@ typedef struct tess_tasks_options {
                                  * 0 */
   /* As of tess_tune, but: trials are those of all tasks together, 256 a task
    * when 0, and without limit when 0 beside a deadline; the deadline is that of
-   * all; custom_strategy, custom_cost_model, model and progress must be NULL.
-   * NULL: the defaults. */
+   * all; frozen: each task has what is stored for it, or a guess;
+   * custom_strategy, custom_cost_model, model and progress must be NULL.  NULL:
+   * the defaults. */
   const tess_tune_options *tune;
   const char *scheduler;        /* "gradient" when NULL, or "round_robin" */
   double alpha;                 /* weight of the gain of the last batches in
@@ -1563,7 +1572,9 @@ TESS_API tess_status tess_database_merge(tess_database *d, const char *path,
 TESS_API tess_status tess_database_prune(tess_database *d, uint32_t keep,
                                          uint64_t *removed);
 /* Removes the records that the filter lets by (NULL: all), except for those
- * that tess_database_prune would keep; `keep` 0: none is kept.  What is known
+ * that tess_database_prune would keep; `keep` 0: none is kept, and a filter
+ * that says nothing, as one whose fields were left out by mistake, is
+ * INVALID.  What is known
  * of runs goes with the last record of their workload, target and policy; those
  * that lack some cannot be taken up again.  `dry`, if non-zero: they are
  * counted, and nothing is removed. */

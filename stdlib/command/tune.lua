@@ -197,10 +197,8 @@ end
 
 -- Several programs; the exit status as of one.
 local function tune_several(o, d, path, run)
-  for _, name in ipairs { "inputs", "frozen" } do
-    if o[name] then
-      usage("option --%s is of one program, and %s returns several", name, path)
-    end
+  if o.inputs then
+    usage("option --inputs is of one program, and %s returns several", path)
   end
   local ok, results = pcall(ts.tune_tasks, d.tasks, tune_options(o, d, path))
   if not ok then

@@ -81,7 +81,9 @@ static void several_programs(void **state) {
   expect("tune many.lua --scheduler greedy", 2,
          "there is no 'greedy'; there are gradient, round_robin");
   expect("tune d.lua --scheduler gradient", 2, "returns one program only");
-  expect("tune many.lua --frozen", 2, "option --frozen is of one program");
+  expect("tune many.lua --frozen --db many.db", 0, "after 0 trials (0 failed)");
+  expect("tune many.lua --frozen", 0, "not all are measured");
+  assert_non_null(strstr(c.err, "nothing is stored for this program"));
   expect("tune many.lua --deadline soon", 2, "'soon' is not a time in seconds");
   console_write(&c, "bad.lua", "return { tasks = {} }");
   expect("tune bad.lua", 1, "takes a list of programs");

@@ -126,7 +126,38 @@ for _, scheduler in ipairs { "round_robin", "gradient" } do
     os.remove(path .. ".copy" .. end_)
   end
 end
+
+-- Frozen: what is stored, else a guess; nothing is measured.
+rs = ts.tune_tasks({ a, { program = b, weight = 2 }, c, a }, {
+  frozen = true, database = path,
+  progress = function() error "it measures" end })
+assert(rs.status == "OK" and rs.trials == 0 and rs.tasks == 3 and
+       rs.latency == nil, rs)
+local db = ts.database(path)
+assert(rs[1].latency == db:best(a).seconds and rs[1] == rs[4])
+assert(rs[2].latency == db:best(b).seconds and rs[2].note == nil)
+assert(rs[3].latency == nil and rs[3].trace and rs[3].note:find "heuristic")
+assert(rs.note:find("task 3 'matmul' (16x32 32x32 -> 16x32): nothing is " ..
+                    "stored", 1, true), rs.note)
+assert(tostring(rs):find "not all are measured")
+rs = ts.tune_tasks({ a, b }, { frozen = true, database = path })
+assert(math.abs(rs.latency - rs[1].latency - rs[2].latency) < 1e-12)
+assert(rs.note == nil and db:records().total == 8, rs.note)
+db:close()
 os.remove(path)
+
+-- Nothing but failures is stored, and they use the budget up.
+local fails = o { database = path .. ".f", measure_name = "never",
+                  measure = function() return nil, "TIMEOUT" end }
+for i = 1, 2 do
+  rs = ts.tune_tasks({ a, b }, fails)
+  assert(rs.status == "NOT_FOUND" and rs.trials == 8)
+  local said = (rs.note or ""):find "nothing was tried: stored records, none"
+  assert(not said == (i == 1), rs.note)
+end
+for _, end_ in ipairs { "", "-wal", "-shm" } do
+  os.remove(path .. ".f" .. end_)
+end
 
 -- A budget that does not reach all of them.
 rs = ts.tune_tasks({ a, { program = b, name = "tall" } }, o { trials = 1 })
@@ -158,6 +189,12 @@ refused("a list of programs", {})
 refused("a list of programs", a)
 refused("task 2 is the number 7", { a, 7 })
 refused("task 1 has no field 'wieght'", { { program = a, wieght = 2 } })
+for _, own in ipairs { true, false } do
+  local m = ts.cost_model "forest"
+  refused("task 1 'matmul': its cost model is a built-in model object",
+          { { program = a, cost_model = own and m or nil } },
+          { cost_model = not own and m or nil })
+end
 refused("its field 'program' is missing", { { weight = 2 } })
 refused("task 1 'matmul': its weight is \"x\", not a positive number",
         { { program = a, weight = "x" } })

@@ -339,12 +339,45 @@ static void test_one_fails(void **state) {
   end_together(&f);
 }
 
+/* Nothing is measured, not even what the entries' own strategies propose. */
+static void test_frozen_tasks(void **state) {
+  (void)state;
+  together f;
+  tess_tasks *t;
+  tess_result *r;
+  tess_trace *trace;
+  tess_tasks_info i = TESS_INIT(tess_tasks_info);
+  begin_together(&f);
+  f.tune.frozen = 1;
+  assert_int_equal(run_together(&f, 3, &t), TESS_OK);
+  assert_int_equal(tess_tasks_get(t, &i), TESS_OK);
+  assert_int_equal(i.status, TESS_OK);
+  assert_int_equal(i.trials, 0);
+  assert_int_equal(f.trials, 0);
+  assert_true(isinf(i.latency));
+  assert_non_null(strstr(i.note, "another: nothing is stored"));
+  for (uint32_t k = 0; k < 3; k++) {
+    assert_int_equal(tess_tasks_result(t, k, &r), TESS_OK);
+    assert_int_equal(tess_result_trace(r, &trace), TESS_OK);
+    tess_trace_free(trace);
+    tess_result_free(r);
+  }
+  tess_tasks_free(t);
+  f.tune.frozen = 7;
+  fails(&f, 2, TESS_INVALID, "'frozen' is 7");
+  end_together(&f);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_robin),    cmocka_unit_test(test_gradient),
-      cmocka_unit_test(test_gradient_ties),  cmocka_unit_test(test_gain),
-      cmocka_unit_test(test_equal_programs), cmocka_unit_test(test_shares),
-      cmocka_unit_test(test_stops),          cmocka_unit_test(test_errors),
-      cmocka_unit_test(test_one_fails)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_robin),
+                                     cmocka_unit_test(test_gradient),
+                                     cmocka_unit_test(test_gradient_ties),
+                                     cmocka_unit_test(test_gain),
+                                     cmocka_unit_test(test_equal_programs),
+                                     cmocka_unit_test(test_shares),
+                                     cmocka_unit_test(test_stops),
+                                     cmocka_unit_test(test_errors),
+                                     cmocka_unit_test(test_one_fails),
+                                     cmocka_unit_test(test_frozen_tasks)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

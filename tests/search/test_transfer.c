@@ -160,6 +160,11 @@ static void test_remove(void **state) {
   start_files(&x);
   f.before = "yesterday";
   assert_int_equal(tess_database_remove(x.db, &f, 0, 0, &n), TESS_INVALID);
+  f.before = NULL; /* it says nothing */
+  assert_int_equal(tess_database_remove(x.db, &f, 0, 0, &n), TESS_INVALID);
+  assert_int_equal(tess_database_remove(x.db, &f, 0, 1, &n), TESS_INVALID);
+  assert_int_equal(tess_database_remove(x.db, NULL, 0, 1, &n), TESS_OK);
+  assert_int_equal(n, 20);
   f.before = "2020-02-01";
   assert_int_equal(tess_database_remove(x.db, &f, 0, 0, &n), TESS_OK);
   assert_int_equal(n, 0);

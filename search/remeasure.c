@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Records of this workload under other targets or policies, as those that were
+ * imported from TVM: their times are not comparable, but the best of their
+ * decisions, repaired, are the first candidates, where the space has their
+ * sketch. */
+#include "search/loop.h"
+
+enum { MOST_LENT = 16, MOST_FOREIGN = 64 };
+
+/* ---- records ------------------------------------------------------------ */
+
+/* The fastest of each target and policy in turn, of the newest first; from
+ * before this run, so that a run that is taken up again has the same. */
+static const char foreign_sql[] =
+    "WITH other AS (SELECT id, decisions, trace, seconds, row_number() OVER"
+    " (PARTITION BY target, policy ORDER BY seconds, id) AS rank, max(id) OVER"
+    " (PARTITION BY target, policy) AS newest FROM record WHERE workload = ?1"
+    " AND NOT (target = ?2 AND policy = ?3) AND status = 'OK' AND id <= ?4)"
+    " SELECT decisions, trace, seconds, id FROM other WHERE rank <= 8"
+    " ORDER BY rank, newest DESC, id LIMIT ?5";
+
+/* A record whose decisions are lent. */
+typedef struct foreign {
+  tune *t;
+  sqlite3_stmt *q;
+  const vm_trace *trace;
+  bool exact; /* the same operands, too */
+} foreign;
+
+/* The same schedule: what postprocessors do after it decides nothing, and
+ * traces from elsewhere end before. */
+static bool is_same_schedule(const foreign *f, const vm_trace *sketch) {
+  const vm_trace *own = f->trace;
+  uint32_t n = vm_postproc_at(own);
+  if (n != vm_postproc_at(sketch)) return false;
+  for (uint32_t i = 0; i < n; i++)
+    if (own->inst.v[i].prim != sketch->inst.v[i].prim ||
+        (f->exact && !vm_operands_equal(own, sketch, i)))
+      return false;
+  return true;
+}
+
+static tess_status push_foreign(void *ud) {
+  const foreign *f = ud;
+  tune *t = f->t;
+  tess_session *s = &t->s;
+  uint32_t n =
+      (uint32_t)((size_t)sqlite3_column_bytes(f->q, 0) / sizeof(int64_t));
+  const void *blob = sqlite3_column_blob(f->q, 0);
+  int64_t *d = arena_array(&s->keep, int64_t, n + 1);
+  if (n && blob) memcpy(d, blob, n * sizeof *d);
+  for (uint32_t i = 0; i < s->nsketch && t->lent.n < MOST_LENT; i++) {
+    search_cand c = {i, n, d, search_hash(i, n, d)};
+    tess_candidate offered;
+    session_to_public(&c, &offered);
+    if (is_same_schedule(f, s->sketch[i]) && !session_knows(s, &c) &&
+        session_check_decisions(s, &offered) == TESS_OK)
+      vec_push(&s->c->heap, &t->lent, c);
+  }
+  return TESS_OK;
+}
+
+/* Sketches with its operands, or, where there are none, with its steps. */
+static tess_status lend_trace(foreign *f) {
+  mem_heap *heap = &f->t->c->heap;
+  uint32_t had = f->t->lent.n;
+  f->exact = true;
+  tess_status s = mem_protect(heap, push_foreign, f);
+  f->exact = false;
+  if (s == TESS_OK && f->t->lent.n == had)
+    s = mem_protect(heap, push_foreign, f);
+  return s;
+}
+
+/* What cannot be read is passed over. */
+static tess_status take_foreign(tune *t, sqlite3_stmt *q) {
+  tess_trace *trace;
+  if (!database_has_time(t->db, q, 2, sqlite3_column_int64(q, 3)))
+    return TESS_OK;
+  tess_status s =
+      tess_trace_from_json(t->c, database_text(q, 1), t->set->program, &trace);
+  if (s == TESS_OK) {
+    foreign f = {.t = t, .q = q, .trace = &trace->t};
+    s = lend_trace(&f);
+    tess_trace_free(trace);
+  }
+  if (s == TESS_NOMEM || s == TESS_LIMIT || s == TESS_CANCELLED) return s;
+  ctx_clear(t->c);
+  return TESS_OK;
+}
+
+tess_status tune_find_lent(tune *t) {
+  sqlite3_stmt *q = NULL;
+  int code = SQLITE_DONE;
+  const tess_tune_options *o = t->set->o;
+  if (!t->db || o->no_transfer || o->custom_strategy) return TESS_OK;
+  if (sqlite3_prepare_v2(t->db->db, foreign_sql, -1, &q, NULL) != SQLITE_OK)
+    return database_fail(t->db, "preparing a statement");
+  sqlite3_bind_int64(q, 1, (sqlite3_int64)t->key.workload);
+  sqlite3_bind_text(q, 2, t->key.target, -1, SQLITE_STATIC);
+  sqlite3_bind_text(q, 3, t->key.policy, -1, SQLITE_STATIC);
+  sqlite3_bind_int64(q, 4, t->run.after);
+  sqlite3_bind_int(q, 5, MOST_FOREIGN);
+  tess_status s = TESS_OK;
+  while (s == TESS_OK && (code = sqlite3_step(q)) == SQLITE_ROW)
+    s = take_foreign(t, q);
+  if (s == TESS_OK && code != SQLITE_DONE) s = database_fail(t->db, "reading");
+  sqlite3_finalize(q);
+  return s;
+}
+
+/* ---- proposals ---------------------------------------------------------- */
+
+static bool is_proposed(const tune *t, uint32_t n, uint64_t hash) {
+  for (uint32_t i = 0; i < n; i++)
+    if (session_from_public(&t->proposed[i]).hash == hash) return true;
+  return false;
+}
+
+tess_status tune_propose_lent(tune *t, uint32_t n, uint32_t *got) {
+  search_order order[MOST_LENT];
+  search_cand made[MOST_LENT];
+  tess_status s = TESS_OK;
+  *got = 0;
+  if (t->lent_at < t->lent.n) session_begin_batch(&t->s);
+  while (s == TESS_OK && !*got && t->lent_at < t->lent.n) {
+    uint32_t some = t->lent.n - t->lent_at;
+    if (some > n) some = n;
+    for (uint32_t i = 0; i < some; i++)
+      order[i] =
+          (search_order){.how = SEARCH_REPAIR, .a = &t->lent.v[t->lent_at + i]};
+    t->lent_at += some;
+    s = session_make(&t->s, some, order, made);
+    for (uint32_t i = 0; s == TESS_OK && i < some; i++)
+      if (made[i].d && !session_knows(&t->s, &made[i]) &&
+          !is_proposed(t, *got, made[i].hash))
+        session_to_public(&made[i], &t->proposed[(*got)++]);
+  }
+  return s;
+}
