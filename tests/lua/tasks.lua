@@ -105,7 +105,7 @@ assert(again.trials == 8 and again.funnel:find "0  candidates tried")
 local records = ts.database(path):records()
 assert(records.total == 8)
 
-assert(again.note == nil)
+assert(not (again.note or ""):find "no trial", again.note)
 
 -- Programs that are new to it get their first batch where records of others
 -- have used the budget up: at most its share for each, and nothing else.
@@ -161,8 +161,9 @@ end
 
 -- A budget that does not reach all of them.
 rs = ts.tune_tasks({ a, { program = b, name = "tall" } }, o { trials = 1 })
-assert(rs.status == "NOT_FOUND" and rs.note == "tall: it got no trial: the " ..
-       "other tasks used the budget up", rs.note)
+assert(rs.status == "NOT_FOUND" and
+       rs.note:find("tall: it got no trial: the other tasks used the budget up",
+                    1, true), rs.note)
 local count = 0
 for i, r in pairs(rs) do
   count = count + 1
