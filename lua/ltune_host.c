@@ -15,6 +15,7 @@ typedef struct host_task {
   uint32_t n;
   const tess_candidate *in;
   tess_candidate *out;
+  tess_session *session;
   double *seconds;
   tess_schedule *sch; /* that a postprocessor changes */
   const char *why;    /* what it says */
@@ -177,6 +178,30 @@ static void read_postprocs(lt_run *r, tess_tune_options *o) {
 
 /* ---- mutators ----------------------------------------------------------- */
 
+/* The task and what the mutator gave: its decisions, in userdata. */
+static int read_child(lua_State *L) {
+  host_task *t = lua_touserdata(L, 1);
+  lt_to_candidate(L, 2, t->out);
+  lt_check(L, tess_session_check(t->session, t->out));
+  return 1;
+}
+
+/* Raises the error at the top as one of the mutator at index i. */
+static int blame_mutator(lua_State *L, int i) {
+  int e = lua_gettop(L);
+  if (lua_istable(L, e)) {
+    lua_getfield(L, i, "name");
+    lua_pushliteral(L, "message");
+    lua_rawget(L, e);
+    const char *name = lua_tostring(L, e + 1);
+    const char *message = luaL_tolstring(L, e + 2, NULL);
+    lua_pushfstring(L, "mutator '%s': %s", name, message);
+    lua_setfield(L, e, "message");
+    lua_settop(L, e);
+  }
+  return lua_error(L);
+}
+
 /* The decisions are in userdata that the run keeps until the next call. */
 static int call_mutator(lua_State *L) {
   host_task *t = lua_touserdata(L, 1);
@@ -187,7 +212,10 @@ static int call_mutator(lua_State *L) {
   lua_call(L, 2, 1);
   t->status = lua_isnil(L, -1) ? TESS_NOT_FOUND : TESS_OK;
   if (t->status != TESS_OK) return 0;
-  lt_to_candidate(L, lua_gettop(L), t->out);
+  lua_pushcfunction(L, read_child);
+  lua_pushlightuserdata(L, t);
+  lua_pushvalue(L, -3);
+  if (lua_pcall(L, 2, 1, 0) != LUA_OK) return blame_mutator(L, 4);
   lt_set_slot(t->r, LT_SLOT_CHILD);
   return 0;
 }
@@ -196,7 +224,8 @@ static tess_status mutate_in_lua(void *ud, tess_session *s,
                                  const tess_candidate *parent,
                                  tess_candidate *out) {
   const lua_numbered *m = ud;
-  host_task t = {.r = m->r, .number = m->number, .in = parent, .out = out};
+  host_task t = {
+      .r = m->r, .number = m->number, .in = parent, .out = out, .session = s};
   tess_status st = lt_run_call(m->r, call_mutator, &t, LT_SLOT_FUNCTIONS, s);
   return st == TESS_OK ? t.status : st;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public functions for plugged-in strategies and models: tess_session_*. */
+#include "base/hash.h"
 #include "search/feature/session.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 uint32_t tess_session_nsketches(tess_session *s) { return s->nsketch; }
 
@@ -97,6 +99,17 @@ tess_status tess_session_fail(tess_session *s, tess_status status,
 
 double tess_session_unit(tess_session *s) { return rng_unit(&s->random); }
 
+/* Of a host's model; once for each run. */
+static void warn_of_nans(tess_session *s, uint32_t n, const double *score) {
+  uint32_t nans = 0;
+  for (uint32_t i = 0; i < n; i++) nans += isnan(score[i]);
+  if (nans)
+    ctx_warn(s->c, hash_mix(s->seed, (uintptr_t)s),
+             "the cost model's 'predict' gave %u scores that are NaN for %u "
+             "candidates; such scores count as the worst",
+             nans, n);
+}
+
 tess_status tess_session_predict(tess_session *s, uint32_t n,
                                  const tess_candidate *c, double *score) {
   for (uint32_t i = 0; i < n; i++) {
@@ -104,6 +117,7 @@ tess_status tess_session_predict(tess_session *s, uint32_t n,
     if (wrong != TESS_OK) return wrong;
   }
   tess_status st = s->model->predict(s->model->ud, s, n, c, score);
+  if (st == TESS_OK && !s->learns) warn_of_nans(s, n, score);
   return session_blame(s, st, "the cost model's 'predict'");
 }
 
@@ -113,6 +127,10 @@ int tess_session_seen(tess_session *s, const tess_candidate *c) {
 }
 
 /* ---- the schedule of a candidate ---------------------------------------- */
+
+tess_status tess_session_check(tess_session *s, const tess_candidate *c) {
+  return session_check_decisions(s, c);
+}
 
 tess_status tess_session_trace(tess_session *s, const tess_candidate *c,
                                tess_trace **out) {
@@ -161,6 +179,20 @@ static tess_status find_rows(tess_session *s, feature_kind k, uint32_t n,
   return st == TESS_OK ? st : ctx_ran_out(s->c, st, "features");
 }
 
+/* Says why it does not: of one that replays, a postprocessor refused it. */
+static tess_status say_no_features(tess_session *s, const tess_candidate *c,
+                                   uint32_t i) {
+  char why[sizeof s->c->err.message] = "a postprocessor refuses it";
+  tess_program *p = NULL;
+  tess_status st = tess_session_program(s, c, &p);
+  tess_program_free(p);
+  if (st == TESS_NOMEM || st == TESS_LIMIT) return st;
+  if (st != TESS_OK) err_one_line(tess_error(s->c)->message, why, sizeof why);
+  return ctx_fail(s->c, TESS_INVALID,
+                  "candidate %u, counted from 1, does not replay: %s", i + 1,
+                  why);
+}
+
 tess_status tess_session_features(tess_session *s, uint32_t n,
                                   const tess_candidate *c, const char *kind,
                                   tess_features *out) {
@@ -172,9 +204,7 @@ tess_status tess_session_features(tess_session *s, uint32_t n,
   if (st == TESS_OK) st = find_rows(s, k, n, c, &r);
   if (st != TESS_OK) return st;
   for (uint32_t i = 0; i < n; i++)
-    if (r.first[i] == r.first[i + 1])
-      return ctx_fail(s->c, TESS_INVALID,
-                      "candidate %u, counted from 1, does not replay", i + 1);
+    if (r.first[i] == r.first[i + 1]) return say_no_features(s, &c[i], i);
   tess_features f = {.version = session_version(k),
                      .nrows = r.first[n],
                      .ncolumns = r.width,

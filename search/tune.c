@@ -316,11 +316,12 @@ static tess_status observe_history(tune *t, uint32_t at) {
   return s;
 }
 
-/* What the model thinks of the batch before it is measured, for the record. */
+/* What the model thinks of the batch before it is measured: for its quality,
+ * whether the strategy asks it or not, and for the record. */
 static void predict_batch(tune *t, uint32_t n) {
   bool knows = false;
   tess_model *m = t->r->model;
-  if (t->db && m && m->nmember)
+  if (m && m->nmember)
     if (model_predict(m, &t->s, n, t->proposed, t->predicted, NULL, &knows))
       knows = false;
   for (uint32_t i = 0; i < n && !knows; i++) t->predicted[i] = NAN;

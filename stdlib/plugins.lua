@@ -47,8 +47,9 @@ local functions = {
   { name = "model:importance",
     summary = "Which columns of its features matter most.",
     params = { { "n", "integer?", "how many of them; 10 if left out" } },
-    returns = { "table[]", "of each its `column` and `share`; none where " ..
-                "the model does not tell" } },
+    returns = { "table[]", "of each its `column` and `share`; none until it " ..
+                "is trained. UNSUPPORTED where no member is \"xgb\", " ..
+                "\"xgb_rank\" or \"forest\"" } },
   { name = "session:sketches",
     summary = "How many sketches the space has.",
     returns = { "integer", "their number" } },

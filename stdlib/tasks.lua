@@ -111,6 +111,12 @@ return function(ts, core, to_space, check_plugged, by_name, functions_of,
     if made then of = of(entry.program) end
     if type(of) == "table" then return check_plugged(k, of) end
     local what = k:gsub("_", " ")
+    if options.is(of, "model") then
+      invalid("%s: its cost model is a built-in model object, which ts.tune " ..
+              "takes: for tasks give its name, of which each task has one " ..
+              "of its own, or tune the programs one after the other by " ..
+              "ts.tune with the object", label(i, entry))
+    end
     if made then
       invalid("%s: the function that makes its %s returned %s, not a table " ..
               "of functions", label(i, entry), what,

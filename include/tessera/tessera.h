@@ -1015,8 +1015,13 @@ TESS_API int tess_session_seen(tess_session *s, const tess_candidate *c);
  * they failed, in one line, for the result's message.  Gives the status. */
 TESS_API tess_status tess_session_fail(tess_session *s, tess_status status,
                                        const char *why);
-/* The schedule of a candidate: its trace with the decisions in it, and the
- * program that it makes; REFUSED where it does not replay. */
+/* INVALID, with what is wrong, unless the candidate's sketch exists and has as
+ * many decisions; whether it replays is not asked. */
+TESS_API tess_status tess_session_check(tess_session *s,
+                                        const tess_candidate *c);
+/* The schedule of a candidate: its trace with the decisions in it, also of one
+ * that does not replay unless postprocessors of the host's change schedules;
+ * and the program that it makes, REFUSED where it does not replay. */
 TESS_API tess_status tess_session_trace(tess_session *s,
     const tess_candidate *c, TESS_GIVE tess_trace **out);
 TESS_API tess_status tess_session_program(tess_session *s,
@@ -1116,7 +1121,8 @@ typedef struct tess_postproc {
 typedef struct tess_cost_model {
   uint32_t struct_size;         /* sizeof(tess_cost_model) */
   const char *name;
-  /* Higher is better.  It is updated whenever the strategy has observed. */
+  /* Higher is better; a NaN counts as the worst, with a warning.  It is updated
+   * whenever the strategy has observed. */
   tess_status (*predict)(void *ud, tess_session *s, uint32_t n,
                          const tess_candidate *c, double *score);
   tess_status (*update)(void *ud, tess_session *s, uint32_t n,
@@ -1144,8 +1150,9 @@ TESS_API const char *tess_model_name(tess_model *m);
 /* How many measured candidates it was taught. */
 TESS_API uint32_t tess_model_samples(tess_model *m);
 /* The k-th of the columns of its features by how much they matter, from 0, and
- * the share that it has; NOT_FOUND past the last that matters, and where the
- * model cannot tell. */
+ * the share that it has; NOT_FOUND past the last that matters, and while it is
+ * not trained; UNSUPPORTED where no model of these names tells, as "xgb",
+ * "xgb_rank" and "forest" do. */
 TESS_API tess_status tess_model_importance(tess_model *m, uint32_t k,
     char name[TESS_MAX_COLUMN], double *share);
 TESS_API void tess_model_free(TESS_TAKE tess_model *m);

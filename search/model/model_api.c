@@ -45,12 +45,23 @@ static tess_status add_up(tess_model *m, uint32_t n, double *share) {
   return TESS_OK;
 }
 
+static bool tells_importance(const tess_model *m) {
+  for (uint32_t i = 0; i < m->nmember; i++)
+    if (m->member[i]->importance) return true;
+  return false;
+}
+
 tess_status tess_model_importance(tess_model *m, uint32_t k,
                                   char name[TESS_MAX_COLUMN], double *share) {
   const feature_maker *f = feature_of(FEATURE_PER_STORE);
   double all[MOST_COLUMNS] = {0}, sum = 0;
   uint32_t best = 0;
   ctx_clear(m->c);
+  if (!tells_importance(m))
+    return ctx_fail(m->c, TESS_UNSUPPORTED,
+                    "cost model \"%s\" does not tell what matters; \"xgb\", "
+                    "\"xgb_rank\" and \"forest\" do",
+                    m->name);
   model_settle(m);
   tess_status st = add_up(m, f->width, all);
   if (st != TESS_OK) return st;

@@ -3,6 +3,8 @@
  * something in its sketch, the host's among them. */
 #include "search/strategy/evolutionary.h"
 
+#include <stdio.h>
+
 static void add_mutator(evolution_mutators *m, double probability,
                         evolution_mutator x) {
   if (!(probability > 0)) return;
@@ -39,7 +41,13 @@ static bool mutate_by_host(evolution *e, tess_session *s, uint32_t i,
   session_to_public(a, &parent);
   tess_status st = m->mutate(m->ud, s, &parent, &child);
   if (st == TESS_NOT_FOUND) return false;
-  if (st == TESS_OK) st = session_check_decisions(s, &child);
+  if (st == TESS_OK && session_check_decisions(s, &child) != TESS_OK) {
+    char why[256];
+    snprintf(why, sizeof why, "%s", s->c->err.message);
+    s->broken = ctx_fail(s->c, TESS_INVALID, "mutator '%s': %s",
+                         m->name ? m->name : "", why);
+    return false;
+  }
   if (st != TESS_OK) {
     s->broken = session_blame(s, st, m->name ? m->name : "a mutator");
     return false;

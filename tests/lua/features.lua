@@ -254,12 +254,14 @@ do
           "per-store")
     local bad = { sketch = 1, decisions = { 2, 5, 7 } }
     for _, kind in ipairs { "per_store", "decisions" } do
-      fails(nil, "candidate 2, counted from 1, does not replay",
+      fails(nil, "candidate 2, counted from 1, does not replay: " ..
+            "sample_perfect_tile",
             session.features, session, { c, bad }, kind)
     end
     fails(nil, "has 1 decisions, not 0", session.features, session,
           { { sketch = 1, decisions = {} } }, "tree")
     fails(nil, "sample_perfect_tile", session.program, session, bad)
+    assert(tostring(session:trace(bad)):find "{5, 7}")
     local rows, columns = session:features({}, "context")
     assert(#rows == 0 and #columns > 40)
   end)

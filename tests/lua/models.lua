@@ -28,7 +28,12 @@ do
   assert(ts.tune(p, with { cost_model = nil }).cost_model:name() == "forest")
   local plain = ts.tune(p, with { cost_model = "random" })
   assert(plain.cost_model:name() == "random" and #plain.quality == 0)
-  assert(#plain.cost_model:importance() == 0)
+  for _, name in ipairs { "random", "treegru" } do
+    local m = ts.cost_model(name)
+    fails("UNSUPPORTED", '"' .. name .. '" does not tell what matters',
+          m.importance, m)
+  end
+  assert(#ts.cost_model("treegru+forest"):importance() == 0)
   local own = ts.tune(p, with { cost_model = ts.cost_model {
     predict = function(_, _, list)
       local score = {}
@@ -36,6 +41,27 @@ do
       return score
     end } })
   assert(own.cost_model == nil and #own.quality == 0)
+  -- A strategy that has its own surrogate, or no use for a model.
+  for _, strategy in ipairs { "hybrid", "bayesian:surrogate=forest",
+                              "replay" } do
+    local o = with { trials = 16, batch = 4, strategy = strategy }
+    o.cost_model = nil
+    local asked = ts.tune(p, o)
+    assert(#asked.quality >= 2 and asked.quality[1].trials > 0, strategy)
+  end
+  local warned = {}
+  local before = ts.on_warning(function(text) warned[#warned + 1] = text end)
+  for run = 1, 2 do
+    local odd = ts.tune(p, with { strategy = "evolutionary", cost_model =
+      ts.cost_model { predict = function(_, _, list)
+        local score = {}
+        for i = 1, #list do score[i] = i <= 2 and 0 / 0 or math.huge end
+        return score
+      end } })
+    assert(odd.status == "OK" and #warned >= 1, run)
+    assert(warned[#warned]:find("gave 2 scores that are NaN for", 1, true))
+  end
+  ts.on_warning(before)
   fails(nil, "there is no cost model 'luck'; the built-in ones are random, xgb",
         ts.tune, p, with { cost_model = "luck" })
   fails(nil, "there is no cost model 'luck'", ts.cost_model, "forest+luck")

@@ -221,9 +221,17 @@ do
   assert(asked > 50)
   run(function() return nil end, 20)
   fails("out of ideas", run, function() error "out of ideas" end)
-  local r = run(function() return { sketch = 1, decisions = { 1, 0 } } end)
-  assert(r.status == "INVALID" and r.trials > 0 and
-         r.message:find("has 3 decisions, not 1", 1, true), r.message)
+  for text, given in next, {
+    ["has 3 decisions, not 1"] = { sketch = 1, decisions = { 1, 0 } },
+    ["has 3 decisions, not 0"] = { sketch = 1, decisions = {} },
+    ["is not the length of an entry"] = { sketch = 1, decisions = { 1, 0, 9 } },
+    ["there is none at 99"] = { sketch = 99, decisions = {} },
+    ["a candidate"] = 7,
+  } do
+    local ok, e = pcall(run, function() return given end)
+    assert(not ok and e.message:find("mutator 'mine': ", 1, true) == 1 and
+           e.message:find(text, 1, true), tostring(e))
+  end
 end
 
 -- A mutator of the built-in ones alone changes what its name says: children

@@ -189,6 +189,12 @@ refused("a list of programs", {})
 refused("a list of programs", a)
 refused("task 2 is the number 7", { a, 7 })
 refused("task 1 has no field 'wieght'", { { program = a, wieght = 2 } })
+for _, own in ipairs { true, false } do
+  local m = ts.cost_model "forest"
+  refused("task 1 'matmul': its cost model is a built-in model object",
+          { { program = a, cost_model = own and m or nil } },
+          { cost_model = not own and m or nil })
+end
 refused("its field 'program' is missing", { { weight = 2 } })
 refused("task 1 'matmul': its weight is \"x\", not a positive number",
         { { program = a, weight = "x" } })
