@@ -21,7 +21,7 @@ typedef struct funnel_row {
   funnel_stage stage;
   const char *who, *why;
   uint64_t count;
-  int64_t number; /* an example of what broke a limit */
+  int64_t number;      /* an example of what broke a limit */
 } funnel_row;
 
 /* What was tried is refused, rejected, without neighbour or valid; what is
@@ -29,12 +29,12 @@ typedef struct funnel_row {
  * duplicate, unfit, measured or not. */
 typedef struct funnel {
   uint64_t sampled, valid;
-  uint64_t proposed; /* by a host's strategy */
+  uint64_t proposed;   /* by a host's strategy */
   VEC(funnel_row) row;
 } funnel;
 
-void funnel_add(funnel *f, mem_heap *heap, funnel_stage stage, const char *who,
-                const char *why, int64_t number);
+void funnel_add(funnel *f, mem_heap *heap, funnel_stage stage,
+                const char *who, const char *why, int64_t number);
 /* `count` results of one class. */
 void funnel_measured(funnel *f, mem_heap *heap, const char *class,
                      const char *first_message, uint64_t count);

@@ -72,7 +72,7 @@ typedef struct tune {
   uint32_t past_at;
   VEC(search_cand) lent; /* decisions of other targets' or policies' records */
   uint32_t lent_at;      /* that are proposed next */
-  double *predicted;     /* of the batch, by the model; NAN: it knew nothing */
+  double *predicted; /* of the batch, by the model; NAN: it knew nothing */
 } tune;
 
 /* ---- steps (tune.c) ----------------------------------------------------- */

@@ -22,7 +22,7 @@
 typedef struct search_cand {
   uint32_t sketch, n;
   const int64_t *d;
-  uint64_t hash; /* of sketch and decisions */
+  uint64_t hash;             /* of sketch and decisions */
 } search_cand;
 
 uint64_t search_hash(uint32_t sketch, uint32_t n, const int64_t *d);
@@ -32,18 +32,18 @@ typedef uint64_t (*search_trait)(const ir_program *p);
 
 /* How to make a candidate. */
 typedef enum search_how {
-  SEARCH_DRAW,   /* sample all decisions of a random sketch */
-  SEARCH_MUTATE, /* `steps` neighbours from parent a */
-  SEARCH_CROSS,  /* each decision from parent a or b, repaired */
-  SEARCH_GIVEN,  /* the decisions of a, exactly */
-  SEARCH_REPAIR  /* those of a, repaired; where a's is open (of
-                  * length 0) it is drawn */
+  SEARCH_DRAW,               /* sample all decisions of a random sketch */
+  SEARCH_MUTATE,             /* `steps` neighbours from parent a */
+  SEARCH_CROSS,              /* each decision from parent a or b, repaired */
+  SEARCH_GIVEN,              /* the decisions of a, exactly */
+  SEARCH_REPAIR              /* those of a, repaired; where a's is open (of
+                              * length 0) it is drawn */
 } search_how;
 typedef struct search_order {
   search_how how;
   uint32_t steps;
   const search_cand *a, *b;
-  int32_t sketch; /* SEARCH_DRAW: this one; -1: any */
+  int32_t sketch;            /* SEARCH_DRAW: this one; -1: any */
   /* SEARCH_MUTATE: which instructions, by weight (NULL: all alike); and a
    * property of the program that must change (NULL: none need). */
   const uint32_t *weight;
@@ -62,14 +62,14 @@ typedef struct memo_refusal {
 /* A thread's; of what a session wants (session_want) it has the features. */
 typedef struct search_memo {
   mem_heap *heap;
-  map at;                 /* hash -> index in rows */
-  VEC(feature_rows) rows; /* n is 0 where none are wanted */
-  arena keep;             /* of them */
+  map at;                    /* hash -> index in rows */
+  VEC(feature_rows) rows;    /* n is 0 where none are wanted */
+  arena keep;                /* of them */
   size_t bytes;
-  map bad_at; /* hash -> index in bad */
+  map bad_at;                /* hash -> index in bad */
   VEC(memo_refusal) bad;
-  map trait_at;        /* hash -> index in trait */
-  VEC(uint64_t) trait; /* what `of` says of its program */
+  map trait_at;              /* hash -> index in trait */
+  VEC(uint64_t) trait;       /* what `of` says of its program */
   search_trait of;
   bool wants;
   feature_kind want;
@@ -104,30 +104,30 @@ typedef struct search_worker {
   mem_heap heap;
   vm_machine m;
   vm_decisions made, spare;
-  arena out;       /* decisions of the candidates it made */
-  arena rows;      /* features, until the next question */
-  arena kept_rows; /* and those made with this batch's candidates */
-  map kept_at;     /* hash -> index in kept */
+  arena out;                 /* decisions of the candidates it made */
+  arena rows;                /* features, until the next question */
+  arena kept_rows;           /* and those made with this batch's candidates */
+  map kept_at;               /* hash -> index in kept */
   VEC(feature_rows) kept;
-  search_memo own, *memo; /* the one in use: own, or a caller's */
-  bool skipped;           /* the last replay ended with its decisions: the
-                           * memo knows the candidate */
-  funnel tally;           /* rejections by this thread */
-  bool ready;             /* it must be freed */
+  search_memo own, *memo;    /* the one in use: own, or a caller's */
+  bool skipped;              /* the last replay ended with its decisions: the
+                              * memo knows the candidate */
+  funnel tally;              /* rejections by this thread */
+  bool ready;                /* it must be freed */
 } search_worker;
 
 /* One measured candidate. */
 typedef struct search_seen {
   search_cand c;
-  double seconds; /* +inf when it failed */
+  double seconds;            /* +inf when it failed */
   tess_status status;
-  bool checked; /* compared with the reference, and equal */
+  bool checked;              /* compared with the reference, and equal */
 } search_seen;
 
 /* A candidate that the host's postprocessors were asked about. */
 typedef struct session_finished {
   uint64_t hash;
-  vm_trace *trace; /* NULL: they changed nothing */
+  vm_trace *trace;           /* NULL: they changed nothing */
 } session_finished;
 
 struct tess_session {
@@ -136,37 +136,37 @@ struct tess_session {
   uint32_t nsketch, nworker;
   const vm_trace *const *sketch;
   search_worker *worker;
-  uint64_t seed, next;      /* number of the next candidate */
-  arena keep;               /* decisions of what was measured */
-  map known;                /* hash -> index in history */
-  VEC(search_seen) history; /* in the order of measuring */
-  VEC(search_cand) hint;    /* good elsewhere; to be repaired */
-  uint32_t hinted;          /* of them, that were proposed */
+  uint64_t seed, next;       /* number of the next candidate */
+  arena keep;                /* decisions of what was measured */
+  map known;                 /* hash -> index in history */
+  VEC(search_seen) history;  /* in the order of measuring */
+  VEC(search_cand) hint;     /* good elsewhere; to be repaired */
+  uint32_t hinted;           /* of them, that were proposed */
   const tess_cost_model *model;
-  tess_model *learns; /* the same where it is a built-in one (model/) */
-  rng random;         /* for strategies: the stream (seed, 2^63) */
+  tess_model *learns;        /* the same where it is a built-in one (model/) */
+  rng random;                /* for strategies: the stream (seed, 2^63) */
   funnel total;
-  tess_program *program;   /* what base is of; NULL: nobody said */
-  bool wants;              /* candidates get features when they are made, */
-  feature_kind want;       /* of this kind */
-  VEC(uint32_t) row_first; /* what session_rows gave out */
+  tess_program *program;     /* what base is of; NULL: nobody said */
+  bool wants;                /* candidates get features when they are made, */
+  feature_kind want;         /* of this kind */
+  VEC(uint32_t) row_first;   /* what session_rows gave out */
   VEC(float) row;
   VEC(feature_rows) part;
-  uint32_t **slot, nslot;         /* columns of "decisions" (decisions.c), */
+  uint32_t **slot, nslot;    /* columns of "decisions" (decisions.c), */
   struct search_derived *derived; /*   and those computed from others */
-  const tess_mutator *mutator;    /* the host's */
+  const tess_mutator *mutator; /* the host's */
   uint32_t nmutator;
   const tess_postproc *postproc; /* the host's, too (postproc/host.c) */
   uint32_t npostproc;
-  bool strict;          /* one that fails ends the run */
-  const char *target;   /* of the schedules that they see; NULL: none */
-  bool asks;            /* one of them is at work, */
-  tess_schedule *asked; /* on this schedule (NULL: on none) */
-  uint64_t asked_hash;  /*   of the candidate of this hash */
-  map finished_at;      /* hash -> index in finished */
+  bool strict;               /* one that fails ends the run */
+  const char *target;        /* of the schedules that they see; NULL: none */
+  bool asks;                 /* one of them is at work, */
+  tess_schedule *asked;      /* on this schedule (NULL: on none) */
+  uint64_t asked_hash;       /*   of the candidate of this hash */
+  map finished_at;           /* hash -> index in finished */
   VEC(session_finished) finished;
-  VEC(const char *) reason; /* of refusals, in keep */
-  tess_status broken;       /* one of these failed so: it ends the run */
+  VEC(const char *) reason;  /* of refusals, in keep */
+  tess_status broken;        /* one of these failed so: it ends the run */
 };
 
 tess_status session_init(tess_session *s, tess_context *c,
@@ -176,8 +176,8 @@ tess_status session_init(tess_session *s, tess_context *c,
 void session_free(tess_session *s);
 /* Makes n candidates, out[i] by order[i] (d NULL: no valid one after a bounded
  * number of tries).  Their decisions live until session_begin_batch. */
-tess_status session_make(tess_session *s, uint32_t n, const search_order *order,
-                         search_cand *out);
+tess_status session_make(tess_session *s, uint32_t n,
+                         const search_order *order, search_cand *out);
 void session_begin_batch(tess_session *s);
 /* vm_replay_numbered by worker 0, whose `made` has the decisions; where the
  * postprocessors accept it the memo knows the candidate then. */
@@ -189,18 +189,19 @@ tess_status session_replay(tess_session *s, const search_cand *c);
 /* Validates a candidate of a host's strategy: its sketch exists and it replays.
  * A rejection is counted in the funnel. */
 tess_status session_check_proposal(tess_session *s, const search_cand *c,
-                                   bool *fits);
+                            bool *fits);
 /* Whether a host's candidate is of a sketch that there is, and its decisions
  * are entries, as many as the sketch samples; else the error says what is
  * wrong. */
 tess_status session_check_decisions(tess_session *s, const tess_candidate *c);
 /* Enters a measured candidate (its decisions are copied). */
-tess_status session_learn(tess_session *s, const search_cand *c, double seconds,
-                          tess_status status, bool checked);
+tess_status session_learn(tess_session *s, const search_cand *c,
+                          double seconds, tess_status status, bool checked);
 /* Completes the error of a plugged-in function `who` that returned st: if it
  * set no message the error names the function.  Returns st. */
 tess_status session_blame(tess_session *s, tess_status st, const char *who);
-static inline bool session_knows(const tess_session *s, const search_cand *c) {
+static inline bool session_knows(const tess_session *s,
+                                 const search_cand *c) {
   return map_get(&s->known, c->hash) != MAP_NONE;
 }
 /* The best n measured so far, best first; returns how many. */
@@ -245,7 +246,7 @@ extern const uint32_t search_npostprocs;
 /* An option of a strategy: a number within bounds, or one of several words,
  * whose number is the value. */
 typedef enum search_kind {
-  SEARCH_COUNT, /* an integer */
+  SEARCH_COUNT,              /* an integer */
   SEARCH_REAL,
   SEARCH_WORD
 } search_kind;
@@ -253,14 +254,15 @@ typedef struct search_option {
   const char *name, *help;
   search_kind kind;
   double initial, least, most;
-  const char *words; /* SEARCH_WORD: "ei|lcb|ucb" */
+  const char *words;         /* SEARCH_WORD: "ei|lcb|ucb" */
 } search_option;
 
 /* A built-in strategy: its state is made by `open` from the values of its
  * options, in the order in which they are declared. */
 typedef struct search_strategy {
   const char *name, *summary;
-  tess_status (*open)(tess_session *s, const double *value, tess_strategy *out);
+  tess_status (*open)(tess_session *s, const double *value,
+                      tess_strategy *out);
   const search_option *option;
   uint32_t noption;
 } search_strategy;

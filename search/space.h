@@ -38,12 +38,12 @@ typedef struct space_sketches {
   tess_context *c;
   VEC(space_applied) applied;
   VEC(tess_trace *) trace;
-  strbuf log;                /* which module did what, where and why not */
-  const thread_flag *stop;   /* raised: TESS_CANCELLED; NULL: none */
-  bool explain;              /* the log says who shadows whom */
-  bool strict;               /* a module that fails ends the generation */
-  bool postprocess;          /* sketches end with postprocessors */
-  bool cut;                  /* but not with what those of a host did */
+  strbuf log;              /* which module did what, where and why not */
+  const thread_flag *stop; /* raised: TESS_CANCELLED; NULL: none */
+  bool explain;            /* the log says who shadows whom */
+  bool strict;             /* a module that fails ends the generation */
+  bool postprocess;        /* sketches end with postprocessors */
+  bool cut;                /* but not with what those of a host did */
   const vm_trace *postprocs; /* of the space at work; NULL: the default */
 } space_sketches;
 

@@ -14,11 +14,11 @@
 /* The result of measuring one candidate. */
 typedef struct search_outcome {
   tess_status status;
-  double seconds; /* median; TESS_OK only */
-  bool checked;   /* compared with the reference, and equal */
+  double seconds;            /* median; TESS_OK only */
+  bool checked;              /* compared with the reference, and equal */
   uint64_t program_hash;
   double replay, lower, compile; /* seconds that building took, by step */
-  double *sample;                /* of the outcome's heap */
+  double *sample;            /* of the outcome's heap */
   uint32_t nsample;
   strbuf message, code;
 } search_outcome;
@@ -30,7 +30,8 @@ typedef struct search_outcome {
  * are TESS_CANCELLED. */
 typedef struct search_measurer {
   tess_status (*measure)(void *ud, tess_session *s, uint32_t n,
-                         const search_cand *c, double best, search_outcome *out,
+                         const search_cand *c, double best,
+                         search_outcome *out,
                          int (*done)(void *ud, uint32_t i), void *done_ud);
   /* Compares what the code computes with the reference: status, message and
    * `checked` of the outcome. */
@@ -52,9 +53,10 @@ typedef struct search_measurer {
   void *ud;
 } search_measurer;
 
-tess_status measurer_open(tess_context *c, tess_program *p, const char *target,
-                          const measure_policy *policy, bool check_all,
-                          strbuf *inputs, search_measurer *out);
+tess_status measurer_open(tess_context *c, tess_program *p,
+                          const char *target, const measure_policy *policy,
+                          bool check_all, strbuf *inputs,
+                          search_measurer *out);
 /* The measurer over the option `measure` (objective.c). */
 tess_status objective_open(tess_context *c, const tess_tune_options *o,
                            search_measurer *out);
@@ -73,17 +75,17 @@ struct tess_result {
   tess_context *c;
   uint32_t refs;
   tess_result_info info;
-  tess_trace *best; /* NULL: nothing valid was found */
+  tess_trace *best;          /* NULL: nothing valid was found */
   tess_program *program;
   char *target;
-  uint32_t kernel_threads; /* that the best was measured with */
+  uint32_t kernel_threads;   /* that the best was measured with */
   VEC(double) curve;
   VEC(tess_quality) quality;
-  tess_model *model; /* NULL: a custom one */
+  tess_model *model;         /* NULL: a custom one */
   strbuf funnel, ledger, classes, note;
-  strbuf failure;  /* of the candidate that ended the run */
-  bool exhausted;  /* the strategy had no more proposals */
-  err_state broke; /* the failure that ended the run; TESS_OK: none */
+  strbuf failure;            /* of the candidate that ended the run */
+  bool exhausted;            /* the strategy had no more proposals */
+  err_state broke;           /* the failure that ended the run; TESS_OK: none */
 };
 
 /* ---- the loop (tune.c) -------------------------------------------------- */
@@ -94,21 +96,21 @@ typedef struct tune_setup {
   const char *target;
   uint32_t nsketch;
   tess_trace *const *sketch;
-  const tess_tune_options *o; /* complete: no defaults left open */
+  const tess_tune_options *o;  /* complete: no defaults left open */
   const char *policy;
   search_measurer *measurer;
   double sketch_seconds;
-  bool cancelled;         /* before there was a measurer */
-  bool shares;            /* a budget with others: it is not told of here */
-  thread_alarm *deadline; /* set where the options have one; NULL: none */
-  const measure_ledger *ledger; /* of its workers; NULL: none */
-  search_memo *memo;            /* of earlier runs with the same sketches on one
-                                 * thread; NULL: none */
+  bool cancelled;            /* before there was a measurer */
+  bool shares;               /* a budget with others: it is not told of here */
+  thread_alarm *deadline;    /* set where the options have one; NULL: none */
+  const measure_ledger *ledger;/* of its workers; NULL: none */
+  search_memo *memo;         /* of earlier runs with the same sketches on one
+                              * thread; NULL: none */
 } tune_setup;
 
 tess_status tune_run(const tune_setup *setup, tess_result **out);
 tess_result *result_hold(tess_result *r); /* tess_result_free drops */
-double tune_now(void);                    /* monotonic seconds */
+double tune_now(void);       /* monotonic seconds */
 
 /* Texts of a result (report.c). */
 void tune_report_ledger(const tune_ledger *l, const measure_ledger *m,
