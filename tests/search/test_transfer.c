@@ -113,8 +113,8 @@ static void test_orphans(void **state) {
   assert_int_equal(count_of(x.other), 0);
   assert_int_equal(tess_database_import(x.db, x.lines, &n), TESS_OK);
   assert_int_equal(tess_database_export(x.db, x.lines), TESS_OK);
-  snprintf(sed, sizeof sed,
-           "sed -i '3s/\"seconds\": [^,]*/\"seconds\": -5/' %s", x.lines);
+  snprintf(sed, sizeof sed, "sed -i '3s/\"seconds\":[^,]*/\"seconds\":-5/' %s",
+           x.lines);
   assert_int_equal(system(sed), 0);
   assert_int_equal(tess_database_import(x.other, x.lines, &n), TESS_PARSE);
   assert_non_null(strstr(tess_error(x.f.t.c)->message,
