@@ -5,6 +5,7 @@
  * same command gives the same numbers. */
 #include "bench/support/bench.h"
 #include "bench/support/table.h"
+#include "search/model/gsl_library.h"
 
 #include <getopt.h>
 #include <glob.h>
@@ -168,20 +169,60 @@ static spread measure_spread(double *v, uint32_t n, double enough) {
   return s;
 }
 
+static const char *figure_of(const plan *p) {
+  return p->ends ? "best_after" : "trials_to_within_5pct";
+}
+
+/* STRATEGY[/MODEL] in members of their own. */
+static json_t *describe_search(const table *t, const plan *p,
+                               const char *search) {
+  const char *slash = strchr(search, '/');
+  int n = slash ? (int)(slash - search) : (int)strlen(search);
+  return json_pack("{s:s, s:s%, s:s, s:i, s:b, s:i}", "workload", t->name,
+                   "strategy", search, (size_t)n, "model",
+                   slash ? slash + 1 : "", "trials", (int)most_trials(t, p),
+                   "transfer", (int)p->transfers, "batch", (int)p->batch);
+}
+
+static void report_seed(const table *t, const plan *p, const char *search,
+                        uint64_t seed, double figure) {
+  json_t *of = describe_search(t, p, search);
+  json_object_set_new(of, "seed", json_integer((json_int_t)seed));
+  bench_figure(figure_of(p), figure, "1", of);
+}
+
 static void report(const table *t, const plan *p, const char *search,
                    const spread *s, double seconds) {
-  const char *figure = p->ends ? "final" : "trials";
+  json_t *of = describe_search(t, p, search);
   bench_say("%-10s %-28s %5.4g %s (quartiles %.4g to %.4g, worst %.4g), mean "
             "%5.4g, %u of %u seeds within 5 %%; %.2f s a run",
             t->name, search, s->median, p->ends ? "x best" : "trials", s->low,
             s->high, s->worst, s->mean, s->reached, s->n, seconds);
-  bench_figure(figure, s->median, "1",
-               json_pack("{s:s, s:s, s:b, s:f, s:f, s:f, s:f, s:i, s:i, s:i}",
-                         "workload", t->name, "search", search, "transfer",
-                         (int)p->transfers, "quartile1", s->low, "quartile3",
-                         s->high, "worst", s->worst, "mean", s->mean, "reached",
-                         (int)s->reached, "seeds", (int)s->n, "batch",
-                         (int)p->batch));
+  json_object_update_new(of, json_pack("{s:s, s:f, s:f, s:f, s:f, s:i, s:i}",
+                                       "statistic", "median", "quartile1",
+                                       s->low, "quartile3", s->high, "worst",
+                                       s->worst, "mean", s->mean, "reached",
+                                       (int)s->reached, "seeds", (int)s->n));
+  bench_figure(figure_of(p), s->median, "1", of);
+}
+
+/* Whether its mean is that of the table's first search, by Student's t-test;
+ * without the plug-in of GSL nothing is said. */
+static void compare_with_first(const table *t, const plan *p,
+                               const char *search, uint32_t n,
+                               const double *figure) {
+  static double first[MOST_SEEDS];
+  static uint32_t nfirst;
+  char why[256];
+  const gsl_plugin *gsl = gsl_load(why);
+  if (search == p->search[0]) {
+    memcpy(first, figure, n * sizeof *figure);
+    nfirst = n;
+  } else if (gsl) {
+    json_t *of = describe_search(t, p, search);
+    json_object_set_new(of, "against", json_string(p->search[0]));
+    bench_figure("p_value", gsl->t_test(nfirst, first, n, figure), "1", of);
+  }
 }
 
 /* A run that did not get there counts as one trial more than there were. */
@@ -194,11 +235,13 @@ static void try_search(table *t, const plan *p, const char *search) {
   while (n < p->seeds && (n < FEW || bench_now() - start < p->seconds)) {
     figure[n] = find_figure(t, p, search, n + 1, p->transfers ? path : NULL);
     n++;
+    report_seed(t, p, search, n, figure[n - 1]);
   }
   if (p->transfers) remove(path);
   double seconds = (bench_now() - start) / n;
   spread s = measure_spread(figure, n, p->ends ? WITHIN : most_trials(t, p));
   report(t, p, search, &s, seconds);
+  compare_with_first(t, p, search, n, figure);
 }
 
 /* How many points there are, and how many are good enough. */
@@ -227,8 +270,8 @@ static const char *const help =
     "  [--seconds N] [--threads N] [--workload NAME]\n"
     "  [--search STRATEGY[/MODEL]]... [--transfer] [--final]\n"
     "Trials until within 5 % of the best of recorded spaces, by strategy and\n"
-    "cost model; medians and quartiles over the seeds, at\n"
-    "least 5, and no more once a search has taken --seconds (60).\n"
+    "cost model: of each seed, and medians and quartiles over --seeds (30),\n"
+    "of which only the first 5 are tried once a search took --seconds (60).\n"
     "--transfer: models begin with 256 candidates of each other space;\n"
     "--final: what runs end with, in times the best of the space.";
 

@@ -72,6 +72,14 @@ static void make_features(operator* o) {
 
 /* ---- splits ------------------------------------------------------------- */
 
+/* What a learner is taught of operator `own`, and whether all of the others is
+ * taught, too. */
+typedef struct progress {
+  uint32_t own;
+  bool primed;
+  bool known[MOST];
+} progress;
+
 /* Operator `out` is left out whole, or with -1 one candidate in five. */
 static bool is_test(uint32_t op, uint32_t i, int out) {
   return out >= 0 ? op == (uint32_t)out : i % 5 == 4;
@@ -82,7 +90,15 @@ typedef struct teaching {
   mem_heap *heap;
   uint32_t kinds;
   int out, only; /* operators; -1: none is, all are */
+  const progress *p;
 } teaching;
+
+static bool is_taught(const teaching *t, uint32_t op, uint32_t i) {
+  const search_rows *r = &ops[op].rows[FEATURE_PER_STORE];
+  if (r->first[i] == r->first[i + 1]) return false;
+  if (t->p) return op == t->p->own ? t->p->known[i] : t->p->primed;
+  return (t->only < 0 || op == (uint32_t)t->only) && !is_test(op, i, t->out);
+}
 
 static tess_status fill_data(void *ud) {
   teaching *t = ud;
@@ -90,10 +106,7 @@ static tess_status fill_data(void *ud) {
   for (uint32_t k = 0; k < nops; k++)
     for (uint32_t i = 0; i < ops[k].t.n; i++) {
       double seconds = ops[k].t.seconds[i];
-      if ((t->only >= 0 && k != (uint32_t)t->only) || is_test(k, i, t->out) ||
-          ops[k].rows[FEATURE_PER_STORE].first[i] ==
-              ops[k].rows[FEATURE_PER_STORE].first[i + 1])
-        continue;
+      if (!is_taught(t, k, i)) continue;
       data_add(t->d,
                (model_sample){data_group(t->d, k + 1),
                               isfinite(seconds) ? TESS_OK : TESS_BUILD_ERROR,
@@ -158,7 +171,7 @@ static uint32_t try_split(const learner *l, int out, int only,
   mem_heap_init(&heap, mem_default_allocator, 0);
   mem_heap_init(&f.heap, mem_default_allocator, 0);
   arena_init(&f.a, &f.heap);
-  teaching t = {&d, &heap, l->kinds, out, only};
+  teaching t = {&d, &heap, l->kinds, out, only, NULL};
   fitting w = {l, &d, &f};
   double start = bench_now();
   if (mem_protect(&heap, fill_data, &t) != TESS_OK) models_stop("no memory");
@@ -210,8 +223,84 @@ static void try_learner(const learner *l) {
   say_split(l, "operator", m, &other, seconds);
 }
 
+/* ---- transfer ----------------------------------------------------------- */
+
+enum { BATCH = 16, TRANSFER_SEEDS = 3 };
+
+/* Scores of the operator's candidates; false: nothing could be learnt yet. */
+static bool score_own(const learner *l, const progress *p, double *score) {
+  model_data d = {0};
+  mem_heap heap;
+  model_fit f = {.seed = 1};
+  mem_heap_init(&heap, mem_default_allocator, 0);
+  mem_heap_init(&f.heap, mem_default_allocator, 0);
+  arena_init(&f.a, &f.heap);
+  teaching t = {&d, &heap, l->kinds, -1, -1, p};
+  fitting w = {l, &d, &f};
+  const operator* o = & ops[p->own];
+  bool fits = mem_protect(&heap, fill_data, &t) == TESS_OK &&
+              mem_protect(&f.heap, fit_one, &w) == TESS_OK &&
+              l->score(&f, o->t.n, o->rows, score, NULL) == TESS_OK;
+  if (l->drop) l->drop(&f);
+  arena_free(&f.a);
+  data_free(&d);
+  return fits;
+}
+
+/* Measures the best by the scores that is not known; its seconds. */
+static double take_best(progress *p, const double *score) {
+  const table *t = &ops[p->own].t;
+  uint32_t best = UINT32_MAX;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (!p->known[i] && (best == UINT32_MAX || score[i] > score[best]))
+      best = i;
+  p->known[best] = true;
+  return t->seconds[best];
+}
+
+/* Trials until within 5 % of the best that was recorded of the operator, in
+ * batches of the best by the model; before it knows anything they are drawn. */
+static double count_trials(const learner *l, uint32_t own, bool primed,
+                           uint64_t seed) {
+  static double score[MOST];
+  const table *t = &ops[own].t;
+  progress p = {.own = own, .primed = primed};
+  double least = INFINITY;
+  uint32_t n = 0;
+  rng r;
+  rng_init(&r, seed, own);
+  while (n < t->n && least > 1.05 * t->best) {
+    if ((!n && !primed) || !score_own(l, &p, score))
+      for (uint32_t i = 0; i < t->n; i++) score[i] = rng_unit(&r);
+    for (uint32_t k = 0; k < BATCH && n < t->n && least > 1.05 * t->best; k++) {
+      least = fmin(least, take_best(&p, score));
+      n++;
+    }
+  }
+  return n;
+}
+
+/* What knowing the other operators saves, as a share of the trials. */
+static void try_transfer(const learner *l, uint32_t seeds) {
+  double with = 0, without = 0;
+  for (uint32_t k = 0; k < nops; k++) {
+    double alone[TRANSFER_SEEDS];
+    for (uint32_t s = 0; s < seeds; s++)
+      alone[s] = count_trials(l, k, false, s + 1);
+    double median = bench_median(alone, seeds);
+    double primed = count_trials(l, k, true, 1);
+    report("transfer_gain", 1 - primed / median, l, "operator", ops[k].t.name);
+    bench_say("%-10s %-9s %.0f trials, %.0f where others are known", l->name,
+              ops[k].t.name, median, primed);
+    with += primed;
+    without += median;
+  }
+  report("transfer_gain", 1 - with / without, l, "operator", "mean");
+}
+
 int main(int argc, char **argv) {
-  bench_parse(argc, argv, "how well cost models rank what they do not know");
+  bench_options o = bench_parse(
+      argc, argv, "how well cost models rank what they do not know");
   if (tess_context_new(NULL, &context) != TESS_OK) models_stop("no context");
   read_all(BENCH_SOURCE_DIR "/data/models.jsonl");
   uint32_t all = 0;
@@ -220,6 +309,10 @@ int main(int argc, char **argv) {
     all += ops[k].t.n;
   }
   bench_say("%u programs of %u operators", all, nops);
-  for (uint32_t i = 0; i < nlearners; i++) try_learner(learners[i]);
+  for (uint32_t i = 0; i < nlearners; i++) {
+    try_learner(learners[i]);
+    if (learners[i]->kinds >> FEATURE_PER_STORE & 1)
+      try_transfer(learners[i], o.quick ? 1 : TRANSFER_SEEDS);
+  }
   return 0;
 }

@@ -187,6 +187,7 @@ BLOCK_FLAG(is_spatial, is_spatial)
 BLOCK_FLAG(is_reduction, is_reduction)
 BLOCK_FLAG(is_output, is_output)
 BLOCK_FLAG(needs_tiling, needs_multi_level_tiling)
+BLOCK_FLAG(reuses_in_reduction, reuses_in_reduction)
 
 static const char *iter_name(int32_t k) {
   return k == TESS_SPATIAL  ? "spatial"
@@ -460,27 +461,29 @@ static int stubs(lua_State *L) {
 void lt_open_schedule(lua_State *L) {
   static const luaL_Reg meta[] = {{"__tostring", schedule_tostring},
                                   {NULL, NULL}};
-  static const luaL_Reg methods[] = {{"can", can},
-                                     {"get", lschedule_get},
-                                     {"is_spatial", is_spatial},
-                                     {"is_reduction", is_reduction},
-                                     {"is_output", is_output},
-                                     {"needs_multi_level_tiling", needs_tiling},
-                                     {"block_info", lschedule_block},
-                                     {"loop_info", lschedule_loop},
-                                     {"extent", extent},
-                                     {"work", work},
-                                     {"access", access},
-                                     {"access_info", access_info},
-                                     {"needs_rfactor", needs_rfactor},
-                                     {"factor", factor},
-                                     {"footprint", footprint},
-                                     {"annotation", annotation},
-                                     {"program", lschedule_program},
-                                     {"trace", trace},
-                                     {"target", target},
-                                     {"copy", lschedule_copy},
-                                     {NULL, NULL}};
+  static const luaL_Reg methods[] = {
+      {"can", can},
+      {"get", lschedule_get},
+      {"is_spatial", is_spatial},
+      {"is_reduction", is_reduction},
+      {"is_output", is_output},
+      {"needs_multi_level_tiling", needs_tiling},
+      {"reuses_in_reduction", reuses_in_reduction},
+      {"block_info", lschedule_block},
+      {"loop_info", lschedule_loop},
+      {"extent", extent},
+      {"work", work},
+      {"access", access},
+      {"access_info", access_info},
+      {"needs_rfactor", needs_rfactor},
+      {"factor", factor},
+      {"footprint", footprint},
+      {"annotation", annotation},
+      {"program", lschedule_program},
+      {"trace", trace},
+      {"target", target},
+      {"copy", lschedule_copy},
+      {NULL, NULL}};
   static const luaL_Reg functions[] = {{"schedule", new_schedule},
                                        {"primitives", primitives},
                                        {"doc", doc},

@@ -155,6 +155,10 @@ bool sch_is_output(const ir_program *p, ir_stmt block);
  * trivially bound, one write, some reduction, and a spatial iter that does
  * not index all that is read (analysis/tiling.c). */
 bool sch_needs_tiling(sch_state *s, ir_stmt block);
+/* Does it read again, for other spatial iterations, what changes in the course
+ * of its reduction?  The rest stays in a register without any tiles, as the
+ * mean of a row does of which squares are added up. */
+bool sch_reuses_in_reduction(sch_state *s, ir_stmt block);
 /* Splitting the reduction itself, into partial ones (rfactor) or over threads,
  * would pay: a trivially bound reduction with an init that is not tiled, alone
  * in its loops, all of constant extents.  One that multi-level tiling suits

@@ -173,6 +173,9 @@ local rows = {
   { "sch:is_reduction(block)", "boolean", "Does it reduce?", "modules" },
   { "sch:is_output(block)", "boolean", "Is what it writes an output?",
     "modules" },
+  { "sch:reuses_in_reduction(block)", "boolean",
+    "Does it read again, for other spatial iterations, what changes in " ..
+    "the course of its reduction?", "modules" },
   { "sch:needs_multi_level_tiling(block)", "boolean",
     "Would tiling let it use again what it reads?", "modules" },
   { "sch:block_info(block)", "table",

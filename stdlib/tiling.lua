@@ -40,28 +40,12 @@ local function uncuttable(sch, block, structure, open)
   end
 end
 
--- Whether it reads again, for other spatial iterations, what changes in the
--- course of the reduction.  The rest stays in a register without any tiles, as
--- the mean of a row does of which squares are added up.
-local function reuses_in_reduction(sch, block)
-  local info, loops = sch:block_info(block), { sch:get_loops(block) }
-  for r = 0, info.reads - 1 do
-    local used, again, changes = sch:access(block, "read", r), false, false
-    for i, kind in ipairs(info.iters) do
-      if kind == "reduce" then changes = changes or used[i]
-      else again = again or not used[i] and sch:extent(loops[i]) ~= 1 end
-    end
-    if again and changes then return true end
-  end
-  return false
-end
-
 -- Why a block has no tiles to draw by this structure; nil: it has.
 function tiling.unfit(sch, block, structure, open)
   if not sch:needs_multi_level_tiling(block) then
     return "it has no reduction that could reuse what it reads"
   end
-  if not reuses_in_reduction(sch:copy(), block) then
+  if not sch:copy():reuses_in_reduction(block) then
     return "what it reads again is the same throughout the reduction"
   end
   local name = uncuttable(sch:copy(), block, structure, open)

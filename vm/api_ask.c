@@ -244,6 +244,7 @@ static tess_status about_block(void *ud) {
   info.has_call = any_stored(p, q->stmt, is_costly_call);
   arena_mark mark = arena_get_mark(&q->s->s.m.scratch);
   info.needs_multi_level_tiling = sch_needs_tiling(ask_analysis(q), q->stmt);
+  info.reuses_in_reduction = sch_reuses_in_reduction(ask_analysis(q), q->stmt);
   arena_reset_to(&q->s->s.m.scratch, mark);
   return ctx_give(q->s->c, tess_block_info, &info, q->block);
 }

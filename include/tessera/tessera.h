@@ -466,7 +466,9 @@ typedef struct tess_loop_info {
 /* is_spatial: all its iters are, and it is not the root.  has_select: some
  * value that it computes is chosen by a condition, as padding is.  has_call: it
  * calls a function far more expensive than arithmetic: exp, log, tanh,
- * sigmoid, erf, pow, sin, cos or one of the host's.  loops: of each iter, which
+ * sigmoid, erf, pow, sin, cos or one of the host's.  reuses_in_reduction: it
+ * reads again, for other spatial iterations, what changes in the course of its
+ * reduction.  loops: of each iter, which
  * of the loops around the block, counted from 0, outermost first, alone binds
  * it; -1: none or several do. */
 typedef struct tess_block_info {
@@ -478,6 +480,7 @@ typedef struct tess_block_info {
   tess_iter_kind iters[16];
   int32_t has_select, has_call;
   int32_t loops[16];
+  int32_t reuses_in_reduction, reserved;
 } tess_block_info;
 /* DEAD when the loop or block has been removed by a later primitive, TYPE when
  * the variable is of another kind; texts live until the schedule's next

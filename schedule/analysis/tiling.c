@@ -40,17 +40,32 @@ static bool is_met_again(const ir_program *p, ir_stmt block, place w) {
   return false;
 }
 
+/* What is read there changes in the course of the reduction. */
+static bool is_reduced_over(const ir_program *p, ir_stmt block, place w) {
+  ir_span it = ir_blk(p, block)->iters;
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    if (p->iter.v[i].kind == IR_REDUCE && is_told_by(p, w, p->iter.v[i].var))
+      return true;
+  return false;
+}
+
 typedef struct looker {
   ir_stmt block;
   ir_buf buf;
-  bool again; /* some load of the buffer is met again */
+  bool reduced; /* only loads of what the reduction goes over count */
+  bool again;   /* some load of the buffer is met again */
 } looker;
+
+static bool counts(const ir_program *p, const looker *l, place w) {
+  return is_met_again(p, l->block, w) &&
+         (!l->reduced || is_reduced_over(p, l->block, w));
+}
 
 static void tiling_note_load(const ir_program *p, ir_expr e, void *ud) {
   looker *l = ud;
   const ir_node *n = ir_at(p, e);
   if (n->op == IR_LOAD && n->a == l->buf)
-    l->again |= is_met_again(p, l->block, (place){n->n, n->b, 1});
+    l->again |= counts(p, l, (place){n->n, n->b, 1});
 }
 
 /* ---- regions ------------------------------------------------------------ */
@@ -71,11 +86,11 @@ static bool only_stores(const ir_program *p, ir_stmt block) {
 
 /* Does the block read the same of the buffer again?  A region that holds the
  * places of several loads, as of X * X, says nothing of each of them. */
-static bool reads_again(sch_state *s, ir_stmt block, ir_region r) {
+static bool reads_again(sch_state *s, ir_stmt block, ir_region r,
+                        bool reduced) {
   const ir_program *p = s->p;
-  if (has_fixed_size(p, r))
-    return is_met_again(p, block, place_of_region(p, r));
-  looker l = {.block = block, .buf = r.buf};
+  looker l = {.block = block, .buf = r.buf, .reduced = reduced};
+  if (has_fixed_size(p, r)) return counts(p, &l, place_of_region(p, r));
   for (ir_stmt c = ir_st(p, block)->body; c; c = ir_st(p, c)->next)
     ir_visit(p, s->scratch, ir_st(p, c)->value, tiling_note_load, &l);
   return l.again;
@@ -107,9 +122,16 @@ bool sch_needs_tiling(sch_state *s, ir_stmt block) {
   for (uint32_t i = b->reads.at; i < b->reads.at + b->reads.n; i++) {
     ir_region r = p->region.v[i];
     if (reads_twice(p, b->reads, i) || reads_oddly(p, block, r)) return false;
-    again = again || reads_again(s, block, r);
+    again = again || reads_again(s, block, r, false);
   }
   return again;
+}
+
+bool sch_reuses_in_reduction(sch_state *s, ir_stmt block) {
+  const ir_block_rec *b = ir_blk(s->p, block);
+  for (uint32_t i = b->reads.at; i < b->reads.at + b->reads.n; i++)
+    if (reads_again(s, block, s->p->region.v[i], true)) return true;
+  return false;
 }
 
 /* The product, or INT64_MAX where it is larger. */

@@ -5,16 +5,8 @@
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_qrng.h>
-#include <gsl/gsl_randist.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
-
-static double expected_improvement(double mean, double sd, double best) {
-  double more = mean - best;
-  if (!(sd > 0)) return more > 0 ? more : 0;
-  double z = more / sd;
-  return more * gsl_cdf_ugaussian_P(z) + sd * gsl_ran_ugaussian_pdf(z);
-}
 
 static double t_test(uint32_t na, const double *a, uint32_t nb,
                      const double *b) {
@@ -41,9 +33,8 @@ static int quasi_random(gsl_sequence kind, uint32_t d, uint64_t skip,
 }
 
 static const gsl_plugin plugin = {
-    GSL_PLUGIN_VERSION,   gp_fit,        gp_likelihood,
-    gp_predict,           gp_covariance, gp_free,
-    expected_improvement, t_test,        quasi_random};
+    GSL_PLUGIN_VERSION, gp_fit,  gp_likelihood, gp_predict,
+    gp_covariance,      gp_free, t_test,        quasi_random};
 
 __attribute__((visibility("default"))) const gsl_plugin *tess_gsl_plugin(void);
 

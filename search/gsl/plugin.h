@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GSL_PLUGIN_VERSION 2u
+#define GSL_PLUGIN_VERSION 3u
 #define GSL_PLUGIN_SYMBOL "tess_gsl_plugin"
 
 /* A Gaussian process (Rasmussen and Williams 2006): constant mean, Matern 5/2
@@ -42,8 +42,6 @@ typedef struct gsl_plugin {
   double (*gp_covariance)(const gsl_gp *gp, const double *at, uint32_t m,
                           const double *x, double *out);
   void (*gp_free)(gsl_gp *gp);
-  /* Expected improvement over `best`, of what is to be maximised. */
-  double (*expected_improvement)(double mean, double sd, double best);
   /* Two-sided p-value of Student's t-test, equal variances: are the means of a
    * and b the same? 1 where one of them has fewer than 2 values. */
   double (*t_test)(uint32_t na, const double *a, uint32_t nb,

@@ -124,7 +124,8 @@ static tess_status propose_first(proposing *w, uint32_t n) {
     if (st == TESS_OK)
       *w->got = strategy_unique(b, w->s, made, most, w->out, *w->got);
   }
-  if (st == TESS_OK) st = bayes_design(w->b, w->s, n, w->out, w->got);
+  if (st == TESS_OK && w->b->option[BAYES_DESIGN] != BAYES_RANDOM)
+    st = bayes_design(w->b, w->s, n, w->out, w->got);
   return st == TESS_OK ? strategy_draws(b, w->s, n, w->out, w->got) : st;
 }
 
@@ -197,7 +198,11 @@ tess_status bayes_open(tess_session *s, const double *value, bayes **out) {
   memcpy(b->option, value, sizeof b->option);
   if (!b->option[BAYES_BATCH])
     b->option[BAYES_BATCH] = b->option[BAYES_SURROGATE] == SURROGATE_GP ? 2 : 4;
+  bool quasi =
+      value[BAYES_DESIGN] == BAYES_SOBOL || value[BAYES_DESIGN] == BAYES_HALTON;
   tess_status st = mem_protect(h, begin_bayes, b);
+  if (st == TESS_OK && quasi)
+    st = gsl_need(s->c, "a quasi-random design", &b->gsl);
   if (st == TESS_OK)
     st =
         surrogate_init(&b->g, s->c, (surrogate_kind)b->option[BAYES_SURROGATE]);
@@ -233,7 +238,11 @@ const search_option bayes_options[BAYES_OPTIONS] = {
     {"climbs", "rounds of steps aside from the best of them", SEARCH_COUNT, 4,
      0, 1000, NULL},
     {"eps_greedy", "share of a batch that is drawn", SEARCH_REAL, 0, 0, 1,
-     NULL}};
+     NULL},
+    {"design",
+     "first points: of draws those with few decisions in common, or those "
+     "nearest to quasi-random points; or draws",
+     SEARCH_WORD, BAYES_LEVELS, 0, 0, "levels|sobol|halton|random"}};
 
 const search_strategy search_strategy_bayesian = {
     .name = "bayesian",

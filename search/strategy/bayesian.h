@@ -55,13 +55,16 @@ typedef struct bayes_point {
 } bayes_point;
 
 enum { BAYES_BATCH, BAYES_INITIAL, BAYES_SURROGATE, BAYES_ACQUISITION,
-       BAYES_KAPPA, BAYES_POOL, BAYES_CLIMBS, BAYES_EPS, BAYES_OPTIONS };
+       BAYES_KAPPA, BAYES_POOL, BAYES_CLIMBS, BAYES_EPS, BAYES_DESIGN,
+       BAYES_OPTIONS };
 enum { BAYES_EI, BAYES_LCB };
+enum { BAYES_LEVELS, BAYES_SOBOL, BAYES_HALTON, BAYES_RANDOM };
 
 typedef struct bayes {
   mem_heap *heap;
   double option[BAYES_OPTIONS];
   strategy_batch *batch;
+  const gsl_plugin *gsl;     /* of quasi-random designs only */
   surrogate g;
   uint32_t width;            /* of a row */
   arena rows;                /* of what was measured */
@@ -87,13 +90,19 @@ tess_status bayes_look(bayes *b, tess_session *s);
  * best measured; then climbs from the best in it. */
 tess_status bayes_fill(bayes *b, tess_session *s);
 
-/* ---- the first points (bayesian_design.c) ------------------------------- */
+/* ---- the first points (bayesian_design.c, bayesian_quasi.c) ------------- */
 
 enum { BAYES_DRAWS = 16 }; /* for each of them */
 /* Fills out[*got .. n) with draws that have few decisions in common with what
- * was measured and with each other.  Unwinds. */
+ * was measured and with each other, or that are near to quasi-random points, by
+ * the option "design".  Unwinds. */
 tess_status bayes_design(bayes *b, tess_session *s, uint32_t n,
                          tess_candidate *out, uint32_t *got);
+
+/* Rows nearest to the points `skip` and following of a sequence; how many of n
+ * there are.  Unwinds. */
+uint32_t bayes_nearest(bayes *b, gsl_sequence kind, uint64_t skip,
+                       const search_rows *r, uint32_t n, uint32_t *out);
 
 /* ---- the strategy, for those that are made of it ------------------------ */
 

@@ -44,17 +44,35 @@ static bool is_undesigned(const bayes *b, const tess_session *s,
          map_get(&b->batch->taken, c->hash) == MAP_NONE;
 }
 
-tess_status bayes_design(bayes *b, tess_session *s, uint32_t n,
-                         tess_candidate *out, uint32_t *got) {
-  uint32_t count = *got < n ? BAYES_DRAWS * (n - *got) : 0;
-  search_order *order = arena_array(&b->spare, search_order, count + 1);
-  search_cand *made = arena_array(&b->spare, search_cand, count + 1);
-  uint64_t *cost = arena_zalloc(&b->spare, (count + 1) * sizeof *cost);
-  for (uint32_t i = 0; i < count; i++) order[i] = strategy_draw(s, s->next + i);
-  tess_status st = session_make(s, count, order, made);
-  if (st != TESS_OK) return st;
+static void give_designed(bayes *b, const search_cand *c, tess_candidate *out,
+                          uint32_t *got) {
+  map_put(&b->batch->taken, c->hash, 1);
+  session_to_public(c, &out[(*got)++]);
+}
+
+/* The sequence goes on from batch to batch. */
+static tess_status design_near(bayes *b, tess_session *s, uint32_t count,
+                               search_cand *made, uint32_t n,
+                               tess_candidate *out, uint32_t *got) {
+  uint32_t left = 0, *at = arena_array(&b->spare, uint32_t, n + 1);
+  search_rows r;
   for (uint32_t i = 0; i < count; i++)
-    if (!is_undesigned(b, s, &made[i])) made[i].d = NULL;
+    if (made[i].d) made[left++] = made[i];
+  tess_status st = session_rows(s, FEATURE_DECISIONS, left, made, &r);
+  if (st != TESS_OK) return st;
+  gsl_sequence kind =
+      b->option[BAYES_DESIGN] == BAYES_SOBOL ? GSL_SOBOL : GSL_HALTON;
+  uint32_t k = bayes_nearest(b, kind, s->history.n + *got, &r, n - *got, at);
+  for (uint32_t i = 0; i < k; i++)
+    if (is_undesigned(b, s, &made[at[i]]))
+      give_designed(b, &made[at[i]], out, got);
+  return TESS_OK;
+}
+
+static void design_apart(bayes *b, const tess_session *s, uint32_t count,
+                         search_cand *made, uint32_t n, tess_candidate *out,
+                         uint32_t *got) {
+  uint64_t *cost = arena_zalloc(&b->spare, (count + 1) * sizeof *cost);
   for (uint32_t i = 0; i < s->history.n; i++)
     add_costs(count, made, cost, &s->history.v[i].c);
   for (uint32_t i = 0; i < *got; i++) {
@@ -67,9 +85,23 @@ tess_status bayes_design(bayes *b, tess_session *s, uint32_t n,
     search_cand c = made[at];
     made[at].d = NULL;
     if (!is_undesigned(b, s, &c)) continue;
-    map_put(&b->batch->taken, c.hash, 1);
-    session_to_public(&c, &out[(*got)++]);
+    give_designed(b, &c, out, got);
     add_costs(count, made, cost, &c);
   }
+}
+
+tess_status bayes_design(bayes *b, tess_session *s, uint32_t n,
+                         tess_candidate *out, uint32_t *got) {
+  uint32_t count = *got < n ? BAYES_DRAWS * (n - *got) : 0;
+  search_order *order = arena_array(&b->spare, search_order, count + 1);
+  search_cand *made = arena_array(&b->spare, search_cand, count + 1);
+  for (uint32_t i = 0; i < count; i++) order[i] = strategy_draw(s, s->next + i);
+  tess_status st = session_make(s, count, order, made);
+  if (st != TESS_OK) return st;
+  for (uint32_t i = 0; i < count; i++)
+    if (!is_undesigned(b, s, &made[i])) made[i].d = NULL;
+  if (b->option[BAYES_DESIGN] != BAYES_LEVELS)
+    return design_near(b, s, count, made, n, out, got);
+  design_apart(b, s, count, made, n, out, got);
   return TESS_OK;
 }

@@ -242,6 +242,37 @@ static void test_design(void **state) {
   tiled_end(&f.t);
 }
 
+/* On a grid of 8 x 8 points, of which some have no row and a column is
+ * constant, those nearest to the second to fourth of Sobol's: (3/4, 1/4), (1/4,
+ * 3/4), (3/8, 3/8). */
+static void test_quasi_random(void **state) {
+  (void)state;
+  enum { SIDE = 8, POINTS = SIDE * SIDE };
+  static float v[POINTS * 3];
+  static uint32_t first[POINTS + 1];
+  char why[256];
+  mem_heap heap;
+  uint32_t at[3], n = 0;
+  mem_heap_init(&heap, mem_default_allocator, 0);
+  bayes b = {.heap = &heap, .gsl = gsl_load(why)};
+  if (!b.gsl) return;
+  arena_init(&b.spare, &heap);
+  for (uint32_t i = 0; i < POINTS; i++) {
+    first[i] = n;
+    if (i % 13 == 12) continue;
+    v[3 * n] = (float)(i / SIDE) + 5;
+    v[3 * n + 1] = 1;
+    v[3 * n++ + 2] = 2 * (float)(i % SIDE);
+  }
+  first[POINTS] = n;
+  search_rows r = {FEATURE_DECISIONS, POINTS, 3, first, v};
+  assert_int_equal(bayes_nearest(&b, GSL_SOBOL, 1, &r, 3, at), 3);
+  assert_int_equal(at[0], 5 * SIDE + 2);
+  assert_int_equal(at[1], 2 * SIDE + 5);
+  assert_int_equal(at[2], 3 * SIDE + 3);
+  arena_free(&b.spare);
+}
+
 /* ---- repeatable --------------------------------------------------------- */
 
 static void same_with_threads(const char *strategy, const char *model) {
@@ -269,7 +300,9 @@ static void test_repeatable(void **state) {
   (void)state;
   same_with_threads("bayesian:surrogate=forest", "random");
   same_with_threads("hybrid:first=15,surrogate=forest", "forest");
-  if (has_gsl()) same_with_threads("bayesian", "random");
+  if (!has_gsl()) return;
+  same_with_threads("bayesian", "random");
+  same_with_threads("bayesian:design=halton,surrogate=forest", "random");
 }
 
 /* ---- what is refused ---------------------------------------------------- */
@@ -296,9 +329,9 @@ int main(void) {
   const struct CMUnitTest whole_searches[] = {
       cmocka_unit_test(test_finds_the_optimum),
       cmocka_unit_test(test_learns_failures)};
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_repeatable),
-                                     cmocka_unit_test(test_design),
-                                     cmocka_unit_test(test_refuses)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_repeatable), cmocka_unit_test(test_design),
+      cmocka_unit_test(test_quasi_random), cmocka_unit_test(test_refuses)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   if (!TEST_THREADS_ONLY)
     failed += cmocka_run_group_tests(whole_searches, NULL, NULL);

@@ -248,9 +248,6 @@ static void test_statistics(void **state) {
   assert_true(fabs(g->t_test(4, a, 4, b) - 0.0709877) < 1e-6);
   assert_true(g->t_test(4, a, 4, a) == 1 && g->t_test(1, a, 4, b) == 1);
   assert_true(g->t_test(4, a, 4, far) < 1e-6);
-  assert_true(g->expected_improvement(1, 0, 3) == 0);
-  assert_true(g->expected_improvement(3, 0, 1) == 2);
-  assert_true(fabs(g->expected_improvement(0, 1, 0) - 0.3989422804) < 1e-9);
   assert_int_equal(g->quasi_random(GSL_SOBOL, 2, 0, 3, p), 0);
   static const double sobol[] = {0.5, 0.5, 0.75, 0.25, 0.25, 0.75};
   for (int i = 0; i < 6; i++) assert_true(p[i] == sobol[i]);
