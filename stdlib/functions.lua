@@ -116,7 +116,8 @@ local rows = {
     "describing" },
   -- Templates: cfg is what template.space gives its function
   { "template.space(program, f)", "tessera.Space",
-    "The space of a template, f(cfg, sch), whose knobs are cfg's.",
+    "The space of a template, f(cfg, sch), of which cfg:define_split, " ..
+    "cfg:define_knob, cfg:define_reorder and cfg:define_annotate make knobs.",
     "searching" },
   { "template.mold(mold)", "tessera.Space",
     "The space of a code mold { parameters =, forbid =, apply = }.",

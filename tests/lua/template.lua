@@ -201,6 +201,15 @@ do
   assert(#sketches(mold(false)) == 1)
 end
 
+-- The reference has a page of the module, which names the knobs.
+do
+  local page = require "tessera.reference".page "template"
+  for _, name in ipairs { "template.space(", "template.mold(",
+                          "define_knob" } do
+    assert(page:find(name, 1, true), page)
+  end
+end
+
 -- ---- what is refused -----------------------------------------------------
 
 refused("knob 'x' needs a list of values", template.space, program,
