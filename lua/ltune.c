@@ -353,6 +353,16 @@ uint32_t lt_count_option(lua_State *L, const char *k, lua_Integer most) {
   return (uint32_t)v;
 }
 
+/* Seconds, more than 0; 0: not given, so the default.  The engine refuses
+ * others. */
+static double seconds_option(lua_State *L, const char *name) {
+  double x = lt_field_number(L, 2, name, -0.0);
+  if (x == 0 && !signbit(x))
+    lt_error(L, TESS_INVALID,
+             "option '%s' is 0, not a time in seconds of more than 0", name);
+  return x == 0 ? 0 : x;
+}
+
 void lt_read_tune_options(lua_State *L, tess_tune_options *o) {
   static const char *const errors[] = {"record", "stop", NULL};
   static const char *const checks[] = {"best", "all", NULL};
@@ -362,9 +372,9 @@ void lt_read_tune_options(lua_State *L, tess_tune_options *o) {
   o->threads = lt_count_option(L, "threads", TESS_MAX_THREADS);
   o->kernel_threads = lt_count_option(L, "kernel_threads", TESS_MAX_THREADS);
   o->seed = (uint64_t)lt_field_int(L, 2, "seed", 0);
-  o->min_time = lt_field_number(L, 2, "min_time", 0);
-  o->timeout = lt_field_number(L, 2, "timeout", 0);
-  o->deadline = lt_field_number(L, 2, "deadline", 0);
+  o->min_time = seconds_option(L, "min_time");
+  o->timeout = seconds_option(L, "timeout");
+  o->deadline = seconds_option(L, "deadline");
   o->database = lt_field_str(L, 2, "database", NULL);
   o->on_error = one_of(L, "on_error", errors);
   o->check = one_of(L, "check", checks);

@@ -236,3 +236,29 @@ tess_status database_add_domains(database *d) {
       return database_fail(d, "verifying");
   return TESS_OK;
 }
+
+/* ---- one record --------------------------------------------------------- */
+
+static bool is_checked_at_import(const char *name) {
+  static const char *const list[DATABASE_RECORD_CHECKS] = {
+      "workload", "status", "seconds", "samples"};
+  size_t i = 0;
+  while (i < DATABASE_RECORD_CHECKS && strcmp(list[i], name)) i++;
+  return i < DATABASE_RECORD_CHECKS;
+}
+
+tess_status
+database_prepare_record_checks(database *d,
+                               sqlite3_stmt *q[DATABASE_RECORD_CHECKS]) {
+  database_check k;
+  size_t n = 0;
+  tess_status s = database_add_domains(d);
+  for (size_t i = 0; s == TESS_OK && database_column_check(i, &k); i++) {
+    char sql[DATABASE_CHECK_MAX + 16];
+    if (strcmp(k.table, "record") || !is_checked_at_import(k.column)) continue;
+    snprintf(sql, sizeof sql, "%s AND id = ?1", k.sql);
+    if (sqlite3_prepare_v2(d->db, sql, -1, &q[n++], NULL) != SQLITE_OK)
+      s = database_fail(d, "preparing a statement");
+  }
+  return s;
+}

@@ -15,6 +15,12 @@ typedef struct database_check {
 
 /* The i-th check, from 0; false past the last. */
 bool database_column_check(size_t i, database_check *out);
+/* Statements that check what an imported record says, of the id ?1: a line as
+ * above where a column is out of its domain. */
+enum { DATABASE_RECORD_CHECKS = 4 };
+tess_status
+database_prepare_record_checks(database *d,
+                               sqlite3_stmt *q[DATABASE_RECORD_CHECKS]);
 /* Defines the SQL functions that the queries call. */
 tess_status database_add_domains(database *d);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Records between files: merging databases, JSON lines out and in. */
 #include "base/json.h"
-#include "search/database.h"
+#include "search/database_columns.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -199,7 +199,7 @@ typedef struct reading {
   database *d;
   const char *path;
   uint64_t line, added;
-  sqlite3_stmt *workload, *record;
+  sqlite3_stmt *workload, *record, *check[DATABASE_RECORD_CHECKS];
 } reading;
 
 static tess_status bad_line(reading *r, const char *why) {
@@ -285,6 +285,30 @@ static bool bind_list(sqlite3_stmt *q, int at, const json_t *list, bool real) {
   return v && ok;
 }
 
+/* Whether the record that was added last belongs to a workload, and its times
+ * and status are possible. */
+static tess_status check_added(reading *r) {
+  sqlite3_int64 id = sqlite3_last_insert_rowid(r->d->db);
+  tess_status s = TESS_OK;
+  for (int i = 0; s == TESS_OK && i < DATABASE_RECORD_CHECKS; i++) {
+    sqlite3_stmt *q = r->check[i];
+    sqlite3_bind_int64(q, 1, id);
+    int code = sqlite3_step(q);
+    if (code == SQLITE_ROW) {
+      const char *text = strstr(database_text(q, 0), ": ");
+      bool orphan = text && !strncmp(text, ": workload ", 11);
+      s = bad_line(r, orphan ? "its workload is neither in the database nor "
+                               "in a line before"
+                      : text ? text + 2
+                             : "a value is impossible");
+    } else if (code != SQLITE_DONE) {
+      s = database_fail(r->d, "checking a record");
+    }
+    sqlite3_reset(q);
+  }
+  return s;
+}
+
 static tess_status take_record_line(reading *r, const json_t *o) {
   static const char *const texts[] = {"target",  "policy", "engine",   "status",
                                       "message", "trace",  "stored_at"};
@@ -312,8 +336,9 @@ static tess_status take_record_line(reading *r, const json_t *o) {
       !bind_list(q, 10, json_object_get(o, "samples"), true))
     return bad_line(r, "decisions and samples are lists of numbers");
   tess_status s = step_line(r, q);
-  if (s == TESS_OK) r->added += (uint64_t)sqlite3_changes64(r->d->db);
-  return s;
+  uint64_t n = (uint64_t)sqlite3_changes64(r->d->db);
+  if (s == TESS_OK) r->added += n;
+  return s == TESS_OK && n ? check_added(r) : s;
 }
 
 static tess_status take_line(reading *r, const char *text, size_t n) {
@@ -350,6 +375,7 @@ static tess_status take_file(reading *r, FILE *f) {
 static tess_status prepare_lines(reading *r) {
   tess_status s = prepare_copy(
       r->d, "INSERT OR IGNORE INTO workload VALUES (?1, ?2, ?3)", &r->workload);
+  if (s == TESS_OK) s = database_prepare_record_checks(r->d, r->check);
   if (s != TESS_OK) return s;
   return prepare_copy(
       r->d,
@@ -373,6 +399,8 @@ tess_status tess_database_import(tess_database *d, const char *path,
     if (s == TESS_OK) s = take_file(&r, f);
     sqlite3_finalize(r.workload);
     sqlite3_finalize(r.record);
+    for (int i = 0; i < DATABASE_RECORD_CHECKS; i++)
+      sqlite3_finalize(r.check[i]);
     if (s == TESS_OK) s = database_run(d, "COMMIT", "importing");
     if (s != TESS_OK) sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
   }

@@ -21,6 +21,8 @@ typedef struct task_run {
   tune t;
   tess_result *r;
   uint64_t hash;
+  const tess_strategy *strategy; /* the host's, of this task alone */
+  const tess_cost_model *cost_model;
   char *name;
   strbuf shapes;
   double weight;

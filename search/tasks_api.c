@@ -98,11 +98,31 @@ static void add_task(task_set *s, const tess_task *e, uint64_t hash,
                      tess_target *target) {
   task_run *r = &s->run[s->n++];
   const char *name = e->name ? e->name : tess_program_name(e->program);
-  *r = (task_run){.set = s, .hash = hash, .weight = e->weight, .entries = 1};
+  *r = (task_run){.set = s,
+                  .hash = hash,
+                  .strategy = e->strategy,
+                  .cost_model = e->cost_model,
+                  .weight = e->weight,
+                  .entries = 1};
   r->w = (tune_work){
       .c = s->c, .p = e->program, .target = target, .space = e->space};
   str_init(&r->shapes, &s->c->heap);
   r->name = ctx_text(s->c, name, strlen(name));
+}
+
+/* What is equal is one task, which has one strategy and one model. */
+static tess_status join_task(task_set *s, const tess_task *e, uint32_t i,
+                             task_run *r) {
+  bool other = e->strategy && e->strategy != r->strategy;
+  if (other || (e->cost_model && e->cost_model != r->cost_model))
+    return ctx_fail(s->c, TESS_INVALID,
+                    "task %u '%.60s': its program and space are those of task "
+                    "'%.60s', so they are one task, but its %s is another",
+                    i + 1, e->name ? e->name : tess_program_name(e->program),
+                    r->name, other ? "strategy" : "cost model");
+  r->weight += e->weight;
+  r->entries++;
+  return TESS_OK;
 }
 
 typedef struct entries_work {
@@ -125,10 +145,10 @@ static tess_status take_entries(void *ud) {
     uint64_t hash = tess_program_hash(e.program);
     task_run *r = find_equal(s, &e, hash);
     s->task_of[i] = r ? (uint32_t)(r - s->run) : s->n;
-    if (r)
-      r->weight += e.weight, r->entries++;
-    else
+    if (!r)
       add_task(s, &e, hash, w->target);
+    else if ((st = join_task(s, &e, i, r)) != TESS_OK)
+      return st;
   }
   return TESS_OK;
 }

@@ -18,7 +18,8 @@ options.list = {
     help = "of every random choice; the same seed and the same measured " ..
            "times give the same candidates, whatever the threads. It has 64 " ..
            "bits: --seed takes 0 .. 2^64 - 1, of which Lua writes those " ..
-           "from 2^63 on as negative integers, -1 for the last" },
+           "from 2^63 on as negative integers, -1 for the last, which " ..
+           "--seed takes, too" },
   { name = "space", instead = "the field space of what FILE.lua returns",
     type = "tessera.Space|table|function",
     default = "ts.space.default(target)",

@@ -168,6 +168,27 @@ return function(ts, core, to_space, check_plugged, by_name, functions_of,
       end
       return made[given]
     end
+    -- Whether an earlier entry is the same task, whose strategy and model are
+    -- those of both.
+    local seen = {}
+    local function is_same(e, i)
+      local of = seen[e.space] or {}
+      local hash = e.program:hash()
+      seen[e.space] = of
+      local first = of[hash]
+      if not first then
+        of[hash] = { strategy = e.strategy, cost_model = e.cost_model, i = i }
+        return false
+      end
+      for _, k in ipairs { "strategy", "cost_model" } do
+        if e[k] ~= nil and e[k] ~= first[k] then
+          invalid("%s: its program and space are those of task %d, so they " ..
+                  "are one task, but its %s is another", label(i, e), first.i,
+                  (k:gsub("_", " ")))
+        end
+      end
+      return true
+    end
     if type(o.strategy) == "table" then o.strategy = by_name(o.strategy) end
     for i = 1, #list do
       local e = entry_of(list[i], i)
@@ -179,8 +200,10 @@ return function(ts, core, to_space, check_plugged, by_name, functions_of,
       end
       e.space = e.space == nil and space_of(space) or
                 own_space(space_of, e.space, label(i, e))
+      local same = is_same(e, i)
       e.strategy = plug("strategy", o.strategy, e.strategy, e, i, #list)
       e.cost_model = plug("cost_model", o.cost_model, e.cost_model, e, i, #list)
+      if same then e.strategy, e.cost_model = nil, nil end
       entries[i] = e
     end
     for _, k in ipairs { "strategy", "cost_model" } do

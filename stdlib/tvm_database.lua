@@ -104,10 +104,16 @@ local function trace_json(trace)
   return ok and text:gsub("\n%s*", " ") or nil
 end
 
--- Writes the successes of the programs to DIR/tuning_record.json; gives how
--- many were written, and how many have instructions that TVM has not.
+-- Writes the successes of the programs to DIR/tuning_record.json, and makes DIR
+-- where its parent is there; gives how many were written, and how many have
+-- instructions that TVM has not.
 function tvm.export(db, dir, programs)
-  local f, why = io.open(dir .. "/tuning_record.json", "wb")
+  local path = dir .. "/tuning_record.json"
+  local f, why = io.open(path, "wb")
+  if not f then
+    os.execute(("mkdir -- '%s' 2>/dev/null"):format(dir:gsub("'", "'\\''")))
+    f, why = io.open(path, "wb")
+  end
   if not f then error(why, 0) end
   local written, left = 0, 0
   for index, program in ipairs(programs) do

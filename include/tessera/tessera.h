@@ -1347,7 +1347,8 @@ TESS_API void tess_result_free(TESS_TAKE tess_result *r);
 
 /* A program to tune together with others.  Programs that are structurally
  * equal (tess_program_hash) and have the same space are one task: its weight
- * is the sum of theirs, and it is named after the first. */
+ * is the sum of theirs, and it is named after the first.  Another strategy or
+ * cost model than that of the first is INVALID. */
 typedef struct tess_task {
   uint32_t struct_size;         /* sizeof(tess_task) */
   uint32_t reserved;
@@ -1583,7 +1584,9 @@ TESS_API tess_status tess_database_remove(tess_database *d,
                                           uint32_t keep, int dry,
                                           uint64_t *removed);
 /* Everything as JSON, an object a line: "type": "workload" or "record"; and
- * from such a file, in which PARSE names the line that is wrong.  Records
+ * from such a file, in which PARSE names the line that is wrong, as one whose
+ * workload is neither in the database nor in a line before, or whose time is
+ * impossible.  Records
  * that are there already are not added.  All or nothing. */
 TESS_API tess_status tess_database_export(tess_database *d, const char *path);
 TESS_API tess_status tess_database_import(tess_database *d, const char *path,

@@ -26,15 +26,16 @@ local function integer_of(name, text, least, most)
 end
 
 -- An integer from 0 to 2^64 - 1, as C takes it: of the integers of Lua the one
--- with the same bits.
+-- with the same bits, which may be given itself, as -1 is.
 local function unsigned_of(name, text)
   local most = "18446744073709551615"
   local sign, digits = text:match("^([+-]?)0*(%d+)$")
   if not digits then
     usage("option --%s: '%s' is not an integer", name, text)
   end
-  if sign == "-" and digits ~= "0" or #digits > #most or
-     #digits == #most and digits > most then
+  local below = sign == "-" and tonumber(text)
+  if math.type(below) == "integer" then return below end
+  if sign == "-" or #digits > #most or #digits == #most and digits > most then
     usage("option --%s: %s is outside of 0 .. %s", name, text, most)
   end
   local n = 0
@@ -45,8 +46,9 @@ end
 -- A time in decimal.
 local function seconds_of(name, text)
   local n = text:find "^[%d.eE+-]+$" and tonumber(text)
-  if not n or n < 0 or n == math.huge then
-    usage("option --%s: '%s' is not a time in seconds", name, text)
+  if not n or n <= 0 or n == math.huge then
+    usage("option --%s: '%s' is not a time in seconds%s", name, text,
+          n == 0 and ", which is more than 0" or "")
   end
   return n + 0.0
 end

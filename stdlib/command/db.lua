@@ -158,7 +158,14 @@ end
 local function import_tvm(rest, o)
   local programs = programs_of("import", o)
   local added, left, why = with_database(rest[1], function(db)
-    return require "tessera.tvm_database".import(db, o.tvm, programs)
+    local n, without, first =
+      require "tessera.tvm_database".import(db, o.tvm, programs)
+    if n == 0 then
+      error(("%s/tuning_record.json: nothing was taken over, %d left out%s")
+            :format(o.tvm, without, first and "; the first: " .. first or ""),
+            0)
+    end
+    return n, without, first
   end)
   print(("%s: %s of %s, %d left out"):format(rest[1], counted(added), o.tvm,
                                             left))

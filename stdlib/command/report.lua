@@ -13,7 +13,10 @@ return function(args)
   if not o.o then usage("report needs -o FILE.html") end
   local db, filter = files.open_database(rest[1]), records.filter_of(o)
   filter.limit = 0
-  if db:records(filter).total == 0 then records.print_none(rest[1], filter) end
+  if db:records(filter).total == 0 then
+    records.print_none(rest[1], filter)
+    return 1
+  end
   filter.limit = nil
   local text = require "tessera.report"(db, filter, rest[1])
   local f, why = io.open(o.o, "wb")

@@ -42,9 +42,9 @@ static void wrong_calls(void **state) {
                  "is not an integer");
   wrong_number("--threads", "1025", "outside of 1 .. 1024");
   wrong_number("--trials", "10000001", "outside of 1 .. 10000000");
-  static const char *const no_seed[] = {"-1", "18446744073709551616",
-                                        "99999999999999999999",
-                                        "100000000000000000000"};
+  static const char *const no_seed[] = {
+      "-9223372036854775809", "18446744073709551616", "99999999999999999999",
+      "100000000000000000000"};
   for (size_t i = 0; i < sizeof no_seed / sizeof *no_seed; i++)
     wrong_number("--seed", no_seed[i],
                  "is outside of 0 .. 18446744073709551615");

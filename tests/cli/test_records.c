@@ -502,8 +502,18 @@ static void words_of_databases(void **state) {
   }
   assert_int_equal(console_run(&c, CONSOLE_TESSERA " db import a.db bad.jsonl"),
                    1);
-  says("report a.db -o a.html --workload nothing",
-       "a.db: none of its 1 records is of that workload\n");
+  assert_int_equal(console_run(&c, CONSOLE_TESSERA
+                               " report a.db -o no.html --workload nothing"),
+                   1);
+  assert_string_equal(c.out, "a.db: none of its 1 records is of that "
+                             "workload\n");
+  assert_int_not_equal(console_run(&c, "ls no.html"), 0);
+  console_run(&c, "mkdir tvm; echo garbage > tvm/tuning_record.json");
+  assert_int_equal(console_run(&c, CONSOLE_TESSERA
+                               " db import a.db --tvm tvm --program d.lua"),
+                   1);
+  assert_non_null(strstr(c.err, "nothing was taken over, 1 left out; the "
+                                "first: "));
   says("db verify a.db", "a.db: 1 record, 0 bad\n");
   assert_int_equal(console_run(&c,
                                "TESSERA_DATABASE_PATIENCE=abc " CONSOLE_TESSERA

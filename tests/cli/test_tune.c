@@ -109,6 +109,8 @@ static void options(void **state) {
       {"--check some", "there is no 'some'; there are best, all"},
       {"--on-error no", "there is no 'no'; there are record, stop"},
       {"--deadline -1", "'-1' is not a time in seconds"},
+      {"--deadline 0", "'0' is not a time in seconds, which is more than 0"},
+      {"--timeout 0.0", "'0.0' is not a time in seconds, which is more"},
       {"--timeout 1e999", "'1e999' is not a time in seconds"},
       {"--batch 5000", "5000 is outside of 1 .. 4096"},
       {"--inputs 1.npy,", "'' is no NAME.npy"},

@@ -123,6 +123,8 @@ do
     fails(nil, "option '" .. name .. "' is -1, not a time", ts.tune, p,
           { [name] = -1 })
     fails(nil, "option '" .. name .. "' is ", ts.tune, p, { [name] = 0 / 0 })
+    fails("INVALID", "option '" .. name .. "' is 0, not a time", ts.tune, p,
+          { [name] = 0 })
     fails(nil, "option '" .. name .. "' is inf", ts.tune, p, { [name] = 1 / 0 })
   end
   fails(nil, "no memory for the tensors of 'matmul': they take ", ts.tune,

@@ -210,6 +210,10 @@ refused("task 2 'matmul': its space is \"default\", not a space",
         { a, { program = b, space = "default" } })
 refused("task 1 'matmul': its space: a schedule module must be a table",
         { { program = a, space = { 3 } } })
+refused("task 2 'again': its program and space are those of task 1, so they " ..
+        "are one task, but its strategy is another",
+        { { program = a, strategy = own(a) },
+          { program = a, name = "again", strategy = own(a) } })
 refused("an option of all tasks", { { program = a, target = "llvm" } })
 refused("'scheduler' is \"greedy\"", { a }, { scheduler = "greedy" })
 refused("'window_size' is the number 0", { a }, { window_size = 0 })

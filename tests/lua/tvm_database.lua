@@ -7,7 +7,6 @@ local tvm = require "tessera.tvm_database"
 local path = os.tmpname()
 os.remove(path)
 local dir = path .. ".d"
-os.execute("mkdir '" .. dir .. "'")
 local a = ops.matmul { m = 16, n = 16, k = 16 }
 local b = ops.matmul { m = 32, n = 16, k = 16 }
 local function by_hand(sch)
@@ -22,6 +21,7 @@ for _, p in ipairs { a, b } do
 end
 local db = ts.database(path)
 
+-- The folder is made.
 local written, left = tvm.export(db, dir, { a, b })
 assert(written == db:records().total and left == 0, written)
 local f = assert(io.open(dir .. "/tuning_record.json"))

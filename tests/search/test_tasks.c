@@ -312,6 +312,12 @@ static void test_errors(void **state) {
   f.task[1].weight = 1;
   f.task[1].program = NULL;
   fails(&f, 2, TESS_INVALID, "task 2 has no program");
+  const tess_strategy own = {.struct_size = sizeof own,
+                             .propose = propose_nothing};
+  f.task[1].program = f.task[0].program;
+  f.task[1].strategy = &own;
+  fails(&f, 2, TESS_INVALID, "one task, but its strategy is another");
+  f.task[1].strategy = NULL;
   f.tune.strategy = "guess";
   fails(&f, 1, TESS_NOT_FOUND, "there is no strategy 'guess'");
   f.tune.strategy = NULL;

@@ -96,6 +96,33 @@ static void test_lines(void **state) {
   end_files(&x);
 }
 
+/* A record needs its workload, in the file or the database, and times that are
+ * possible. */
+static void test_orphans(void **state) {
+  (void)state;
+  files x;
+  uint64_t n;
+  char sed[1400];
+  start_files(&x);
+  assert_int_equal(tess_database_export(x.db, x.lines), TESS_OK);
+  snprintf(sed, sizeof sed, "sed -i 1d %s", x.lines);
+  assert_int_equal(system(sed), 0);
+  assert_int_equal(tess_database_import(x.other, x.lines, &n), TESS_PARSE);
+  assert_non_null(strstr(tess_error(x.f.t.c)->message,
+                         "line 1: its workload is neither in the database"));
+  assert_int_equal(count_of(x.other), 0);
+  assert_int_equal(tess_database_import(x.db, x.lines, &n), TESS_OK);
+  assert_int_equal(tess_database_export(x.db, x.lines), TESS_OK);
+  snprintf(sed, sizeof sed, "sed -i '3s/\"seconds\":[^,]*/\"seconds\":-5/' %s",
+           x.lines);
+  assert_int_equal(system(sed), 0);
+  assert_int_equal(tess_database_import(x.other, x.lines, &n), TESS_PARSE);
+  assert_non_null(strstr(tess_error(x.f.t.c)->message,
+                         "line 3: seconds is -5.0, not a time from"));
+  assert_int_equal(count_of(x.other), 0);
+  end_files(&x);
+}
+
 /* What is wrong, and where; nothing of the file is taken. */
 static void test_bad_lines(void **state) {
   (void)state;
@@ -253,9 +280,9 @@ static void test_add_and_runs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_merge),       cmocka_unit_test(test_lines),
-      cmocka_unit_test(test_bad_lines),   cmocka_unit_test(test_prune),
-      cmocka_unit_test(test_remove),      cmocka_unit_test(test_frozen),
-      cmocka_unit_test(test_add_and_runs)};
+      cmocka_unit_test(test_merge),   cmocka_unit_test(test_lines),
+      cmocka_unit_test(test_orphans), cmocka_unit_test(test_bad_lines),
+      cmocka_unit_test(test_prune),   cmocka_unit_test(test_remove),
+      cmocka_unit_test(test_frozen),  cmocka_unit_test(test_add_and_runs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
