@@ -39,6 +39,9 @@ local workloads = {
   ["matmul-256"] = function()
     return ops.matmul { m = 256, n = 256, k = 256 }
   end,
+  demo = function()
+    return ops.matmul { m = 1024, n = 1024, k = 1024, bias = true, relu = true }
+  end,
   ["3mm"] = function() return ops.polybench("3mm", "LARGE") end,
   lu = function() return ops.polybench("lu", "LARGE") end,
   cholesky = function() return ops.polybench("cholesky", "LARGE") end,
