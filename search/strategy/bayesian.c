@@ -67,16 +67,27 @@ static void begin_choosing(choosing *x, bayes *b, uint32_t n) {
   }
 }
 
+static uint32_t find_gainful(const choosing *x, uint32_t sketch) {
+  uint32_t best = UINT32_MAX;
+  for (uint32_t i = 0; i < x->m; i++)
+    if (x->left[i] >= 0 &&
+        (sketch == BAYES_ANY || x->b->pool.v[i].c.sketch == sketch) &&
+        (best == UINT32_MAX || x->left[i] > x->left[best]))
+      best = i;
+  return best;
+}
+
 /* The pool is sorted: the best of it first, the others by what is left of their
- * gains. */
-static void choose(bayes *b, uint32_t n, tess_candidate *out, uint32_t *got) {
+ * gains; the last one is of the sketch to be explored. */
+static void choose(bayes *b, uint32_t n, uint32_t explored, tess_candidate *out,
+                   uint32_t *got) {
   choosing x;
   begin_choosing(&x, b, n);
   while (*got < n) {
     uint32_t best = UINT32_MAX;
-    for (uint32_t i = 0; i < x.m; i++)
-      if (x.left[i] >= 0 && (best == UINT32_MAX || x.left[i] > x.left[best]))
-        best = i;
+    if (*got + 1 == n && explored != BAYES_ANY)
+      best = find_gainful(&x, explored);
+    if (best == UINT32_MAX) best = find_gainful(&x, BAYES_ANY);
     if (best == UINT32_MAX) break;
     const bayes_point *p = &b->pool.v[best];
     x.left[best] = -1;
@@ -129,6 +140,12 @@ static tess_status propose_first(proposing *w, uint32_t n) {
   return st == TESS_OK ? strategy_draws(b, w->s, n, w->out, w->got) : st;
 }
 
+/* One trial in four explores a sketch. */
+static bool is_to_explore(const tess_session *s, uint32_t n) {
+  enum { EVERY = 4 };
+  return s->history.n % EVERY + n >= EVERY;
+}
+
 static tess_status propose(void *ud) {
   proposing *w = ud;
   bayes *b = w->b;
@@ -145,8 +162,10 @@ static tess_status propose(void *ud) {
     drawn += rng_unit(&s->random) < b->option[BAYES_EPS];
   if (surrogate_fit(&b->g, b->seen.n, b->width, b->seen.v, b->value.v,
                     s->seed)) {
-    st = bayes_fill(b, s);
-    if (st == TESS_OK) choose(b, w->n - drawn, w->out, w->got);
+    uint32_t explored =
+        is_to_explore(s, w->n) ? bayes_explored(b, s) : BAYES_ANY;
+    st = bayes_fill(b, s, explored);
+    if (st == TESS_OK) choose(b, w->n - drawn, explored, w->out, w->got);
   }
   session_begin_batch(s);
   return st == TESS_OK && *w->got < w->n

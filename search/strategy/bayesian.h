@@ -86,9 +86,14 @@ typedef struct bayes {
 double bayes_gain(const bayes *b, const belief *x);
 /* Brings rows and values up to the session's history. */
 tess_status bayes_look(bayes *b, tess_session *s);
-/* Adds draws, of which a bandit chooses the sketches, and neighbours of the
- * best measured; then climbs from the best in it. */
-tess_status bayes_fill(bayes *b, tess_session *s);
+enum { BAYES_ANY = UINT32_MAX }; /* sketches */
+/* The sketch of which too little is known; BAYES_ANY: there is one sketch, or
+ * all fail.  Unwinds. */
+uint32_t bayes_explored(bayes *b, const tess_session *s);
+/* Adds draws, of which a bandit chooses the sketches, neighbours of the best
+ * measured, and some of the sketch that is to be explored; then climbs from the
+ * best in it. */
+tess_status bayes_fill(bayes *b, tess_session *s, uint32_t explored);
 
 /* ---- the first points (bayesian_design.c, bayesian_quasi.c) ------------- */
 

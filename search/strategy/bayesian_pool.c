@@ -144,9 +144,9 @@ static tess_status make(bayes *b, tess_session *s, uint32_t n,
 
 /* ---- sketches as arms --------------------------------------------------- */
 
-/* What was measured of a sketch. */
+/* What was measured of a sketch; n of those tried did not fail. */
 typedef struct arm {
-  uint32_t n;
+  uint32_t tried, n, at; /* at: which of the history is its best */
   double sum, square, best;
 } arm;
 
@@ -161,13 +161,48 @@ static arm *count_arms(bayes *b, const tess_session *s) {
   for (uint32_t i = 0; i < b->seen.n; i++) {
     arm *x = &a[s->history.v[i].c.sketch];
     double v = b->value.v[i];
+    x->tried++;
     if (isnan(v)) continue;
     x->n++;
     x->sum += v;
     x->square += v * v;
+    if (v > x->best) x->at = i;
     x->best = fmax(x->best, v);
   }
   return a;
+}
+
+/* The standard deviation of all that was measured. */
+static double spread_of_all(const arm *a, uint32_t narms, uint32_t *n) {
+  double sum = 0, square = 0;
+  *n = 0;
+  for (uint32_t i = 0; i < narms; i++) {
+    *n += a[i].n;
+    sum += a[i].sum;
+    square += a[i].square;
+  }
+  double mean = *n ? sum / *n : 0;
+  return *n ? sqrt(fmax(0, square / *n - mean * mean)) : 0;
+}
+
+/* By upper confidence bounds (UCB1, Auer et al. 2002) on the best of each: a
+ * surrogate that saw a poor draw or two of a sketch never comes back to it.
+ * What failed again and again is left. */
+uint32_t bayes_explored(bayes *b, const tess_session *s) {
+  enum { FAILURES = 3 };
+  const arm *a = count_arms(b, s);
+  uint32_t all, best = BAYES_ANY;
+  double most = -INFINITY, spread = spread_of_all(a, s->nsketch, &all);
+  if (s->nsketch < 2) return BAYES_ANY;
+  for (uint32_t i = 0; i < s->nsketch; i++) {
+    if (!a[i].n && a[i].tried >= FAILURES) continue;
+    double x = a[i].n ? a[i].best + spread * sqrt(log(all) / a[i].n) : INFINITY;
+    if (x > most || best == BAYES_ANY) {
+      most = x;
+      best = i;
+    }
+  }
+  return best;
 }
 
 /* Thompson sampling: what the best of a sketch may be is its best, less than
@@ -197,6 +232,20 @@ static tess_status add_draws(bayes *b, tess_session *s, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
     order[i] =
         (search_order){.how = SEARCH_DRAW, .sketch = (int32_t)pick_arm(a, s)};
+  return make(b, s, n, order);
+}
+
+/* Draws of the sketch that is to be explored, and steps from its best. */
+static tess_status add_explored(bayes *b, tess_session *s, uint32_t sketch) {
+  enum { DRAWS = 24, STEPS = 16 };
+  const arm *a = &count_arms(b, s)[sketch];
+  search_order order[DRAWS + STEPS];
+  uint32_t n = 0;
+  while (n < DRAWS)
+    order[n++] = (search_order){.how = SEARCH_DRAW, .sketch = (int32_t)sketch};
+  for (uint32_t i = 0; a->n && i < STEPS; i++)
+    order[n++] = (search_order){
+        .how = SEARCH_MUTATE, .steps = 1 + i % 2, .a = &s->history.v[a->at].c};
   return make(b, s, n, order);
 }
 
@@ -334,7 +383,7 @@ static tess_status enumerate_space(bayes *b, tess_session *s) {
   return st;
 }
 
-tess_status bayes_fill(bayes *b, tess_session *s) {
+tess_status bayes_fill(bayes *b, tess_session *s, uint32_t explored) {
   uint32_t most = (uint32_t)b->option[BAYES_POOL];
   renew(b, s);
   tess_status st = TESS_OK;
@@ -351,6 +400,8 @@ tess_status bayes_fill(bayes *b, tess_session *s) {
     if (b->whole || b->pool.n - before < n / 4) break;
   }
   if (st == TESS_OK && !b->whole) st = add_neighbours(b, s);
+  if (st == TESS_OK && !b->whole && explored != BAYES_ANY)
+    st = add_explored(b, s, explored);
   if (st == TESS_OK && !b->whole) st = climb(b, s);
   sort_pool(b);
   return st;

@@ -273,6 +273,43 @@ static void test_quasi_random(void **state) {
   arena_free(&b.spare);
 }
 
+static void add_seen(bayes *b, tess_session *s, uint32_t sketch, uint32_t n,
+                     double value) {
+  for (uint32_t i = 0; i < n; i++) {
+    search_seen h = {.c = {.sketch = sketch}};
+    vec_push(b->heap, &s->history, h);
+    vec_push(b->heap, &b->seen, NULL);
+    vec_push(b->heap, &b->value, value);
+  }
+}
+
+/* A sketch with one poor draw is not given up for another that is known well;
+ * after more of them it is, and what only fails is left. */
+static void test_explores(void **state) {
+  (void)state;
+  mem_heap heap;
+  mem_heap_init(&heap, mem_default_allocator, 0);
+  bayes b = {.heap = &heap};
+  tess_session s = {.nsketch = 3};
+  arena_init(&b.spare, &heap);
+  assert_int_equal(bayes_explored(&b, &s), 0);
+  add_seen(&b, &s, 0, 20, 0);
+  add_seen(&b, &s, 0, 20, -2);
+  assert_int_equal(bayes_explored(&b, &s), 1);
+  add_seen(&b, &s, 1, 1, -1.2);
+  assert_int_equal(bayes_explored(&b, &s), 2);
+  add_seen(&b, &s, 2, 3, NAN);
+  assert_int_equal(bayes_explored(&b, &s), 1);
+  add_seen(&b, &s, 1, 11, -1.2);
+  assert_int_equal(bayes_explored(&b, &s), 0);
+  s.nsketch = 1;
+  assert_int_equal(bayes_explored(&b, &s), BAYES_ANY);
+  arena_free(&b.spare);
+  vec_free(&heap, &s.history);
+  vec_free(&heap, &b.seen);
+  vec_free(&heap, &b.value);
+}
+
 /* ---- repeatable --------------------------------------------------------- */
 
 static void same_with_threads(const char *strategy, const char *model) {
@@ -331,7 +368,8 @@ int main(void) {
       cmocka_unit_test(test_learns_failures)};
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_repeatable), cmocka_unit_test(test_design),
-      cmocka_unit_test(test_quasi_random), cmocka_unit_test(test_refuses)};
+      cmocka_unit_test(test_quasi_random), cmocka_unit_test(test_explores),
+      cmocka_unit_test(test_refuses)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   if (!TEST_THREADS_ONLY)
     failed += cmocka_run_group_tests(whole_searches, NULL, NULL);
