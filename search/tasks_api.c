@@ -176,14 +176,19 @@ static void give_own(task_set *s, const tess_task *list, uint32_t task,
   }
 }
 
-static tess_status prepare_task(task_set *s, const tess_task *list,
-                                uint32_t i) {
+static tess_status begin_task(task_set *s, const tess_task *list, uint32_t i) {
   task_run *r = &s->run[i];
   tess_tune_options o = s->shared;
   give_own(s, list, i, &o);
   r->opened = 1;
   tess_status st = task_write_shapes(r->w.p, &r->shapes);
-  if (st == TESS_OK) st = work_begin(&r->w, &o);
+  return st == TESS_OK ? work_begin(&r->w, &o) : st;
+}
+
+static tess_status prepare_task(task_set *s, const tess_task *list,
+                                uint32_t i) {
+  task_run *r = &s->run[i];
+  tess_status st = begin_task(s, list, i);
   if (st == TESS_OK) st = work_prepare(&r->w, &r->setup);
   return st == TESS_OK ? st : blame_task(s, r, st);
 }
@@ -325,11 +330,7 @@ static tess_status fill_results(task_set *s) {
 static tess_status look_up_task(task_set *s, const tess_task *list,
                                 uint32_t i) {
   task_run *r = &s->run[i];
-  tess_tune_options o = s->shared;
-  give_own(s, list, i, &o);
-  r->opened = 1;
-  tess_status st = task_write_shapes(r->w.p, &r->shapes);
-  if (st == TESS_OK) st = work_begin(&r->w, &o);
+  tess_status st = begin_task(s, list, i);
   if (st == TESS_OK) st = work_frozen(&r->w, &r->r);
   if (st != TESS_OK) return blame_task(s, r, st);
   r->t.r = r->r;
