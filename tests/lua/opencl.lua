@@ -123,8 +123,8 @@ do
   local A = ts.placeholder("A", { 64, 48 })
   local B = ts.compute("B", { 48, 64 }, function(i, j) return A(j, i) end)
   local program = ts.program("transpose", { A }, { B })
-  local function staged(under, layout)
-    local sch = ts.schedule(program)
+  local function staged(of, under, layout, options)
+    local sch = ts.schedule(of)
     local b = sch:get_block "B"
     local copy = sch:cache_read(b, 0, "shared")
     local i, j = sch:get_loops(b)
@@ -136,7 +136,9 @@ do
     sch:bind(j1, "threadIdx.x")
     if under then sch:compute_at(copy, j0) end
     sch:bind(select(-1, sch:get_loops(copy)), "threadIdx.x")
-    if layout then sch:transform_layout(copy, { "write", 0 }, layout) end
+    if layout then
+      sch:transform_layout(copy, { "write", 0 }, layout, options)
+    end
     return sch
   end
   for _, layout in ipairs {
@@ -146,7 +148,7 @@ do
     -- Rows of four vectors of four, of which the vectors rotate.
     function(i, j) return i, j // 16, (i + j // 4) % 4 * 4 + j % 4 end,
   } do
-    local sch = staged(true, layout)
+    local sch = staged(program, true, layout)
     local source = ts.build(sch, "opencl"):source "opencl"
     assert(source:find("__local float A_shared[256];", 1, true), source)
     assert(ts.equivalent(sch, program))
@@ -157,19 +159,7 @@ do
     local X = ts.placeholder("A", { 50, 70 })
     local odd = ts.program("odd", { X }, { ts.compute("B", { 70, 50 },
       function(i, j) return X(j, i) end) })
-    local sch = ts.schedule(odd)
-    local b = sch:get_block "B"
-    local copy = sch:cache_read(b, 0, "shared")
-    local i, j = sch:get_loops(b)
-    local i0, i1 = sch:split(i, { ts.auto, 16 })
-    local j0, j1 = sch:split(j, { ts.auto, 16 })
-    sch:reorder(i0, j0, i1, j1)
-    sch:bind(i0, "blockIdx.y")
-    sch:bind(j0, "blockIdx.x")
-    sch:bind(j1, "threadIdx.x")
-    sch:compute_at(copy, j0)
-    sch:bind(select(-1, sch:get_loops(copy)), "threadIdx.x")
-    sch:transform_layout(copy, { "write", 0 }, function(i, j)
+    local sch = staged(odd, true, function(i, j)
       return i, j // 16, (i + j) % 16
     end, { assume_injective_transform = true })
     assert(ts.build(sch, "opencl"):source "opencl":find("A_shared[256]", 1,
@@ -180,9 +170,9 @@ do
   -- Two kernels use it: it is in global memory, and that is said.
   local said = {}
   ts.on_warning(function(text) said[#said + 1] = text end)
-  local apart = staged(false)
+  local apart = staged(program, false)
   agree(apart, program, 0)
-  ts.build(staged(true), "opencl")
+  ts.build(staged(program, true), "opencl")
   assert(#said == 1, table.concat(said, "\n"))
   assert(said[1]:find("program 'transpose': buffer A_shared was to be in " ..
                       "shared memory and is in global memory", 1, true))
