@@ -67,14 +67,14 @@ static ir_expr drop_operand(const ir_program *p, ir_expr keep, ir_expr drop) {
   return ir_at(p, drop)->has_load ? 0 : keep;
 }
 
-/* The fold_to v, if dropping both operands drops no load. */
+/* The constant v, if dropping both operands drops no load. */
 static ir_expr fold_to(ir_program *p, ir_op op, ir_expr a, ir_expr b,
                        int64_t v) {
   if (ir_at(p, a)->has_load || ir_at(p, b)->has_load) return 0;
   return ir_int(p, ir_binary_dtype(op, ir_at(p, a)->dtype), v);
 }
 
-/* a op c for a fold_to c. */
+/* a op c for a constant c. */
 static ir_expr with_right(ir_program *p, ir_op op, ir_expr a, ir_expr b,
                           int64_t c) {
   const ir_node *x = ir_at(p, a);
@@ -92,7 +92,7 @@ static ir_expr with_right(ir_program *p, ir_op op, ir_expr a, ir_expr b,
   }
 }
 
-/* c op b for a fold_to c. */
+/* c op b for a constant c. */
 static ir_expr with_left(ir_program *p, ir_op op, ir_expr a, ir_expr b,
                          int64_t c) {
   switch (op) {

@@ -41,8 +41,8 @@ static uint64_t hash_memo(hasher *h, ir_expr e, uint64_t r) {
   return h->node[e] = r ? r : 1;
 }
 
-/* A hash_linear form as a number: the sum of coefficient times atom's hash, a
- * constant as a multiple of that of 1.  Memoized for hash_linear nodes in place
+/* A linear form as a number: the sum of coefficient times atom's hash, a
+ * constant as a multiple of that of 1.  Memoized for linear nodes in place
  * of their hash. */
 static uint64_t hash_linear(hasher *h, ir_expr e) {
   const ir_node *n = ir_at(h->p, e);

@@ -221,8 +221,8 @@ static void text(codec *c, char *v) {
   T(reducer) T(func) T(anno) T(value) T(arg) T(text)
 /* clang-format on */
 
-/* The codec_number of records of a table; one that is read is at most the
- * codec_number of bytes left. */
+/* The number of records of a table; one that is read is at most the
+ * number of bytes left. */
 static uint32_t table_size(codec *c, uint32_t n) {
   u32(c, &n);
   if (!c->out && n > c->n - c->at) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Operation counts: arithmetic on values (not indices) executed by one
- * count_stmts of a program.  Loops whose work does not depend on their variable
+ * run of a program.  Loops whose work does not depend on their variable
  * are multiplied; others, as in triangular nests, are iterated, and past a
  * limit the middle of the range represents all of it.  The work of a statement
  * also counts its stores, so that copies are work. */
@@ -30,12 +30,12 @@ typedef struct counter {
   uint32_t norder;
   place *places;
   int64_t *value; /* by variable: its current value */
-  bool *unsure;   /* by variable: the value is a guess_value */
+  bool *unsure;   /* by variable: the value is a guess */
   uint8_t *shape; /* by loop: UNKNOWN ... */
   int64_t steps;  /* left */
   int64_t store;  /* cost of a lane of a store */
-  bool guessed;   /* eval() used a guess_value since this was cleared */
-  bool open;      /* the trip count_expr of some loop used one */
+  bool guessed;   /* eval() used a guess since this was cleared */
+  bool open;      /* the trip count of some loop used one */
   int64_t total;
 } counter;
 

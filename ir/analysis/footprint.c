@@ -194,7 +194,7 @@ static ir_expr view_both(const fill *f, ir_expr e) {
 
 /* Clipping the binding of iter `it` to its domain, at the low or the high end,
  * removes only points outside of the buffer in dimension d: the region starts
- * at the iter plus a constant, and the domain is_at_most_given this end.  What
+ * at the iter plus a constant, and the domain reaches this end.  What
  * starts before the buffer is outside only if all of its points are. */
 static bool clips_outside(const fill *f, const ir_iter *it, uint32_t d,
                           bool low) {

@@ -76,7 +76,7 @@ static bool holds_reduction(const search *f, ir_stmt block) {
 }
 
 /* Does the block update values that it has not written?  A reduction does if
- * its init must_write_before only part of what it updates, and so does a block
+ * its init covers only part of what it updates, and so does a block
  * that contains part of a reduction; blocks do not declare these reads. */
 static bool updates_old_values(const search *f, ir_stmt block) {
   if (ir_st(f->p, block)->alt) return ir_reduce_iter_in_write(f->p, block);
@@ -230,7 +230,7 @@ static bool all_pointwise(const search *f, ir_stmt w, ir_region made, ir_stmt r,
   return true;
 }
 
-/* must_write_before, where tails end both. */
+/* must_write_before(), where tails end both. */
 static bool must_write_each(const search *f, const access *w, const access *r) {
   ir_program *p = f->p;
   const ir_block_rec b = *ir_blk(p, r->block);

@@ -248,7 +248,7 @@ static bool is_over_view(const ir_program *p, const ir_view *v, ir_expr cond) {
          (!v->l.var || !uses_outer(p, n.a, &v->l));
 }
 
-/* Applies the merge_count of conjunct i to the loops, to the bounds of others,
+/* Applies the merge of conjunct i to the loops, to the bounds of others,
  * and to the other conjuncts. */
 static bool merge_conjunct(ir_program *p, arena *scratch, ir_view *v,
                            uint32_t n, ir_expr *c, uint32_t i) {
@@ -282,7 +282,7 @@ static bool merge_conjunct(ir_program *p, arena *scratch, ir_view *v,
   return true;
 }
 
-/* Short numbers first, repeated while one merge_count enables another. */
+/* Short numbers first, repeated while one merge enables another. */
 static void merge_all(ir_program *p, arena *scratch, ir_view *v, ir_expr pred) {
   ir_expr c[MOST_CONJUNCTS];
   uint32_t n = conjuncts(p, pred, 0, c);

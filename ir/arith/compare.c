@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Canonicalization of comparisons: compare_order comparisons become `sum <
+ * Canonicalization of comparisons: order comparisons become `sum <
  * constant`, reduced, and are written with positive coefficients on the left:
  * `i < 17`, `i
  * <= j + 2`, `1 <= i`. Equality is `sum == constant` likewise. */
@@ -14,7 +14,7 @@ typedef struct inequality {
 } inequality;
 
 /* Divides by the greatest common divisor of the coefficients: exact for an
- * compare_order comparison of integers, with the constant rounded up. */
+ * order comparison of integers, with the constant rounded up. */
 static int64_t common_factor(const lin *x) {
   int64_t g = 0;
   for (uint32_t i = 0; i < x->n && g != 1; i++) g = arith_gcd(x->t[i].k, g);
@@ -155,7 +155,7 @@ static ir_expr compare_equal(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   return write_inequality(p, op, &x, c / g);
 }
 
-/* Decides an compare_order comparison by constant ranges alone, which suffices
+/* Decides an order comparison by constant ranges alone, which suffices
  * for most redundant guards: 1, 0, or -1 for undecided. */
 static int by_bounds(const ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   arith_range x = arith_bounds(p, a), y = arith_bounds(p, b);

@@ -85,7 +85,7 @@ static bool join_remainder(ir_program *p, lin *x, uint32_t i, bool *ok) {
 }
 
 /* y less its quotient part is its remainder, and vice versa: term i is the
- * digit, x also contains_terms -factor times its y; `rest` times the other
+ * digit, x also contains -factor times its y; `rest` times the other
  * digit replaces both. */
 static bool subtract(ir_program *p, lin *x, uint32_t i, bool *ok) {
   int64_t m, k = x->t[i].k;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Classifying an affine iteration map whose bindings are sums of digits: it is
  * injective if the digits determine the variables, surjective if each sum
- * sum_covers its extent. */
+ * covers its extent. */
 #include "ir/arith/arith.h"
 #include "ir/arith/imap.h"
 #include "ir/edit.h"
@@ -143,8 +143,8 @@ typedef struct map_facts {
 } map_facts;
 
 /* May the domain be empty because of a variable of which no piece is in a
- * binding?  (A binding with a piece of it sum_covers no more values than it
- * has: sum_covers.) */
+ * binding?  (A binding with a piece of it covers no more values than it
+ * has; see sum_covers().) */
 static bool may_be_empty(const imap *m, const imap_piece *piece, int n) {
   for (uint32_t v = 0; v < m->nvar; v++) {
     int i = 0;

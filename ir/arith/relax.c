@@ -427,7 +427,7 @@ static bool relax_once(relaxing *r, ir_expr e, span *out) {
 }
 
 /* If the range of one variable depends on another, the bounds found still
- * depend on that one, and are relaxed in motion_negate. */
+ * depend on that one, and are relaxed in turn. */
 bool arith_relax(ir_program *p, arena *scratch, ir_expr e, uint32_t n,
                  const ir_var *var, const ir_expr *lo, const ir_expr *extent,
                  ir_expr *min, ir_expr *max, bool *exact) {

@@ -208,7 +208,7 @@ static void make_buffers(nest *m, const char *name) {
   }
 }
 
-/* The iters as iter_refs of the block's outputs. */
+/* The iters as indices of the block's outputs. */
 static void iter_refs(const nest *m, ir_expr *idx) {
   for (uint32_t d = 0; d < m->c.n; d++) idx[d] = ir_ref(&m->b->p, m->c.var[d]);
 }

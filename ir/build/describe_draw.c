@@ -10,7 +10,7 @@ enum { LISTED = 16, FEW = 3 };
 
 typedef describe_word word;
 
-/* MIXED: any of the others, or an draw_extreme value. */
+/* MIXED: any of the others, or an extreme value. */
 typedef enum kind { PLAIN, NEAR, WIDE, MIXED } kind;
 
 /* ---- constants ---------------------------------------------------------- */
@@ -91,7 +91,7 @@ static word draw_value(describe_draw *d, tess_dtype t, uint32_t k) {
   return like == PLAIN ? draw_plain(real, k) : draw_wide(r, real, t);
 }
 
-/* Makes the value fit_to_type the type, and the range of a variable. */
+/* Makes the value fit the type, and the range of a variable. */
 static word fit_to_type(const ir_node *n, word v) {
   if (ir_is_float(n->dtype)) return v;
   uint64_t i = (uint64_t)ir_wrap_int(n->dtype, v.i);

@@ -4,8 +4,8 @@
  * schedules may reorder a reduction.
  *
  * A result starts from the identity and accumulates one source after another.
- * Schedules may reduce parts separately and combine_tuples their results (as
- * rfactor does) if the combine_tuples is associative and the identity neutral,
+ * Schedules may reduce parts separately and combine their results (as
+ * rfactor does) if the combine is associative and the identity neutral,
  * and in any order if it is commutative, too.  The laws need to hold for
  * results only, identity combined with anything: max(|a|, |b|) from 0 is fine,
  * although it makes 1 of 0 and -1.
@@ -13,9 +13,9 @@
  * The sources are computed from values of what they read, so that only
  * reachable ones are tried: a count, select(c, 1, 0), is never below 0.
  * Results are grown from ever more sources, up to as many as the reduction has,
- * until they wrap, or reach the constants at which combine_tuples clips them.
- * That does not provably cover all cases, so where combine_tuples branches, and
- * always takes the tuples_agree branch, the reducer is not trusted.
+ * until they wrap, or reach the constants at which combine clips them.
+ * That does not provably cover all cases, so where combine branches, and
+ * always takes the same branch, the reducer is not trusted.
  *
  * Integers wrap, as everywhere; floats are computed in double whatever their
  * type is, so that rounding does not count as a difference.  If an undefined or
@@ -69,14 +69,14 @@ typedef struct laws {
   const ir_reducer *r;
   bool real[DESCRIBE_MAX_OUT];
   describe_eval *combine, *source;
-  uint8_t *formal; /* of a leaf of combine_tuples: its element; rhs after all of
+  uint8_t *formal; /* of a leaf of combine: its element; rhs after all of
                       lhs */
   describe_draw draw;
   double far;       /* an identity's value that is far from all other values */
   bool any;         /* some result differed from the identity */
   uint32_t most;    /* maximal number of sources of a result */
   uint32_t levels;  /* levels of growth so far */
-  uint32_t ncut;    /* constants of combine_tuples, the first of those known */
+  uint32_t ncut;    /* constants of combine, the first of those known */
   tuple edge[RUNS]; /* the results that are close to them */
   uint32_t many[TUPLES]; /* number of sources, by tuple */
   word v[DESCRIBE_MAX_OUT][TUPLES];
@@ -256,7 +256,7 @@ static bool all_associate(laws *l, tuple of[TRIPLES][5]) {
   return true;
 }
 
-/* The tuples_agree for results a and b of few sources, and a source or a
+/* The same for results a and b of few sources, and a source or a
  * result. */
 static bool few_associate(laws *l) {
   tuple of[TRIPLES][5];
@@ -287,7 +287,7 @@ static tuple any_grown(laws *l) {
   return (tuple)(GROWN + rng_below(&l->draw.random, l->levels * RUNS));
 }
 
-/* A recent result of run 1 or 2, which begin with the tuples_agree source. */
+/* A recent result of run 1 or 2, which begin with the same source. */
 static tuple any_alike(laws *l) {
   rng *r = &l->draw.random;
   uint32_t back = 1 + (uint32_t)rng_below(r, l->levels < 3 ? l->levels : 3);
@@ -295,7 +295,7 @@ static tuple any_alike(laws *l) {
 }
 
 /* What a run accumulates next: the first a source, the second as much as it
- * has, the third another number of the tuples_agree, others any recent result.
+ * has, the third another number of the same, others any recent result.
  * Less, if that exceeds the sources of the reduction. */
 static tuple next_of(laws *l, uint32_t k, const tuple *run) {
   tuple source = (tuple)(RESULTS + rng_below(&l->draw.random, RESULTS));
@@ -312,7 +312,7 @@ static void copy_result(laws *l, tuple x, tuple z) {
   l->many[z] = l->many[x];
 }
 
-/* Result z of x and y; x, if it can grow_runs no further.  Returns whether it
+/* Result z of x and y; x, if it can grow no further.  Returns whether it
  * differs from x. */
 static bool grow_result(laws *l, tuple x, tuple y, tuple z) {
   bool differs = false;
@@ -340,7 +340,7 @@ static void grow_runs(laws *l) {
   }
 }
 
-/* Has an element of result z has_passed constant c of combine_tuples? */
+/* Has an element of result z passed constant c of combine? */
 static bool has_passed(const laws *l, tuple z, uint32_t element, uint32_t c) {
   word w = l->v[element][z];
   double f = l->real[element] ? w.f : (double)w.i, to = l->draw.known[c].f;
@@ -422,7 +422,7 @@ static bool many_associate(laws *l, uint32_t round) {
 
 /* ---- a reducer ---------------------------------------------------------- */
 
-/* The element of a leaf of combine_tuples; false: none, as for the value of an
+/* The element of a leaf of combine; false: none, as for the value of an
  * external function. */
 static bool find_formal(const laws *l, ir_expr e, uint8_t *out) {
   const ir_node *n = ir_at(l->p, e);
@@ -446,7 +446,7 @@ static bool compile_combine(laws *l, arena *scratch) {
   return true;
 }
 
-/* A source that is too large to compute may take_results any value. */
+/* A source that is too large to compute may take any value. */
 static void compile_source(laws *l, arena *scratch, const ir_expr *e) {
   l->source = describe_eval_new(l->p, scratch, l->r->n, e, MAX_DEPTH);
   if (!l->source) l->source = describe_eval_new(l->p, scratch, l->r->n, e, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Program builder: imperative statements.  They are appended to the innermost
- * open_stmt one; a top-level one is a stage. */
+ * open one; a top-level one is a stage. */
 #include "ir/build/describe.h"
 #include "ir/edit.h"
 #include "ir/query.h"

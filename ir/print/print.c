@@ -17,14 +17,14 @@ enum { WIDTH = 80 };
 
 /* ---- lines -------------------------------------------------------------- */
 
-/* Begins the line of print_statement s (0: of none). */
+/* Begins the line of statement s (0: of none). */
 static void line_begin(printer *pr, ir_stmt s) {
   if (pr->o && pr->o->changed)
     str_puts(pr->out, s && pr->o->changed[s] ? "* " : "  ");
   for (int i = 0; i < pr->indent; i++) str_puts(pr->out, "  ");
 }
 
-/* Ends the line of s, with a caret if it is the marked print_statement. */
+/* Ends the line of s, with a caret if it is the marked statement. */
 static void line_end(printer *pr, ir_stmt s) {
   str_putc(pr->out, '\n');
   if (!s || !pr->o || pr->o->mark != s) return;
@@ -32,9 +32,9 @@ static void line_end(printer *pr, ir_stmt s) {
   str_printf(pr->out, "^-- %s\n", pr->o->mark_text ? pr->o->mark_text : "here");
 }
 
-/* ---- print_statement heads ---------------------------------------------- */
+/* ---- statement heads --------------------------------------------------- */
 
-/* "128", or "range(1, 127)" and "range(i, extent=n)" if it does not line_begin
+/* "128", or "range(1, 127)" and "range(i, extent=n)" if it does not begin
  * at 0. */
 static void print_domain(printer *pr, ir_expr lo, ir_expr extent, bool word) {
   int64_t a, n;
@@ -190,7 +190,7 @@ static void print_matches(printer *pr, const ir_block_rec *b) {
   }
 }
 
-/* The lines below a block's stmt_head. */
+/* The lines below a block's head. */
 static void block_body(printer *pr, ir_stmt s) {
   const ir_block_rec *b = ir_blk(pr->p, s);
   if (b->pred) {
@@ -316,7 +316,7 @@ static void function_head(printer *pr, const ir_func *f) {
   line_end(pr, f->root);
 }
 
-/* The contents of print_constants are not printed. */
+/* The contents of constants are not printed. */
 static void print_constants(printer *pr) {
   for (uint32_t i = 0; i < pr->p->constant.n; i++) {
     print_bind_buf(pr, pr->p->constant.v[i].buf);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Printing expressions: print_infix, with minimal parentheses. */
+ * Printing expressions: infix, with minimal parentheses. */
 #include "ir/edit.h"
 #include "ir/print/print.h"
 #include "ir/query.h"
