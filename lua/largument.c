@@ -216,6 +216,7 @@ static void refuse_option(lua_State *L, const char *function,
 void lt_options(lua_State *L, int t, const char *function,
                 const char *const *known) {
   if (lua_isnoneornil(L, t)) return;
+  t = lua_absindex(L, t);
   if (!lua_istable(L, t))
     lt_error(L, TESS_TYPE, "the options of %s must be a table, not %s",
              function, luaL_typename(L, t));

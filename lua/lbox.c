@@ -24,6 +24,7 @@ static const char *type_name(lua_State *L, int i) {
 }
 
 int lt_unexpected(lua_State *L, int i, const char *what) {
+  i = lua_absindex(L, i); /* in any order: type_name pushes */
   return lt_error(L, TESS_TYPE, "a %s is expected, not %s%s", what,
                   lua_isnoneornil(L, i) ? "" : "a ", type_name(L, i));
 }

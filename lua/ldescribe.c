@@ -277,40 +277,30 @@ static int compute_begin(lua_State *L) { /* (name, shape, axis names) */
   lt_check(L, tess_compute_begin(b, name, n, shape, names, vars));
   for (uint32_t i = 0; i < n; i++) {
     tess_expr e;
-    tess_status s = tess_var_ref(b, vars[i], &e);
-    if (s != TESS_OK) {
-      tess_compute_cancel(b);
-      lt_check(L, s);
-    }
+    lt_check(L, tess_var_ref(b, vars[i], &e));
     lt_push_expr(L, e, 0);
   }
   return (int)n;
 }
 
-static int compute_end(lua_State *L) { /* (bodies) */
+static int compute_end(lua_State *L) { /* (body...) */
   tess_expr body[8];
   tess_buffer out[8];
+  int n = lua_gettop(L);
   tess_builder *b = lt_push_builder(L);
-  lt_table(L, 1, "what a compute gives");
-  lua_Integer n = luaL_len(L, 1);
   if (n < 1 || n > 8)
     return lt_error(L, TESS_INVALID,
                     "the body of a compute must be 1 to 8 "
                     "expressions, not %d",
-                    (int)n);
-  for (lua_Integer i = 0; i < n; i++) {
-    lua_geti(L, 1, i + 1);
-    body[i] = lt_to_expr(L, b, lua_gettop(L));
-    lua_pop(L, 1);
-  }
+                    n);
+  for (int i = 0; i < n; i++) body[i] = lt_to_expr(L, b, i + 1);
   lt_check(L, tess_compute_end(b, (uint32_t)n, body, out));
-  for (lua_Integer i = 0; i < n; i++) lt_push_buffer(L, out[i]);
-  return (int)n;
+  for (int i = 0; i < n; i++) lt_push_buffer(L, out[i]);
+  return n;
 }
 
-static int compute_cancel(lua_State *L) {
-  tess_compute_cancel(lt_builder(L));
-  return 0;
+static int compute(lua_State *L) { /* (function, name, shape, axis names) */
+  return lt_describe(L, 1, compute_begin, compute_end);
 }
 
 /* Raises an error that stdlib/describe.lua detected. */
@@ -320,12 +310,6 @@ static int invalid(lua_State *L) { /* (message) */
 
 static int wrong_type(lua_State *L) { /* (message) */
   return lt_error(L, TESS_TYPE, "%s", lua_tostring(L, 1));
-}
-
-/* Calls f so that it cannot yield: there is no continuation. */
-static int whole_number(lua_State *L) { /* (f, ...) */
-  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-  return lua_gettop(L);
 }
 
 /* The fields of the module's table. */
@@ -392,12 +376,9 @@ static const luaL_Reg core[] = {{"placeholder", placeholder},
                                 {"call_extern", call_extern},
                                 {"reduce", describe_reduce},
                                 {"reduce_with", reduce_with},
-                                {"compute_begin", compute_begin},
-                                {"compute_end", compute_end},
-                                {"compute_cancel", compute_cancel},
+                                {"compute", compute},
                                 {"invalid", invalid},
                                 {"wrong_type", wrong_type},
-                                {"whole", whole_number},
                                 {"options", check_options},
                                 {"hold", hold},
                                 {"program", describe_program},

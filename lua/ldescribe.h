@@ -40,6 +40,12 @@ tess_expr lt_to_expr(lua_State *L, tess_builder *b, int i);
 uint32_t lt_to_exprs(lua_State *L, tess_builder *b, int t, uint32_t max,
                      tess_expr *out);
 tess_buffer lt_to_buffer(lua_State *L, int i);
+/* Opens something, by `open` with the arguments behind index i, calls the
+ * function at i with what that gives, closes it by `close` with what the
+ * function gives, and returns what that gives.  Whatever ends any of them, as
+ * an error in a coroutine that dies of it, or a hook that ends the script,
+ * nothing is left open; and none can yield. */
+int lt_describe(lua_State *L, int i, lua_CFunction open, lua_CFunction close);
 /* The operator applied to the values at indices 1 and 2. */
 int lt_binary(lua_State *L, const char *op);
 

@@ -71,6 +71,7 @@ typedef struct call {
 /* Whether the schedule at index i is the one lent, at 2, or a copy of it: a
  * copy knows its ancestors (lrv.c). */
 static int comes_from_lent(lua_State *L, int i) {
+  i = lua_absindex(L, i);
   lua_Integer lent = ((lt_sched *)lua_touserdata(L, 2))->id;
   int yes = ((lt_sched *)lua_touserdata(L, i))->id == lent;
   if (lua_getiuservalue(L, i, 2) == LUA_TTABLE) {
@@ -106,6 +107,7 @@ static void emit_schedule(lua_State *L, int i, call *c) {
 /* How many there are in the list at index i, which has no gaps. */
 static lua_Integer list_length(lua_State *L, int i) {
   lua_Integer n = luaL_len(L, i), seen = 0;
+  i = lua_absindex(L, i);
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1), seen++) {
     lua_Integer k = lua_isinteger(L, -2) ? lua_tointeger(L, -2) : 0;
     if (k >= 1 && k <= n) continue;
@@ -477,7 +479,8 @@ void lt_open_space(lua_State *L) {
                                   {"space_set_postprocs", set_postprocs},
                                   {"space_run", run_number},
                                   {"fresh_state", fresh_state},
-                                  {"show_failure", lt_show_failure},
+                                  {"run_module", lt_run_module},
+                                  {"modules_running", lt_modules_running},
                                   {NULL, NULL}};
   static const luaL_Reg state_methods[] = {
       {"run", state_run}, {"close", state_close}, {NULL, NULL}};

@@ -3,6 +3,67 @@
 #include "lua/ldescribe.h"
 #include <string.h>
 
+/* ---- what is open ------------------------------------------------------- */
+
+/* Calls the function at index `at` with all that is above it. */
+static int try_call(lua_State *L, int at) {
+  return lua_pcall(L, lua_gettop(L) - at, LUA_MULTRET, 0);
+}
+
+static int try_c_call(lua_State *L, lua_CFunction f, int at) {
+  lua_pushcfunction(L, f);
+  lua_insert(L, at);
+  return try_call(L, at);
+}
+
+/* lt_describe of a builder that is held; gives what lua_pcall does. */
+static int try_describe(lua_State *L, tess_builder *b, int i,
+                        lua_CFunction open, lua_CFunction close) {
+  uint32_t depth = tess_builder_depth(b);
+  int bad = try_c_call(L, open, i + 1);
+  if (!bad) bad = try_call(L, i);
+  if (!bad) bad = try_c_call(L, close, i);
+  if (bad) tess_builder_cancel(b, depth);
+  return bad;
+}
+
+int lt_describe(lua_State *L, int i, lua_CFunction open, lua_CFunction close) {
+  luaL_checkstack(L, 8, NULL);
+  tess_builder *b = lt_push_builder(L);
+  lua_insert(L, i);
+  if (try_describe(L, b, i + 1, open, close)) return lua_error(L);
+  return lua_gettop(L) - i;
+}
+
+/* In the registry: the builder, as Lua has it, whose statements are open. */
+static const char opened_key = 0;
+
+static int opened(lua_State *L) {
+  return lua_rawgetp(L, LUA_REGISTRYINDEX, &opened_key), 1;
+}
+
+static int statement_end(lua_State *L) {
+  return lt_check(L, tess_end(lt_builder(L))), 0;
+}
+
+/* (builder, function, ...): a statement of that builder. */
+static int statement(lua_State *L, lua_CFunction open) {
+  enum { BEFORE = 1, BUILDER, HELD, FUNCTION };
+  luaL_checkstack(L, 8, NULL);
+  tess_builder *b = lt_push_builder(L);
+  lua_insert(L, 2);
+  opened(L);
+  lua_insert(L, BEFORE);
+  lua_pushvalue(L, BUILDER);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &opened_key);
+  int bad = try_describe(L, b, FUNCTION, open, statement_end);
+  lua_pushvalue(L, BEFORE);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &opened_key);
+  return bad ? lua_error(L) : 0;
+}
+
+/* ---- statements --------------------------------------------------------- */
+
 static int loop_begin(lua_State *L) { /* (name, {lo, extent}) */
   tess_expr r[2], e;
   tess_var v;
@@ -101,9 +162,13 @@ static int let_begin(lua_State *L) { /* (name, value) */
   lt_push_expr(L, e, v);
   return 1;
 }
-static int lstatement_end(lua_State *L) {
-  return lt_check(L, tess_end(lt_builder(L))), 0;
-}
+static int add_loop(lua_State *L) { return statement(L, loop_begin); }
+static int add_block(lua_State *L) { return statement(L, block_begin); }
+static int add_init(lua_State *L) { return statement(L, init_begin); }
+static int add_if(lua_State *L) { return statement(L, if_begin); }
+static int add_let(lua_State *L) { return statement(L, let_begin); }
+
+/* ---- without a body ----------------------------------------------------- */
 
 static int lstatement_store(lua_State *L) { /* (buffer, indices, value) */
   tess_expr idx[LT_MAX_DIM];
@@ -124,13 +189,13 @@ static int section(lua_State *L) {
   return lt_check(L, tess_section(lt_builder(L), n)), 0;
 }
 
-const luaL_Reg lt_statements[] = {{"loop_begin", loop_begin},
-                                  {"block_begin", block_begin},
-                                  {"init_begin", init_begin},
-                                  {"if_begin", if_begin},
+const luaL_Reg lt_statements[] = {{"loop", add_loop},
+                                  {"block", add_block},
+                                  {"init", add_init},
+                                  {"when", add_if},
                                   {"else_begin", else_begin},
-                                  {"let_begin", let_begin},
-                                  {"close", lstatement_end},
+                                  {"let", add_let},
+                                  {"opened", opened},
                                   {"store", lstatement_store},
                                   {"evaluate", evaluate},
                                   {"section", section},

@@ -50,6 +50,9 @@ int lt_error(lua_State *L, tess_status s, const char *fmt, ...)
  * TESS_CANCELLED (an interrupt), in Lua or in the engine; else TESS_CALLBACK.
  * Allocates. */
 tess_status lt_status_of(lua_State *L, int i);
+/* The status of any error object at index i, as lt_status_of gives it of
+ * others. */
+tess_status lt_code_of(lua_State *L, int i);
 /* Pushes the value at index i as a reason in one line: of an error object the
  * message without the program's listing. */
 void lt_push_reason(lua_State *L, int i);
@@ -65,6 +68,10 @@ void lt_push_frames(lua_State *L, const char *text);
 /* A message handler that shows an error that is not an interrupt, if they are
  * to be shown, and leaves it as it is. */
 int lt_show_failure(lua_State *L);
+/* Functions of Lua's: one like xpcall by which modules run, and how many are
+ * running now, whatever ended others. */
+int lt_run_module(lua_State *L);
+int lt_modules_running(lua_State *L);
 /* lua_pcall of a callback, whose error is shown at once if they are. */
 int lt_call_back(lua_State *L, int nargs, int nresults);
 

@@ -145,17 +145,30 @@ static int is_error(lua_State *L, int i) {
   return is;
 }
 
-tess_status lt_status_of(lua_State *L, int i) {
-  tess_status s = TESS_CALLBACK;
+static tess_status status_named(const char *name) {
+#define STATUS(code, number, text) \
+  if (!strcmp(name, #code)) return TESS_##code;
+#include <tessera/status.def>
+#undef STATUS
+  return TESS_CALLBACK;
+}
+
+tess_status lt_code_of(lua_State *L, int i) {
+  i = lua_absindex(L, i);
   if (lua_type(L, i) == LUA_TSTRING) return status_of_text(lua_tostring(L, i));
-  if (!is_error(L, i)) return s;
+  if (!is_error(L, i)) return TESS_CALLBACK;
   lua_pushliteral(L, "code");
   lua_rawget(L, i);
-  const char *code = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
-  if (!strcmp(code, tess_status_name(TESS_NOMEM))) s = TESS_NOMEM;
-  if (!strcmp(code, tess_status_name(TESS_CANCELLED))) s = TESS_CANCELLED;
+  tess_status s = lua_type(L, -1) == LUA_TSTRING
+                      ? status_named(lua_tostring(L, -1))
+                      : TESS_CALLBACK;
   lua_pop(L, 1);
   return s;
+}
+
+tess_status lt_status_of(lua_State *L, int i) {
+  tess_status s = lt_code_of(L, i);
+  return s == TESS_NOMEM || s == TESS_CANCELLED ? s : TESS_CALLBACK;
 }
 
 /* The program with the place marked, while the context still has it. */
@@ -223,6 +236,7 @@ static void push_value_text(lua_State *L, int i) {
 }
 
 void lt_push_reason(lua_State *L, int i) {
+  i = lua_absindex(L, i);
   if (!is_error(L, i)) {
     push_value_text(L, i);
     return;

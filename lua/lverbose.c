@@ -89,6 +89,35 @@ int lt_show_failure(lua_State *L) {
   return 1;
 }
 
+/* In the registry: how many modules run, one in another. */
+static const char modules_key = 0;
+
+static lua_Integer count_modules(lua_State *L, lua_Integer more) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &modules_key);
+  lua_Integer n = lua_tointeger(L, -1) + more;
+  lua_pop(L, 1);
+  if (!more) return n;
+  lua_pushinteger(L, n);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &modules_key);
+  return n;
+}
+
+int lt_modules_running(lua_State *L) {
+  return lua_pushinteger(L, count_modules(L, 0)), 1;
+}
+
+int lt_run_module(lua_State *L) { /* (function, ...) */
+  luaL_checkstack(L, 4, NULL);
+  lua_pushcfunction(L, lt_show_failure);
+  lua_insert(L, 1);
+  count_modules(L, 1);
+  int bad = lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, 1);
+  count_modules(L, -1);
+  lua_pushboolean(L, !bad);
+  lua_replace(L, 1);
+  return lua_gettop(L);
+}
+
 /* May be called outside of protected mode, so it takes no memory of Lua's. */
 int lt_call_back(lua_State *L, int nargs, int nresults) {
   int function = lua_gettop(L) - nargs;

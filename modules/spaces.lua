@@ -117,7 +117,7 @@ local function gpu(most, unstaged)
     use("auto_inline", { into_producer = true }),
     use("cross_thread_reduction", {
       max_threads = most, vector_lens = { 1, 2, 4 },
-      rows = at_most(most // 32, { 4, 8, 16, 32 }),
+      rows = most < 32 and {} or at_most(most // 32, { 4, 8, 16, 32 }),
       thread_extents = at_most(most, { 4, 8, 16, 32, 64, 128, 256, 512 }) }),
     use("stage_transposed", { max_threads = most }),
     use("auto_bind", {

@@ -4,14 +4,6 @@
 -- modules and spaces are in searching.lua.
 local checking = require "tessera.options"
 
--- Calls what describes something, f, so that it cannot yield: a coroutine that
--- is left in the middle would leave the description open.  Calls through C
--- nest less deep than statements do.
-local function whole(core, f, ...)
-  if coroutine.isyieldable() then return core.whole(f, ...) end
-  return f(...)
-end
-
 local function axis_names(f, n)
   local names, default = {}, { "i", "j", "k", "l", "m", "n" }
   for d = 1, n do
@@ -290,21 +282,7 @@ local function add_tensors(ts, core)
       core.invalid(("the body of compute '%s' must be a function of its " ..
                     "axes, not %s"):format(name, type(body)))
     end
-    local keep = core.hold()
-    local vars = table.pack(core.compute_begin(name, shape,
-                                               axis_names(body, #shape)))
-    local results = table.pack(pcall(whole, core, body,
-                                     table.unpack(vars, 1, vars.n)))
-    if results[1] then
-      table.remove(results, 1)
-      results = table.pack(pcall(core.compute_end, results))
-    end
-    if not results[1] then
-      core.compute_cancel()
-      error(results[2], 0)
-    end
-    results.keep = keep        -- the builder lives until here
-    return table.unpack(results, 2, results.n)
+    return core.compute(body, name, shape, axis_names(body, #shape))
   end
 
   function ts.program(name, inputs, outputs)
@@ -320,10 +298,6 @@ end
 local builder = {}
 builder.__index = builder
 
--- The builders of a state append to one list of statements, so that only one
--- of them may have some open: this one.
-local opened
-
 -- Builders made so far.  What one evaluates is of its own section of the list,
 -- so that it comes into no other's program.
 local sections = 0
@@ -337,6 +311,7 @@ local function enter(self)
     builder.core.invalid("a builder's functions are called with a colon, " ..
                          "b:loop(...)")
   end
+  local opened = self.core.opened()   -- they append to one list of statements
   if opened and opened ~= self then
     self.core.invalid(("builder '%s' is used inside of a statement of " ..
                        "builder '%s', which is open"):format(self.name,
@@ -350,24 +325,6 @@ local function check_body(self, what, f)
     self.core.invalid(("%s needs a function that describes what is in it, " ..
                        "not %s"):format(what, type(f)))
   end
-end
-
--- Closes a statement, whatever ends it.
-local closing = {
-  __close = function(c)
-    local self = c.builder
-    self.depth = self.depth - 1
-    if self.depth == 0 then opened = nil end
-    self.core.close()
-  end,
-}
-
--- Runs f between an opening, which has just been made, and its closing; f
--- cannot yield, so that no other description can come in between.
-local function within(self, f, ...)
-  opened, self.depth = self, self.depth + 1
-  local _ <close> = setmetatable({ builder = self }, closing)
-  whole(self.core, f, ...)
 end
 
 local function parameter(self, role, list, name, shape, dtype, scope)
@@ -413,7 +370,7 @@ function builder:loop(name, lo, extent, f)
   enter(self)
   check_name(self.core, "a loop", name)
   check_body(self, ("loop '%s'"):format(name), f)
-  within(self, f, self.core.loop_begin(name, { lo, extent }))
+  self.core.loop(self, f, name, { lo, extent })
 end
 
 local of_iteration = { [1] = true, [2] = true, name = true, kind = true,
@@ -457,7 +414,7 @@ function builder:block(name, iters, options, f)
     list[i] = { name = iter, kind = it[2] or it.kind or "spatial",
                 lo = it.lo or 0, extent = it.extent, bind = it.bind }
   end
-  within(self, f, self.core.block_begin(name, list, options.where))
+  self.core.block(self, f, name, list, options.where)
 end
 
 -- Inside a block: what happens when all its reduce variables are at their
@@ -465,29 +422,27 @@ end
 function builder:init(f)
   enter(self)
   check_body(self, "an init", f)
-  self.core.init_begin()
-  within(self, f)
+  self.core.init(self, f)
 end
 
 function builder:when(condition, yes, no)
   enter(self)
   check_body(self, "an if", yes)
   if no ~= nil then check_body(self, "an else", no) end
-  self.core.if_begin(condition)
-  within(self, function()
+  self.core.when(self, function()
     yes()
     if no then
       self.core.else_begin()
       no()
     end
-  end)
+  end, condition)
 end
 
 function builder:let(name, value, f)
   enter(self)
   check_name(self.core, "a let", name)
   check_body(self, ("let '%s'"):format(name), f)
-  within(self, f, self.core.let_begin(name, value))
+  self.core.let(self, f, name, value)
 end
 
 function builder:store(buffer, indices, value)
@@ -526,7 +481,7 @@ local function add_builder(ts, core)
     check_name(core, "a builder", name)
     sections = sections + 1
     return setmetatable({ name = name, section = sections, inputs = {},
-                          outputs = {}, fixed = {}, depth = 0,
+                          outputs = {}, fixed = {},
                           keep = core.hold() }, builder)
   end
 end

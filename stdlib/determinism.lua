@@ -10,7 +10,6 @@
 
 local stock = { pairs = pairs, next = next, random = math.random }
 local pairs, next = pairs, next
-local depth = 0                      -- of such functions that run now
 
 -- ---- a fixed order ---------------------------------------------------------
 
@@ -181,15 +180,13 @@ end
 
 -- ---- running ---------------------------------------------------------------
 
-local function leave(outer, ok, ...)
-  depth = outer
-  if depth == 0 then exchange(guarded, stock) end
+local function leave(is_outermost, ok, ...)
+  if is_outermost then exchange(guarded, stock) end
   if not ok then error((...), 0) end
   return ...
 end
 
-local function enter(outer, f, ...)
-  depth = outer + 1
+local function enter(f, ...)
   exchange(stock, guarded)
   return f(...)
 end
@@ -203,7 +200,7 @@ local function make(core)
   for name, f in next, versions do
     local ordinary = stock[name]
     guarded[name] = function(...)
-      if depth > 0 then return f(...) end
+      if core.modules_running() > 0 then return f(...) end
       return ordinary(...)
     end
   end
@@ -213,16 +210,19 @@ local function make(core)
   -- than Lua calls the engine, nil.
   local function call(f, ...)
     local run = core.space_run()
-    if depth == 0 and (run ~= run_seen or not seen) then
-      run_seen, seen = run, setmetatable({}, { __mode = "k" })
-      places = setmetatable({}, { __mode = "k" })
-      for _, own in next, guarded do seen[own] = true end
-      seen[make], seen[call] = true, true
+    local is_outermost = core.modules_running() == 0
+    if is_outermost and (run ~= run_seen or not seen) then
+      -- A hook may end this at any point: it is done, or done again.
+      local own = setmetatable({ [make] = true, [call] = true },
+                               { __mode = "k" })
+      for _, f in next, guarded do own[f] = true end
+      seen, run_seen = nil, run
+      places, seen = setmetatable({}, { __mode = "k" }), own
     end
     local roots = {}
     for _, root in ipairs { f, ... } do visit(roots, roots, nil, root) end
     look_through(roots)
-    return leave(depth, xpcall(enter, core.show_failure, depth, f, ...))
+    return leave(is_outermost, core.run_module(enter, f, ...))
   end
   return call
 end

@@ -269,8 +269,11 @@ TESS_API tess_status tess_compute_begin(tess_builder *b, const char *name,
 TESS_API tess_status tess_compute_end(tess_builder *b, uint32_t n,
                                       const tess_expr *body,
                                       tess_buffer *out);
-/* Drops the compute that was begun; INVALID when none was. */
-TESS_API tess_status tess_compute_cancel(tess_builder *b);
+/* How many computes and statements are begun and not ended; and to end a
+ * description that failed: drops the innermost of them, with all that is in
+ * them, until at most `depth` are open. */
+TESS_API uint32_t tess_builder_depth(const tess_builder *b);
+TESS_API tess_status tess_builder_cancel(tess_builder *b, uint32_t depth);
 
 /* Imperative blocks: statements are appended to the innermost one open. */
 typedef enum tess_iter_kind {

@@ -438,9 +438,13 @@ tess_status tess_compute_end(tess_builder *b, uint32_t n, const tess_expr *body,
              (args){.n = n, .p = {body}, INTO(out), .nhandles = n});
 }
 
-DO(compute_cancel, describe_compute_cancel(a->b))
-tess_status tess_compute_cancel(tess_builder *b) {
-  return run(b, do_compute_cancel, (args){0});
+uint32_t tess_builder_depth(const tess_builder *b) {
+  return b ? describe_depth(&b->b) : 0;
+}
+
+DO(cancel, (describe_cancel(a->b, a->x), TESS_OK))
+tess_status tess_builder_cancel(tess_builder *b, uint32_t depth) {
+  return run(b, do_cancel, (args){.x = depth});
 }
 
 /* ---- statements --------------------------------------------------------- */

@@ -25,7 +25,7 @@ enum {
   DESCRIBE_MAX_DIM = 16,      /* dimensions, iterations, indices, axes */
   DESCRIBE_MAX_OUT = 8,       /* outputs of one compute */
   DESCRIBE_MAX_DEPTH = 2000,  /* nesting of an expression */
-  DESCRIBE_MAX_NESTING = 256, /* nesting of statements */
+  DESCRIBE_MAX_NESTING = 160, /* nesting of statements; Lua nests 200 calls */
   DESCRIBE_MAX_NAME = 255     /* bytes of a name */
 };
 /* The largest number of elements of a buffer: int64 can count their bytes. */
@@ -188,7 +188,6 @@ tess_status describe_compute_begin(ir_builder *b, const char *name,
 /* n buffers: one with the name of the compute, or name_v0, name_v1, ... */
 tess_status describe_compute_end(ir_builder *b, uint32_t n,
                                  const describe_expr *body, ir_buf *out);
-tess_status describe_compute_cancel(ir_builder *b);
 
 /* ---- imperative statements (describe_stmt.c) ---------------------------- */
 
@@ -211,6 +210,11 @@ tess_status describe_let_begin(ir_builder *b, const char *name,
 tess_status describe_end(ir_builder *b);
 tess_status describe_store(ir_builder *b, ir_buf buf, uint32_t n,
                            const describe_expr *idx, describe_expr value);
+/* How many computes and statements are open. */
+uint32_t describe_depth(const ir_builder *b);
+/* Drops the innermost ones, with what is in them, until no more than `depth`
+ * are open. */
+void describe_cancel(ir_builder *b, uint32_t depth);
 /* Appends a stage. */
 void describe_add_stage(ir_builder *b, ir_stmt s);
 tess_status describe_evaluate(ir_builder *b, describe_expr x);

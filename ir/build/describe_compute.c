@@ -62,12 +62,6 @@ tess_status describe_compute_begin(ir_builder *b, const char *name,
   return TESS_OK;
 }
 
-tess_status describe_compute_cancel(ir_builder *b) {
-  if (!b->compute.n) return err_set(b->err, TESS_INVALID, "no compute is open");
-  (void)vec_pop(&b->compute);
-  return TESS_OK;
-}
-
 /* ---- ending it ---------------------------------------------------------- */
 
 /* The nest of a compute under construction. */

@@ -223,6 +223,26 @@ tess_status describe_end(ir_builder *b) {
   return TESS_OK;
 }
 
+/* Unlinks the innermost open statement; a top-level one is no stage yet. */
+static void drop_open(ir_builder *b) {
+  describe_open o = vec_pop(&b->open);
+  if (o.inner)
+    ir_st(&b->p, o.s)->alt = 0;
+  else if (b->open.n)
+    ir_detach(&b->p, o.s);
+}
+
+uint32_t describe_depth(const ir_builder *b) {
+  return b->compute.n + b->open.n;
+}
+
+/* No compute is begun inside of a statement, so statements are the inner
+ * ones. */
+void describe_cancel(ir_builder *b, uint32_t depth) {
+  while (b->open.n && describe_depth(b) > depth) drop_open(b);
+  while (b->compute.n > depth) (void)vec_pop(&b->compute);
+}
+
 /* ---- statements without a body ------------------------------------------ */
 
 static tess_status check_store(ir_builder *b, ir_buf buf, uint32_t n,

@@ -57,7 +57,7 @@ static int spaces_reason(lua_State *L) {
 }
 
 static tess_status report(lua_State *L, char *why, size_t n) {
-  tess_status s = lt_status_of(L, -1);
+  tess_status s = lt_code_of(L, -1);
   lua_pushcfunction(L, spaces_reason);
   lua_insert(L, -2);
   int told = lua_pcall(L, 1, 1, 0) == LUA_OK;

@@ -201,3 +201,34 @@ do
   assert(ts.space.check({ shared {} }, ts.program("p", { A }, {
     ts.compute("C", { 8 }, function(i) return A(i) + 1 end) })))
 end
+
+-- A hook that ends the script where a module has just run, or is about to, ends
+-- what guards modules, too.
+do
+  local A = ts.placeholder("A", { 8 })
+  local p = ts.program("p", { A }, {
+    ts.compute("C", { 8 }, function(i) return A(i) + 1 end) })
+  local function end_after(n)
+    debug.sethook(function()
+      debug.sethook()
+      error("out of time", 0)
+    end, "", n)
+  end
+  for n = 1, 60 do
+    local ends = ts.module { name = "ends", apply = function(sch)
+      end_after(n)
+      return sch
+    end }
+    pcall(function()
+      ts.space.explain(ts.space.compose { ends {} }, p, "llvm")
+      debug.sethook()
+    end)
+    assert(math.random(2) and next({ 1 }) == 1, n)
+    pcall(function()
+      end_after(20 * n)
+      ts.space.explain(ts.space.compose { ends {} }, p, "llvm")
+      debug.sethook()
+    end)
+    assert(math.random(2) and next({ 1 }) == 1, n)
+  end
+end

@@ -152,11 +152,59 @@ static void test_it_is_not_there(void **state) {
   host_end(&h);
 }
 
+/* Whatever a device allows, there is a space for it. */
+static void test_small_devices(void **state) {
+  (void)state;
+  hosted h;
+  host_start(&h);
+  for (int n = 1; n <= 32; n *= 2) {
+    char text[64];
+    tess_target *t;
+    tess_space *space;
+    char *why;
+    snprintf(text, sizeof text, "opencl -max_threads_per_block=%d", n);
+    default_space_ok(&h, tess_target_new(h.c, text, &t));
+    default_space_ok(&h, tess_space_default(h.c, t, &space));
+    default_space_ok(&h, tess_space_explain(space, h.p, t, &why));
+    if (strstr(why, "failed")) fail_msg("%s", why);
+    tess_text_free(h.c, why);
+    tess_space_free(space);
+    tess_target_free(t);
+  }
+  host_end(&h);
+}
+
+/* An error while the modules are loaded is a status of the call: here memory
+ * that ends, wherever it does. */
+static void test_making_it_fails(void **state) {
+  (void)state;
+  size_t failed = 0;
+  for (size_t cap = 1 << 12;; cap += cap / 4) {
+    tess_context *c;
+    tess_space *space;
+    const tess_options o = {.struct_size = sizeof o, .memory_cap = cap};
+    if (tess_context_new(&o, &c) != TESS_OK) continue;
+    tess_status s = tess_space_default(c, NULL, &space);
+    if (s != TESS_OK) {
+      if (s != TESS_LIMIT) fail_msg("%s", tess_error(c)->message);
+      assert_null(space);
+      assert_non_null(strstr(tess_error(c)->message, "the default space: "));
+      failed++;
+    }
+    tess_space_free(space);
+    tess_context_free(c);
+    if (s == TESS_OK) break;
+  }
+  assert_true(failed > 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_modules_run),
       cmocka_unit_test(test_tune_without_a_space),
       cmocka_unit_test(test_end_of_a_space),
-      cmocka_unit_test(test_it_is_not_there)};
+      cmocka_unit_test(test_it_is_not_there),
+      cmocka_unit_test(test_small_devices),
+      cmocka_unit_test(test_making_it_fails)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
