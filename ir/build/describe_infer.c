@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Program builder: recognizing the reduction of an imperative block: an init
- * that stores the identities of built-in reducers, one a result, and an update
- * of the same elements, through lets or not, in which each result is combined
- * with what depends on none of them. */
+ * that stores constants, one a result, and an update of the same elements,
+ * through lets or not.  Either each result is combined by a built-in reducer
+ * with what depends on none of them; or all are combined together, as those of
+ * an arg max, with one such value each, and obey the laws that a reducer of the
+ * description's own must (describe_laws.c). */
 #include "ir/build/describe.h"
 #include "ir/edit.h"
+#include "ir/memo.h"
 #include "ir/query.h"
 
 typedef struct infer_update {
@@ -13,6 +16,7 @@ typedef struct infer_update {
   uint32_t n;    /* results */
   ir_stmt init[DESCRIBE_MAX_OUT], store[DESCRIBE_MAX_OUT];
   ir_expr value[DESCRIBE_MAX_OUT]; /* what is stored, without lets */
+  ir_memo seen;                    /* by the search for a source */
 } infer_update;
 
 static bool is_plain_store(const ir_program *p, ir_stmt s) {
@@ -141,6 +145,128 @@ static uint32_t infer_tuple(infer_update *u, arena *scratch,
   return ir_reducer_new(p, ir_name(p, name), u->n, x, y, combine, identity);
 }
 
+/* ---- results that are combined together --------------------------------- */
+
+/* The only value that depends on no result and that what is stored may be, or
+ * is computed from: *out, 0: none.  false: there are several. */
+static bool infer_find_source(infer_update *u, ir_expr e, ir_expr *out) {
+  const ir_node *n = ir_at(u->p, e);
+  uint32_t *slot = ir_memo_of(&u->seen, u->lets.scratch, e);
+  if (*slot) return true;
+  *slot = 1;
+  if (!infer_loads_result(u, e)) {
+    if (n->op == IR_INT || n->op == IR_REAL) return true;
+    bool same = !*out || *out == e;
+    *out = e;
+    return same;
+  }
+  switch ((ir_op)n->op) {
+  case IR_SELECT:
+    return infer_find_source(u, n->b, out) && infer_find_source(u, n->c, out);
+  case IR_ADD:
+  case IR_SUB:
+  case IR_MUL:
+  case IR_MIN:
+  case IR_MAX:
+  case IR_AND:
+  case IR_OR:
+    return infer_find_source(u, n->a, out) && infer_find_source(u, n->b, out);
+  default: return true;
+  }
+}
+
+static ir_walk infer_is_foreign(const ir_program *p, ir_expr e, void *ud) {
+  const ir_node *n = ir_at(p, e);
+  (void)ud;
+  bool foreign =
+      n->op == IR_LOAD ||
+      (n->op == IR_VAR && p->var.v[n->a].kind != (uint8_t)IR_VAR_FORMAL);
+  return foreign ? IR_WALK_FOUND : IR_WALK_DESCEND;
+}
+
+/* Loads stay, but for those of results. */
+static ir_expr infer_keep_load(ir_subst *s, ir_buf buf, uint32_t n,
+                               const ir_expr *idx) {
+  (void)s, (void)buf, (void)n, (void)idx;
+  return 0;
+}
+
+/* The node becomes a formal parameter. */
+static void infer_abstract(ir_subst *s, ir_expr e, ir_var formal) {
+  const ir_node *n = ir_at(s->p, e);
+  if (n->op == IR_VAR)
+    ir_subst_var(s, n->a, ir_ref(s->p, formal));
+  else
+    *ir_memo_of(&s->memo, s->scratch, e) = ir_ref(s->p, formal);
+}
+
+/* What is stored as a function of the results and of their sources; false: it
+ * depends on something else. */
+static bool infer_combine(infer_update *u, arena *scratch, const ir_var *x,
+                          const ir_var *y, const ir_expr *source,
+                          ir_expr *combine) {
+  ir_program *p = u->p;
+  ir_subst s;
+  ir_subst_init(&s, p, scratch);
+  s.load = infer_keep_load;
+  s.vars = UINT32_MAX; /* every node is looked at */
+  for (uint32_t k = 0; k < u->n; k++) {
+    const ir_stmt_rec r = *ir_st(p, u->store[k]);
+    ir_expr *idx = arena_array(scratch, ir_expr, r.idx.n);
+    memcpy(idx, p->arg.v + r.idx.at, r.idx.n * sizeof *idx);
+    infer_abstract(&s, source[k], y[k]);
+    infer_abstract(&s, ir_load(p, r.buf, r.idx.n, idx), x[k]);
+  }
+  for (uint32_t k = 0; k < u->n; k++) {
+    combine[k] = ir_subst_expr(&s, u->value[k]);
+    if (ir_any(p, combine[k], infer_is_foreign, NULL)) return false;
+  }
+  return true;
+}
+
+/* The reduce iters of the block. */
+static uint32_t infer_axes(const ir_program *p, ir_stmt block, ir_var *out) {
+  ir_span it = ir_blk(p, block)->iters;
+  uint32_t n = 0;
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    if (p->iter.v[i].kind == IR_REDUCE && n < DESCRIBE_MAX_DIM)
+      out[n++] = p->iter.v[i].var;
+  return n;
+}
+
+/* A reducer of the block's own, where it may be reassociated; 0: none. */
+static uint32_t infer_own(infer_update *u, ir_builder *b, ir_stmt block) {
+  ir_program *p = u->p;
+  ir_var x[DESCRIBE_MAX_OUT], y[DESCRIBE_MAX_OUT], axis[DESCRIBE_MAX_DIM];
+  ir_expr source[DESCRIBE_MAX_OUT] = {0}, identity[DESCRIBE_MAX_OUT];
+  ir_expr combine[DESCRIBE_MAX_OUT];
+  for (uint32_t k = 0; k < u->n; k++) {
+    tess_dtype t = p->buf.v[ir_st(p, u->init[k])->buf].dtype;
+    identity[k] = ir_st(p, u->init[k])->value;
+    ir_memo_clear(&u->seen);
+    uint32_t op = ir_at(p, identity[k])->op;
+    if ((op != IR_INT && op != IR_REAL) ||
+        !infer_find_source(u, u->value[k], &source[k]) || !source[k] ||
+        !ir_dtype_eq(ir_at(p, source[k])->dtype, t))
+      return 0;
+    for (uint32_t i = 0; i < k; i++)
+      if (source[i] == source[k]) return 0;
+    ir_str text[2] = {ir_name(p, arena_printf(&b->scratch, "x%u", k)),
+                      ir_name(p, arena_printf(&b->scratch, "y%u", k))};
+    x[k] = ir_var_new(p, IR_VAR_FORMAL, text[0], t, INT64_MIN, INT64_MAX);
+    y[k] = ir_var_new(p, IR_VAR_FORMAL, text[1], t, INT64_MIN, INT64_MAX);
+  }
+  if (!infer_combine(u, &b->scratch, x, y, source, combine)) return 0;
+  ir_str name = ir_name_cat(p, ir_blk(p, block)->name, "_reducer");
+  uint32_t made = ir_reducer_new(p, name, u->n, x, y, combine, identity);
+  uint32_t naxes = infer_axes(p, block, axis);
+  ir_order order =
+      describe_find_order(b, &p->reducer.v[made], source, naxes, axis);
+  p->reducer.v[made].ordered = order;
+  if (order == IR_ORDER_FIXED) p->reducer.n = made; /* what nothing refers to */
+  return order == IR_ORDER_FIXED ? 0 : made;
+}
+
 void describe_infer_reducer(ir_builder *b, ir_stmt block) {
   ir_program *p = &b->p;
   infer_update u = {.p = p};
@@ -149,8 +275,10 @@ void describe_infer_reducer(ir_builder *b, ir_stmt block) {
   if (!infer_find_inits(&u, ir_st(p, block)->alt) ||
       !infer_find_stores(&u, ir_st(p, block)->body))
     return;
-  for (uint32_t k = 0; k < u.n; k++)
-    if (!(each[k] = infer_builtin(&u, k))) return;
-  ir_blk(p, block)->reducer =
-      u.n == 1 ? each[0] : infer_tuple(&u, &b->scratch, each);
+  bool builtin = true;
+  for (uint32_t k = 0; k < u.n && builtin; k++)
+    builtin = (each[k] = infer_builtin(&u, k)) != 0;
+  ir_blk(p, block)->reducer = !builtin   ? infer_own(&u, b, block)
+                              : u.n == 1 ? each[0]
+                                         : infer_tuple(&u, &b->scratch, each);
 }

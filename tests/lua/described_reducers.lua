@@ -122,3 +122,80 @@ for name, update in pairs(wrong) do
     refused(sch, "NOT_REDUCER", "rfactor", k)
   end)
 end
+
+-- Results that are combined together, as of an arg max: its laws tell what may
+-- be done.  `keep`: whether the old result stays.
+local function arg_best(keep, start)
+  local b = ts.builder "arg_best"
+  local X = b:input("X", { 8, 16 })
+  local at, best = b:output("at", { 8 }, "int64"), b:output("best", { 8 })
+  b:loop("i", 0, 8, function(i)
+    b:loop("k", 0, 16, function(k)
+      b:block("y", { { "vi", extent = 8, bind = i },
+                     { "vk", "reduce", extent = 16, bind = k } },
+              function(vi, vk)
+        b:init(function()
+          b:store(at, { vi }, start[1])
+          b:store(best, { vi }, start[2])
+        end)
+        b:let("stays", keep(at(vi), best(vi), vk, X(vi, vk)), function(stays)
+          b:let("a", ts.select(stays, at(vi), vk), function(a)
+            b:let("v", ts.select(stays, best(vi), X(vi, vk)), function(v)
+              b:store(at, { vi }, a)
+              b:store(best, { vi }, v)
+            end)
+          end)
+        end)
+      end)
+    end)
+  end)
+  return b:program()
+end
+
+case("an arg max and an arg min", function()
+  local inf = math.huge
+  for _, how in ipairs {
+    { function(a, m, k, x)
+        return ts.any(ts.gt(m, x), ts.all(ts.eq(m, x), ts.lt(a, k)))
+      end, { -1, -inf } },
+    { function(a, m, k, x)
+        return ts.any(ts.lt(m, x), ts.all(ts.eq(m, x), ts.lt(a, k)))
+      end, { -1, inf } } } do
+    local p = arg_best(table.unpack(how))
+    same(factored(p), p)
+    local sch = ts.schedule(p)
+    local i, k = sch:get_loops(sch:get_block "y")
+    sch:reorder(k, i)
+    same(sch, p)
+    local x = ts.tensor("float32", { 8, 16 }, "integers", 5)
+    local found = {}
+    for n, q in ipairs { p, factored(p) } do
+      found[n] = ts.tensor("int64", { 8 })
+      ts.build(q)(x, found[n], ts.tensor("float32", { 8 }))
+    end
+    for r = 0, 7 do assert(found[1]:get(r) == found[2]:get(r)) end
+  end
+end)
+
+case("the first of equal values: the order stays", function()
+  local p = arg_best(function(_, m, _, x) return ts.ge(m, x) end,
+                     { -1, -math.huge })
+  local sch = ts.schedule(p)
+  local _, k = sch:get_loops(sch:get_block "y")
+  local _, k1 = sch:split(k, { 4, 4 })
+  refused(sch, "REDUCER_ORDERED", "rfactor", k1)
+  same(factored(p), p)
+end)
+
+-- Of an own combiner whose laws do not hold, or of no one value.
+for name, keep in pairs {
+  ["an identity that is none"] = function(_, m, _, x) return ts.lt(m, x) end,
+  ["what the indices decide"] = function(a, m, k, x)
+    return ts.lt(m * 2, x + ts.cast(a - k, "float32"))
+  end } do
+  case("no reducer: " .. name, function()
+    local sch = ts.schedule(arg_best(keep, { -1, 0 }))
+    local _, k = sch:get_loops(sch:get_block "y")
+    refused(sch, "NOT_REDUCER", "rfactor", k)
+  end)
+end
