@@ -321,10 +321,26 @@ static void need_all(tess_context *c, ir_program *p, const vm_trace *t,
     }
 }
 
+/* The same of annotations that the program came with, as one that was taken
+ * from a schedule. */
+static void need_annotated(tess_context *c, ir_program *p) {
+  static const char *const keys[] = {"auto_tensorize", "auto_tensorize_init"};
+  ir_stmt root = ir_entry(p)->root;
+  for (ir_stmt s = root; s; s = ir_next(p, s, root))
+    for (int k = 0; k < 2; k++) {
+      const ir_anno *a = ir_anno_get(p, s, keys[k]);
+      const ir_value *v = a ? &p->value.v[a->val] : NULL;
+      if (v && v->tag == IR_VAL_STR) need_named(c, p, ir_text(p, v->s), true);
+    }
+}
+
 void vm_intrin_need_call(tess_context *c, ir_program *p, const vm_call *call,
                          const vm_trace *before) {
   if (!c->part[CTX_PART_INTRINS].object) return;
-  if (obeys_families(call->prim)) need_all(c, p, before, NULL, true);
+  if (obeys_families(call->prim)) {
+    need_all(c, p, before, NULL, true);
+    need_annotated(c, p);
+  }
   for (uint32_t i = 0; i < call->prim->nspecs; i++) {
     const char *name =
         named_intrin(call->prim, call->pool, i,
@@ -340,4 +356,5 @@ void vm_intrin_need_trace(tess_context *c, ir_program *p, const vm_trace *t,
   for (uint32_t k = 0; k < t->inst.n; k++)
     family |= obeys_families(t->inst.v[k].prim);
   need_all(c, p, t, own, family);
+  if (family) need_annotated(c, p);
 }

@@ -525,6 +525,22 @@ do
   s = tiled_for "mma_4x8x4"
   checks.same(s, p)
   assert(tostring(s) == tostring(tiled_for(name)))
+  -- One that is declared after the program was taken from a schedule.
+  local late = ts.schedule(ops.matmul { m = 8, n = 16, k = 8,
+                                        dtype = "float64" })
+  local named = late:blockize(assert(tensor.tile(
+    late, late:get_block "C", { 2, 8, 2 })))
+  late:annotate(named, "auto_tensorize", "mma_2x8x2_float64_float64")
+  late:rewrite_reduction_block()
+  local taken = late:program()
+  s = ts.schedule(taken)
+  checks.refused(s, "INTRIN_UNKNOWN", "rewrite_tensorize")
+  assert(tensor.mma { m = 2, n = 8, k = 2, dtype = "float64" } ==
+         "mma_2x8x2_float64_float64")
+  s:rewrite_tensorize()
+  checks.same(s, taken)
+  assert(not has(s, "auto_tensorize"), s)
+  checks.same(s:trace():replay(late:program()), taken)
   -- What an intrinsic does already stays.
   s = ts.schedule(p)
   local block = s:blockize(assert(tensor.tile(s, s:get_block "C", { 4, 8, 4 })))
