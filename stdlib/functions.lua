@@ -178,7 +178,8 @@ local rows = {
     "Does it read again, for other spatial iterations, what changes in " ..
     "the course of its reduction?", "modules" },
   { "sch:needs_multi_level_tiling(block)", "boolean",
-    "Would tiling let it use again what it reads?", "modules" },
+    "Would tiling let it use again what it reads? Its loops must be those " ..
+    "of its iters, one each and in their order.", "modules" },
   { "sch:block_info(block)", "table",
     "name, reads, writes, iters, loops (of each iter, the loop that alone " ..
     "binds it); has_select (is a value chosen by a condition?), has_call " ..

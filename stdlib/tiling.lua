@@ -40,11 +40,30 @@ local function uncuttable(sch, block, structure, open)
   end
 end
 
+-- Whether each loop around the block is that of an iter, in their order.
+local function follows_iters(sch, block)
+  local loops = sch:block_info(block).loops
+  for i, at in ipairs(loops) do if at ~= i then return false end end
+  return #loops == #{ sch:get_loops(block) }
+end
+
+-- Why no tiling of a block would reuse what it reads; nil: some would.
+function tiling.no_reuse(sch, block)
+  if sch:needs_multi_level_tiling(block) then return nil end
+  if sch:annotation(block, "tiling_structure") then
+    return "it was tiled before"
+  end
+  if sch:is_reduction(block) and not follows_iters(sch, block) then
+    return "its loops are not those of its iters, one each in their order: " ..
+           "reorder the loops, or the iters by reorder_block_iter_var"
+  end
+  return "it has no reduction that could reuse what it reads"
+end
+
 -- Why a block has no tiles to draw by this structure; nil: it has.
 function tiling.unfit(sch, block, structure, open)
-  if not sch:needs_multi_level_tiling(block) then
-    return "it has no reduction that could reuse what it reads"
-  end
+  local why = tiling.no_reuse(sch, block)
+  if why then return why end
   if not sch:copy():reuses_in_reduction(block) then
     return "what it reads again is the same throughout the reduction"
   end

@@ -129,9 +129,8 @@ end
 -- copies, and, where p.must is false, the block as it is; and why the others
 -- cannot.  `first`: the first architecture that will do, nil: any.
 function warps.each_group(sch, block, p, schedule, first)
-  if not sch:needs_multi_level_tiling(block) then
-    return nil, "it has no reduction that could reuse what it reads"
-  end
+  local useless = tiling.no_reuse(sch, block)
+  if useless then return nil, useless end
   local open = open_extent(sch, block)
   if open then return nil, open end
   local usable, missing = on_target(sch, p.groups, first)

@@ -88,20 +88,11 @@ static ir_iter loop_iter(const sch_rfactor *w, ir_stmt loop,
   return (ir_iter){v, kind, r.lo, r.extent, ir_ref(p, r.var)};
 }
 
-/* Iters of the block that do not follow the loop stay; one that does is
- * replaced by iters for the loops in it, of which the factored one is
- * spatial. */
-static void bind_rf(sch_rfactor *w, ir_subst *m) {
+/* Iters for the loops that go into an iter together with the factored one. */
+static uint32_t bind_along(const sch_rfactor *w, ir_subst *over,
+                           ir_iter *made) {
   ir_program *p = w->s->p;
-  ir_span it = ir_blk(p, w->block)->iters;
-  ir_var v = ir_st(p, w->loop)->var;
-  ir_iter *made = arena_array(w->s->scratch, ir_iter, it.n + w->loops.n);
-  ir_subst over; /* loops -> their iters */
-  uint32_t n = 1;
-  ir_subst_init(&over, p, w->s->scratch);
-  made[0] = loop_iter(w, w->loop, IR_SPATIAL);
-  w->rf_axis = made[0].var;
-  ir_subst_var(&over, v, ir_ref(p, w->rf_axis));
+  uint32_t n = 0;
   for (uint32_t k = 0; k < w->loops.n; k++) {
     ir_var u = ir_st(p, w->loops.v[k])->var;
     int64_t lo, hi;
@@ -109,11 +100,31 @@ static void bind_rf(sch_rfactor *w, ir_subst *m) {
     made[n] = w->along[k];
     ir_domain_bounds(p, made[n].lo, made[n].extent, &lo, &hi);
     made[n].var = iter_like(p, u, lo, hi);
-    ir_subst_var(&over, u, ir_ref(p, made[n++].var));
+    ir_subst_var(over, u, ir_ref(p, made[n++].var));
   }
+  return n;
+}
+
+/* The factored iter, spatial now, comes first; those of the block that do not
+ * follow the loop stay in their order, and where the first one did that does,
+ * come iters for the other loops in it. */
+static void bind_rf(sch_rfactor *w, ir_subst *m) {
+  ir_program *p = w->s->p;
+  ir_span it = ir_blk(p, w->block)->iters;
+  ir_var v = ir_st(p, w->loop)->var;
+  ir_iter *made = arena_array(w->s->scratch, ir_iter, it.n + w->loops.n + 1);
+  ir_subst over; /* loops -> their iters */
+  uint32_t n = 1;
+  bool split = false;
+  ir_subst_init(&over, p, w->s->scratch);
+  made[0] = loop_iter(w, w->loop, IR_SPATIAL);
+  w->rf_axis = made[0].var;
+  ir_subst_var(&over, v, ir_ref(p, w->rf_axis));
   for (uint32_t i = it.at; i < it.at + it.n; i++) {
     const ir_iter old = p->iter.v[i];
     if (ir_uses_var(p, old.bind, v)) {
+      if (!split) n += bind_along(w, &over, made + n);
+      split = true;
       ir_subst_var(m, old.var, ir_subst_expr(&over, old.bind));
       continue;
     }
