@@ -89,7 +89,13 @@ static const char *const thread_text[] = {
 };
 static const char *const fn_text[] = {
     "",
-#define FN(name, text, nargs, doc) text,
+#define FN(name, text, kind, nargs, doc) text,
+#include "ir/fn.def"
+#undef FN
+};
+static const uint8_t fn_kind[] = {
+    IR_FN_OTHER,
+#define FN(name, text, kind, nargs, doc) IR_FN_##kind,
 #include "ir/fn.def"
 #undef FN
 };
@@ -159,4 +165,8 @@ const char *ir_op_text(ir_op op) {
 const char *ir_fn_text(ir_fn fn) {
   TESS_ASSERT(fn < IR_FN_COUNT);
   return fn_text[fn];
+}
+ir_fn_kind ir_fn_kind_of(ir_fn fn) {
+  TESS_ASSERT(fn < IR_FN_COUNT);
+  return (ir_fn_kind)fn_kind[fn];
 }

@@ -67,11 +67,17 @@ typedef enum ir_op {
 /* Functions of an IR_CALL; ir/fn.def has a row for each. */
 typedef enum ir_fn {
   IR_FN_NONE,
-#define FN(name, text, nargs, doc) IR_FN_##name,
+#define FN(name, text, kind, nargs, doc) IR_FN_##name,
 #include "ir/fn.def"
 #undef FN
   IR_FN_COUNT
 } ir_fn;
+typedef enum ir_fn_kind {
+  IR_FN_COSTLY, /* of floats, far more expensive than arithmetic */
+  IR_FN_CHEAP,  /* of floats, but abs, which is of all numbers */
+  IR_FN_BITS,   /* of integers */
+  IR_FN_OTHER
+} ir_fn_kind;
 /* Calls by name: of a function of the host, or of a tensor intrinsic's
  * implementation (ir/tensor_call.h). */
 static inline bool ir_fn_is_named(uint32_t fn) {
@@ -503,5 +509,6 @@ bool ir_thread_parse(const char *s, ir_thread *out);
 const char *ir_thread_text(ir_thread t);
 const char *ir_op_text(ir_op op);          /* "+", "min", ... */
 const char *ir_fn_text(ir_fn fn);          /* "exp", ... */
+ir_fn_kind ir_fn_kind_of(ir_fn fn);
 
 #endif

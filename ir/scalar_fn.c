@@ -24,14 +24,26 @@ static double fma_small(double x, double y, double z) {
 static double call_double(ir_fn fn, const double *x) {
   switch (fn) {
   case IR_FN_EXP: return exp(x[0]);
+  case IR_FN_EXPM1: return expm1(x[0]);
   case IR_FN_LOG: return log(x[0]);
+  case IR_FN_LOG1P: return log1p(x[0]);
   case IR_FN_SQRT: return sqrt(x[0]);
   case IR_FN_RSQRT: return 1 / sqrt(x[0]);
   case IR_FN_SIN: return sin(x[0]);
   case IR_FN_COS: return cos(x[0]);
+  case IR_FN_TAN: return tan(x[0]);
+  case IR_FN_ASIN: return asin(x[0]);
+  case IR_FN_ACOS: return acos(x[0]);
+  case IR_FN_ATAN: return atan(x[0]);
+  case IR_FN_SINH: return sinh(x[0]);
+  case IR_FN_COSH: return cosh(x[0]);
   case IR_FN_TANH: return tanh(x[0]);
+  case IR_FN_ASINH: return asinh(x[0]);
+  case IR_FN_ACOSH: return acosh(x[0]);
+  case IR_FN_ATANH: return atanh(x[0]);
   case IR_FN_SIGMOID: return 1 / (1 + exp(-x[0]));
   case IR_FN_ERF: return erf(x[0]);
+  case IR_FN_ERFC: return erfc(x[0]);
   case IR_FN_POW: return pow(x[0], x[1]);
   case IR_FN_ABS: return fabs(x[0]);
   case IR_FN_FLOOR: return floor(x[0]);
@@ -91,11 +103,7 @@ bool ir_can_apply(ir_fn fn, tess_dtype t) {
   case IR_FN_CEIL:
   case IR_FN_ROUND:
   case IR_FN_FMA: return true;
-  case IR_FN_SHL:
-  case IR_FN_SHR:
-  case IR_FN_BITAND:
-  case IR_FN_BITOR:
-  case IR_FN_BITXOR: return ir_is_int(t);
-  default: return ir_is_float(t);
+  default:
+    return ir_fn_kind_of(fn) == IR_FN_BITS ? ir_is_int(t) : ir_is_float(t);
   }
 }

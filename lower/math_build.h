@@ -89,7 +89,60 @@ static inline ir_expr signed_like(math *m, ir_expr v, ir_expr like) {
   return from_bits(m, call2(m, IR_FN_BITOR, as_bits(m, v), sign));
 }
 
-/* sin x, or cos x with `cosine` (math_trig.c). */
-ir_expr lower_expand_sine(math *m, ir_expr x, bool cosine);
+/* r, but x where that is 0, whose sign r has lost. */
+static inline ir_expr keep_zero(math *m, ir_expr x, ir_expr r) {
+  return math_select(m, math_binary(m, IR_EQ, x, math_real(m, 0)), x, r);
+}
+
+static inline ir_expr math_at_most(math *m, ir_expr x, double most) {
+  ir_expr end = math_real(m, most);
+  return math_select(m, math_lt(m, end, x), end, x);
+}
+
+/* x without the lowest n bits of its significand. */
+static inline ir_expr upper_bits(math *m, ir_expr x, int n) {
+  ir_expr mask = math_int(m, -(INT64_C(1) << n));
+  return from_bits(m, call2(m, IR_FN_BITAND, as_bits(m, x), mask));
+}
+
+/* ---- functions of float32 or float64, a group a file -------------------- */
+
+/* math_exp.c */
+ir_expr lower_expand_exp(math *m, ir_expr x);
+ir_expr lower_expand_expm1(math *m, ir_expr x);
+ir_expr lower_expand_sinh(math *m, ir_expr x);
+ir_expr lower_expand_cosh(math *m, ir_expr x);
+ir_expr lower_expand_tanh(math *m, ir_expr x);
+ir_expr lower_expand_sigmoid(math *m, ir_expr x);
+/* v e^(x + more), `more` small. */
+ir_expr lower_exp_product(math *m, ir_expr x, ir_expr more, ir_expr v);
+/* e^(r + more) 2^k, |r| at most ln 2 / 2, `more` less than its last digit. */
+ir_expr lower_exp_precise(math *m, ir_expr r, ir_expr more, ir_expr k);
+
+/* math_log.c */
+ir_expr lower_expand_log(math *m, ir_expr x);
+ir_expr lower_expand_log1p(math *m, ir_expr x);
+ir_expr lower_expand_asinh(math *m, ir_expr x);
+ir_expr lower_expand_acosh(math *m, ir_expr x);
+ir_expr lower_expand_atanh(math *m, ir_expr x);
+/* x, a normal number, is (1 + f) 2^k, 1 + f from sqrt(1/2) to sqrt 2. */
+ir_expr lower_log_split(math *m, ir_expr x, ir_expr *k);
+
+/* math_erf.c */
+ir_expr lower_expand_erf(math *m, ir_expr x);
+ir_expr lower_expand_erfc(math *m, ir_expr x);
+
+/* math_pow.c */
+ir_expr lower_expand_pow(math *m, ir_expr x, ir_expr y);
+
+/* math_trig.c */
+ir_expr lower_expand_sin(math *m, ir_expr x);
+ir_expr lower_expand_cos(math *m, ir_expr x);
+ir_expr lower_expand_tan(math *m, ir_expr x);
+
+/* math_arc.c */
+ir_expr lower_expand_asin(math *m, ir_expr x);
+ir_expr lower_expand_acos(math *m, ir_expr x);
+ir_expr lower_expand_atan(math *m, ir_expr x);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sin and cos as arithmetic, for arguments of any size: they are reduced by
- * their product with the bits of 2/pi that matter for them (Payne and Hanek,
+ * sin, cos and tan as arithmetic, for arguments of any size: they are reduced
+ * by their product with the bits of 2/pi that matter for them (Payne and Hanek,
  * "Radian reduction for trigonometric functions", 1983), in integers, so that
  * large arguments cost no branch and no table in memory. */
 #include "lower/math_build.h"
@@ -249,30 +249,51 @@ static ir_expr trig_cosine_double(math *m, const reduced *r) {
 
 /* ---- both --------------------------------------------------------------- */
 
+typedef enum trig_fn { TRIG_SIN, TRIG_COS, TRIG_TAN } trig_fn;
+
+/* The tangent of an angle is that of what is left of it, or -1 by that where an
+ * odd number of right angles is taken off. */
+static ir_expr trig_quotient(math *m, ir_expr odd, ir_expr s, ir_expr c) {
+  ir_expr less = math_mul(m, c, math_real(m, -1));
+  return math_div(m, math_select(m, odd, less, s), math_select(m, odd, s, c));
+}
+
 /* Of float64; `single`: of a value of float32, for a result of that. */
-static ir_expr trig_expand(math *m, ir_expr x, bool cosine, bool single) {
+static ir_expr trig_expand(math *m, ir_expr x, trig_fn f, bool single) {
   ir_expr a = absolute(m, x), zero = math_real(m, 0);
   reduced r = single ? trig_reduce_single(m, a) : trig_reduce_double(m, a);
   ir_expr near = math_lt(m, a, math_real(m, 0.78539816339744828));
   r.hi = math_select(m, near, a, r.hi);
   if (!single) r.lo = math_select(m, near, zero, r.lo);
   ir_expr q = math_select(m, near, trig_word(m, 0), r.quadrant);
-  if (cosine) q = math_add(m, q, trig_word(m, 1));
+  if (f == TRIG_COS) q = math_add(m, q, trig_word(m, 1));
   ir_expr s = single ? trig_sine_single(m, r.hi) : trig_sine_double(m, &r);
   ir_expr c = single ? trig_cosine_single(m, r.hi) : trig_cosine_double(m, &r);
   ir_expr odd = math_binary(m, IR_NE, trig_and(m, q, 1), trig_word(m, 0));
-  ir_expr v = math_select(m, odd, c, s);
   ir_expr down = math_binary(m, IR_NE, trig_and(m, q, 2), trig_word(m, 0));
-  v = math_select(m, down, math_mul(m, v, math_real(m, -1)), v);
-  if (!cosine)
+  ir_expr v =
+      f == TRIG_TAN ? trig_quotient(m, odd, s, c) : math_select(m, odd, c, s);
+  if (f != TRIG_TAN)
+    v = math_select(m, down, math_mul(m, v, math_real(m, -1)), v);
+  if (f != TRIG_COS)
     v = math_select(m, is_negative(m, x), math_mul(m, v, math_real(m, -1)), v);
   return math_select(m, math_lt(m, a, math_real(m, __builtin_inf())), v,
                      math_real(m, __builtin_nan("")));
 }
 
-ir_expr lower_expand_sine(math *m, ir_expr x, bool cosine) {
-  if (!is_single(m)) return trig_expand(m, x, cosine, false);
+static ir_expr trig_function(math *m, ir_expr x, trig_fn f) {
+  if (!is_single(m)) return trig_expand(m, x, f, false);
   math w = {m->p, {TESS_DTYPE_FLOAT, 64, m->t.lanes}};
-  ir_expr r = trig_expand(&w, ir_cast(m->p, w.t, x), cosine, true);
+  ir_expr r = trig_expand(&w, ir_cast(m->p, w.t, x), f, true);
   return ir_cast(m->p, m->t, r);
+}
+
+ir_expr lower_expand_sin(math *m, ir_expr x) {
+  return trig_function(m, x, TRIG_SIN);
+}
+ir_expr lower_expand_cos(math *m, ir_expr x) {
+  return trig_function(m, x, TRIG_COS);
+}
+ir_expr lower_expand_tan(math *m, ir_expr x) {
+  return trig_function(m, x, TRIG_TAN);
 }

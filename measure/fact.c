@@ -5,7 +5,7 @@
 #include "ir/scalar.h"
 #include <math.h>
 
-enum { FUNCTION_ROUNDINGS = 4 }; /* of exp, tanh, ... */
+enum { FUNCTION_ROUNDINGS = 4, ERFC_ROUNDINGS = 8 };
 
 /* ---- types -------------------------------------------------------------- */
 
@@ -201,22 +201,36 @@ range_fact fact_cast(tess_dtype from, tess_dtype to, range_fact x) {
   return r;
 }
 
+static bool is_never_negative(ir_fn fn) {
+  switch (fn) {
+  case IR_FN_EXP:
+  case IR_FN_SIGMOID:
+  case IR_FN_SQRT:
+  case IR_FN_RSQRT:
+  case IR_FN_ERFC:
+  case IR_FN_ACOS:
+  case IR_FN_COSH:
+  case IR_FN_ACOSH: return true;
+  default: return false;
+  }
+}
+
 static range_fact of_function(tess_dtype t, ir_fn fn, range_fact f) {
   f.known = false;
-  f.nonneg = fn == IR_FN_EXP || fn == IR_FN_SIGMOID || fn == IR_FN_SQRT ||
-             fn == IR_FN_RSQRT || (fn == IR_FN_POW && f.nonneg);
+  f.nonneg = is_never_negative(fn) || (fn == IR_FN_POW && f.nonneg);
   bool turns = fn == IR_FN_SIN || fn == IR_FN_COS;
   bool is_small =
       fn == IR_FN_SIGMOID || fn == IR_FN_TANH || fn == IR_FN_ERF || turns;
   /* Units of the argument become as many, times its size, of what is at most
    * 1. */
-  if (turns && f.bound > 1) {
+  if ((turns || fn == IR_FN_TAN) && f.bound > 1) {
     f.roundings = bound_product(f.roundings, f.bound);
     f.noise = bound_product(f.noise, fact_square(f.bound));
   }
   f.bound = is_small ? 1 : INFINITY;
   f.step = !f.jumps ? 0 : is_small ? 2 : INFINITY;
-  return round_result(t, f, FUNCTION_ROUNDINGS);
+  return round_result(t, f,
+                      fn == IR_FN_ERFC ? ERFC_ROUNDINGS : FUNCTION_ROUNDINGS);
 }
 
 /* Bits of an integer, which are others where it is off by one. */

@@ -135,8 +135,11 @@ end
 local function add_expressions(ts, core)
   ts.const, ts.cast, ts.select = core.const, core.cast, core.select
 
-  for _, fn in ipairs { "abs", "exp", "log", "sqrt", "rsqrt", "sin", "cos",
-                        "tanh", "sigmoid", "erf", "floor", "ceil", "round" } do
+  for _, fn in ipairs {
+    "abs", "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan",
+    "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
+    "sigmoid", "erf", "erfc", "floor", "ceil", "round",
+  } do
     ts[fn] = function(x) return core.call(fn, x) end
   end
   for _, fn in ipairs { "pow", "shl", "shr", "bitand", "bitor", "bitxor" } do

@@ -46,21 +46,7 @@ local rows = {
   { "ts.reducer(combine, identity [, name])", "function",
     "A reduction of one's own, called with sources and axes.",
     "describing" },
-  { "ts.abs(x)", "tessera.Expr", "The absolute value.", "describing" },
-  { "ts.ceil(x)", "tessera.Expr", "The least integer above.", "describing" },
-  { "ts.erf(x)", "tessera.Expr", "The error function.", "describing" },
-  { "ts.exp(x)", "tessera.Expr", "e to the power of x.", "describing" },
-  { "ts.floor(x)", "tessera.Expr", "The greatest integer below.",
-    "describing" },
-  { "ts.log(x)", "tessera.Expr", "The natural logarithm.", "describing" },
   { "ts.pow(x, y)", "tessera.Expr", "x to the power of y.", "describing" },
-  { "ts.round(x)", "tessera.Expr", "The nearest integer.", "describing" },
-  { "ts.rsqrt(x)", "tessera.Expr", "One by the square root.", "describing" },
-  { "ts.sigmoid(x)", "tessera.Expr", "1 / (1 + exp(-x)).", "describing" },
-  { "ts.sin(x)", "tessera.Expr", "The sine of x radians.", "describing" },
-  { "ts.cos(x)", "tessera.Expr", "The cosine of x radians.", "describing" },
-  { "ts.sqrt(x)", "tessera.Expr", "The square root.", "describing" },
-  { "ts.tanh(x)", "tessera.Expr", "The hyperbolic tangent.", "describing" },
   { "ts.lt(x, y)", "tessera.Expr", "x < y.", "describing" },
   { "ts.le(x, y)", "tessera.Expr", "x <= y.", "describing" },
   { "ts.gt(x, y)", "tessera.Expr", "x > y.", "describing" },
@@ -468,6 +454,32 @@ local rows = {
     "Fit the block, decompose its reduction and tensorize it.",
     "tensor-intrinsics" },
 }
+
+-- Functions of one number.
+for _, f in ipairs {
+  { "abs", "The absolute value." }, { "ceil", "The least integer above." },
+  { "floor", "The greatest integer below." },
+  { "round", "The nearest integer, halves to even." },
+  { "sqrt", "The square root." }, { "rsqrt", "One by the square root." },
+  { "exp", "e to the power of x." },
+  { "expm1", "exp(x) - 1, which keeps the digits of small x." },
+  { "log", "The natural logarithm." },
+  { "log1p", "log(1 + x), which keeps the digits of small x." },
+  { "sin", "The sine of x radians." }, { "cos", "The cosine of x radians." },
+  { "tan", "The tangent of x radians." },
+  { "asin", "The angle in radians whose sine is x." },
+  { "acos", "The angle in radians whose cosine is x." },
+  { "atan", "The angle in radians whose tangent is x." },
+  { "sinh", "The hyperbolic sine." }, { "cosh", "The hyperbolic cosine." },
+  { "tanh", "The hyperbolic tangent." },
+  { "asinh", "The inverse of sinh." }, { "acosh", "The inverse of cosh." },
+  { "atanh", "The inverse of tanh." },
+  { "sigmoid", "1 / (1 + exp(-x))." }, { "erf", "The error function." },
+  { "erfc", "1 - erf(x), which keeps its digits where erf(x) is nearly 1." },
+} do
+  rows[#rows + 1] = { ("ts.%s(x)"):format(f[1]), "tessera.Expr", f[2],
+                      "describing" }
+end
 
 local function name_of(row) return row[1]:match("^[^(]+") end
 

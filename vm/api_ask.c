@@ -175,18 +175,9 @@ static ir_walk is_costly_call(const ir_program *p, ir_expr e, void *ud) {
   (void)ud;
   const ir_node *n = ir_at(p, e);
   if (n->op != IR_CALL) return IR_WALK_DESCEND;
-  switch ((ir_fn)n->a) {
-  case IR_FN_EXP:
-  case IR_FN_LOG:
-  case IR_FN_TANH:
-  case IR_FN_SIGMOID:
-  case IR_FN_ERF:
-  case IR_FN_POW:
-  case IR_FN_SIN:
-  case IR_FN_COS:
-  case IR_FN_EXTERN: return IR_WALK_FOUND;
-  default: return IR_WALK_DESCEND;
-  }
+  bool costly =
+      n->a == IR_FN_EXTERN || ir_fn_kind_of((ir_fn)n->a) == IR_FN_COSTLY;
+  return costly ? IR_WALK_FOUND : IR_WALK_DESCEND;
 }
 
 /* Is there a node for which f says so in a value that the block stores? */

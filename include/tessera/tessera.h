@@ -198,9 +198,10 @@ TESS_API tess_status tess_literal(tess_builder *b, double v, int is_int,
  * dtype (literals adapt).  `/` on integers is refused: use `//`. */
 TESS_API tess_status tess_binary(tess_builder *b, const char *op, tess_expr x,
                                  tess_expr y, tess_expr *out);
-/* fn: - not abs exp log sqrt rsqrt sin cos tanh sigmoid erf pow floor ceil
- * round; of integers bitnot shl shr bitand bitor bitxor.  A shift by other
- * than 0 .. bits - 1 gives 0, or -1 for a right shift of what is negative. */
+/* fn: - not abs exp expm1 log log1p sqrt rsqrt sin cos tan asin acos atan sinh
+ * cosh tanh asinh acosh atanh sigmoid erf erfc pow floor ceil round; of
+ * integers bitnot shl shr bitand bitor bitxor.  A shift by other than
+ * 0 .. bits - 1 gives 0, or -1 for a right shift of what is negative. */
 TESS_API tess_status tess_call(tess_builder *b, const char *fn, uint32_t n,
                                const tess_expr *args, tess_expr *out);
 /* An external function of the host's, by name (for tests and extension). */
@@ -469,11 +470,10 @@ typedef struct tess_loop_info {
 /* is_spatial: all its iters are, and it is not the root.  has_select: some
  * value that it computes is chosen by a condition, as padding is.  has_call: it
  * calls a function far more expensive than arithmetic: exp, log, tanh,
- * sigmoid, erf, pow, sin, cos or one of the host's.  reuses_in_reduction: it
- * reads again, for other spatial iterations, what changes in the course of its
- * reduction.  loops: of each iter, which
- * of the loops around the block, counted from 0, outermost first, alone binds
- * it; -1: none or several do. */
+ * pow and the like, or one of the host's.  reuses_in_reduction: it reads again,
+ * for other spatial iterations, what changes in the course of its reduction.
+ * loops: of each iter, which of the loops around the block, counted from 0,
+ * outermost first, alone binds it; -1: none or several do. */
 typedef struct tess_block_info {
   uint32_t struct_size;         /* sizeof(tess_block_info) */
   uint32_t nreads;

@@ -339,19 +339,14 @@ static const struct {
   uint32_t nargs;
 } fns[] = {
     {"", 0},
-#define FN(name, text, nargs, doc) {text, nargs},
+#define FN(name, text, kind, nargs, doc) {text, nargs},
 #include "ir/fn.def"
 #undef FN
 };
 
-static bool is_bitwise(ir_fn fn) {
-  return (fn >= IR_FN_SHL && fn <= IR_FN_BITOR) || fn == IR_FN_BITXOR;
-}
-
 /* The others of ir/fn.def are made by lowering, or not by a name alone. */
 static bool can_be_described(ir_fn fn) {
-  return fn <= IR_FN_ROUND || is_bitwise(fn) || fn == IR_FN_SIN ||
-         fn == IR_FN_COS;
+  return ir_fn_kind_of(fn) != IR_FN_OTHER;
 }
 
 static ir_fn find_fn(const char *name) {
@@ -395,7 +390,7 @@ static bool is_identity(ir_fn fn, tess_dtype t) {
 
 static bool works_on(ir_fn fn, tess_dtype t) {
   if (t.code == TESS_DTYPE_BOOL) return false;
-  if (is_bitwise(fn)) return ir_is_int(t);
+  if (ir_fn_kind_of(fn) == IR_FN_BITS) return ir_is_int(t);
   return ir_is_float(t) || fn == IR_FN_ABS;
 }
 

@@ -89,13 +89,8 @@ static fn_type type_of_fn(ir_fn fn) {
   case IR_FN_EXTERN:
   case IR_FN_INSTEAD: return ANYTHING;
   case IR_FN_REINTERPRET: return BITS;
-  case IR_FN_SHL:
-  case IR_FN_SHR:
-  case IR_FN_BITAND:
-  case IR_FN_BITOR:
-  case IR_FN_BITXOR: return INTEGERS;
   case IR_FN_ABS: return NUMBERS;
-  default: return FLOATS;
+  default: return ir_fn_kind_of(fn) == IR_FN_BITS ? INTEGERS : FLOATS;
   }
 }
 

@@ -40,7 +40,7 @@ static bool region_ok(const ir_program *p, ir_region r) {
 static bool call_ok(const ir_program *p, ir_expr e, const ir_node *n) {
   static const uint8_t nargs[] = {
       0,
-#define FN(name, text, nargs, doc) nargs,
+#define FN(name, text, kind, nargs, doc) nargs,
 #include "ir/fn.def"
 #undef FN
   };

@@ -13,9 +13,10 @@ static nest_op of_type(tess_dtype t, nest_op op) {
 }
 
 static void count_call(const ir_node *n, double *op) {
+  ir_fn_kind kind = ir_fn_kind_of((ir_fn)n->a);
   if (n->a == IR_FN_FMA)
     op[of_type(n->dtype, NEST_MAD)]++;
-  else if (n->a >= IR_FN_EXP && n->a <= IR_FN_ROUND)
+  else if (kind == IR_FN_COSTLY || kind == IR_FN_CHEAP)
     op[of_type(n->dtype, NEST_MATH)]++;
   else
     op[of_type(n->dtype, NEST_CALL)]++;

@@ -73,9 +73,26 @@ do
   end, nil, x)
   check("sigmoid", ts.sigmoid, function(a) return 1 / (1 + math.exp(-a)) end,
         nil, x)
+  local exp, ln = math.exp, math.log
+  check("sinh", ts.sinh, function(a) return (exp(a) - exp(-a)) / 2 end, nil, x)
+  check("cosh", ts.cosh, function(a) return (exp(a) + exp(-a)) / 2 end, nil, x)
+  check("asinh", ts.asinh, function(a) return ln(a + (a * a + 1) ^ 0.5) end,
+        nil, x)
+  local part = { -0.5, 0.25, 0.75 }
+  check("asin", ts.asin, math.asin, nil, part)
+  check("acos", ts.acos, math.acos, nil, part)
+  check("atanh", ts.atanh, function(a) return ln((1 + a) / (1 - a)) / 2 end,
+        nil, part)
+  check("acosh", ts.acosh, function(a) return ln(a + (a * a - 1) ^ 0.5) end,
+        nil, { 1.25, 2, 3 })
+  check("expm1", ts.expm1, function(a) return a + a * a / 2 + a ^ 3 / 6 end,
+        nil, { 1e-8, -1e-3, 1e-20 })
+  check("log1p", ts.log1p, function(a) return a - a * a / 2 + a ^ 3 / 3 end,
+        nil, { 1e-8, -1e-3, 1e-20 })
   local erf = { [0.5] = 0.5204998778, [1.25] = 0.9229001283,
                 [2] = 0.9953222650, [3] = 0.9999779095 }
   check("erf", ts.erf, function(a) return erf[a] end, nil, x)
+  check("erfc", ts.erfc, function(a) return 1 - erf[a] end, nil, x)
   local z = { -1.5, -0.25, 0.75, 2.5 }
   check("floor", ts.floor, math.floor, nil, z)
   check("ceil", ts.ceil, math.ceil, nil, z)
@@ -98,6 +115,8 @@ do
   local x = { -1e5, -0.5, 0, 2, 1e9 }
   check("sin", ts.sin, math.sin, nil, x)
   check("cos", ts.cos, math.cos, nil, x)
+  check("tan", ts.tan, math.tan, nil, x)
+  check("atan", ts.atan, function(a) return math.atan(a) end, nil, x)
   check("clamp", function(a) return ts.clamp(a, -1, 2) end, function(a)
     return math.max(-1, math.min(2, a))
   end, nil, x)

@@ -123,9 +123,11 @@ static gen_expr tweak_int(gen *g, tess_dtype t, gen_expr a) {
 }
 
 static gen_expr tweak_float(gen *g, tess_dtype t, gen_expr a) {
-  static const char *const fn[] = {"exp",     "log", "sqrt", "rsqrt", "tanh",
-                                   "sigmoid", "erf", "abs",  "floor", "ceil",
-                                   "round",   "sin", "cos"};
+  static const char *const fn[] = {
+      "exp",   "log",   "sqrt",  "rsqrt", "tanh", "sigmoid", "erf",
+      "abs",   "floor", "ceil",  "round", "sin",  "cos",     "tan",
+      "expm1", "log1p", "erfc",  "asin",  "acos", "atan",    "sinh",
+      "cosh",  "asinh", "acosh", "atanh"};
   static const tess_dtype via[] = {{TESS_DTYPE_FLOAT, 16, 1},
                                    {TESS_DTYPE_FLOAT, 64, 1},
                                    {TESS_DTYPE_INT, 32, 1},
@@ -134,7 +136,7 @@ static gen_expr tweak_float(gen *g, tess_dtype t, gen_expr a) {
   case 0: return gen_bin(g, "*", a, gen_const(g, t));
   case 1: return gen_bin(g, "/", gen_const(g, t), a);
   case 2: return gen_cast(g, t, gen_cast(g, via[gen_below(g, 4)], a));
-  default: return gen_call(g, fn[gen_below(g, 13)], a);
+  default: return gen_call(g, fn[gen_below(g, sizeof fn / sizeof *fn)], a);
   }
 }
 

@@ -61,8 +61,9 @@ function kinds.binding()
     softmax = ops.softmax{ shape = { 6, 40 } },
   }
   for _, name in ipairs{ "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid",
-                         "erf", "floor", "ceil", "round", "abs", "sin",
-                         "cos" } do
+                         "erf", "floor", "ceil", "round", "abs", "sin", "cos",
+                         "tan", "expm1", "log1p", "erfc", "atan", "sinh",
+                         "cosh", "asinh" } do
     all[name] = unary(name, function(x) return ts[name](x * x + 0.5) end)
   end
   for _, t in ipairs{ "float16", "bfloat16", "int8", "int64", "float64" } do

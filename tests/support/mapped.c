@@ -18,7 +18,13 @@ const mapped_fn mapped_fns[MAPPED_FNS] = {
     {IR_FN_SQRT, sqrtl, 0.501, 0.501}, {IR_FN_ABS, fabsl, 0, 0},
     {IR_FN_FLOOR, floorl, 0, 0},       {IR_FN_CEIL, ceill, 0, 0},
     {IR_FN_ROUND, nearbyintl, 0, 0},   {IR_FN_SIN, sinl, 0.51, 0.9},
-    {IR_FN_COS, cosl, 0.51, 0.9},
+    {IR_FN_COS, cosl, 0.51, 0.9},      {IR_FN_TAN, tanl, 0.51, 2.3},
+    {IR_FN_EXPM1, expm1l, 1.5, 1.9},   {IR_FN_LOG1P, log1pl, 0.9, 0.9},
+    {IR_FN_ERFC, erfcl, 6, 2.8},       {IR_FN_ASIN, asinl, 2.1, 2.1},
+    {IR_FN_ACOS, acosl, 1.2, 1.2},     {IR_FN_ATAN, atanl, 0.9, 0.9},
+    {IR_FN_SINH, sinhl, 1.7, 1.7},     {IR_FN_COSH, coshl, 1.6, 1.6},
+    {IR_FN_ASINH, asinhl, 1.9, 1.9},   {IR_FN_ACOSH, acoshl, 2.6, 2.6},
+    {IR_FN_ATANH, atanhl, 2.1, 2.1},
 };
 
 double mapped_bound(const mapped_fn *f, tess_dtype t) {
