@@ -209,12 +209,12 @@ uint32_t tess_program_nparams(tess_program *p) {
   return ir_entry(&p->p)->params.n;
 }
 
-static tess_role public_role(uint8_t role) {
-  switch ((ir_role)role) {
+static tess_role public_role(const ir_program *p, ir_buf b) {
+  switch ((ir_role)p->buf.v[b].role) {
   case IR_ROLE_OUTPUT: return TESS_ROLE_OUTPUT;
   case IR_ROLE_CONSTANT: return TESS_ROLE_CONSTANT;
   case IR_ROLE_LAYOUT_FREE: return TESS_ROLE_LAYOUT_FREE;
-  default: return TESS_ROLE_INPUT;
+  default: return ir_is_stored(p, b) ? TESS_ROLE_INOUT : TESS_ROLE_INPUT;
   }
 }
 
@@ -270,7 +270,7 @@ tess_status tess_program_param(tess_program *p, uint32_t i, tess_param *out) {
                             .dtype = r->dtype,
                             .ndim = ir_ndim(ir, b),
                             .shape = p->extent + before,
-                            .role = public_role(r->role),
+                            .role = public_role(ir, b),
                             .contents = public_contents(r)};
   ctx_clear(p->c);
   return ctx_give(p->c, tess_param, &param, out);

@@ -68,7 +68,7 @@ static void put_contents(lua_State *L, const tess_contents *c) {
  * their contents, in order. */
 static int params(lua_State *L) {
   static const char *const roles[] = {"input", "output", "constant",
-                                      "layout_free"};
+                                      "layout_free", "inout"};
   tess_program *p = lt_program(L, 1);
   uint32_t n = tess_program_nparams(p);
   lua_createtable(L, (int)n, 0);

@@ -125,6 +125,11 @@ static const double *samples_at(sqlite3_stmt *q, int i, uint32_t *n) {
 
 /* ---- shapes ------------------------------------------------------------- */
 
+static const char *direction_of(tess_role role) {
+  if (role == TESS_ROLE_OUTPUT) return "out ";
+  return role == TESS_ROLE_INOUT ? "inout " : "";
+}
+
 /* "A: float32[4, 8], B: out float32[n]"; a symbolic extent is "?". */
 static tess_status write_shapes(tess_program *p, strbuf *out) {
   char dtype[32];
@@ -134,7 +139,7 @@ static tess_status write_shapes(tess_program *p, strbuf *out) {
     if (s != TESS_OK) return s;
     tess_dtype_text(param.dtype, dtype);
     str_printf(out, "%s%s: %s%s[", i ? ", " : "", param.name,
-               param.role == TESS_ROLE_OUTPUT ? "out " : "", dtype);
+               direction_of(param.role), dtype);
     for (uint32_t k = 0; k < param.ndim; k++)
       if (param.shape[k] < 0)
         str_printf(out, "%s?", k ? ", " : "");

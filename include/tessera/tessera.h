@@ -144,8 +144,11 @@ typedef uint32_t tess_expr;
 typedef uint32_t tess_var;
 typedef uint32_t tess_buffer;
 
+/* INOUT: what tess_program_param says of an input that the program changes; to
+ * describe one, it is INPUT. */
 typedef enum tess_role {
-  TESS_ROLE_INPUT, TESS_ROLE_OUTPUT, TESS_ROLE_CONSTANT, TESS_ROLE_LAYOUT_FREE
+  TESS_ROLE_INPUT, TESS_ROLE_OUTPUT, TESS_ROLE_CONSTANT, TESS_ROLE_LAYOUT_FREE,
+  TESS_ROLE_INOUT
 } tess_role;
 
 /* Describes programs; NOMEM, LIMIT. */

@@ -347,6 +347,11 @@ do
   local d = p:params()[2]
   assert(d.name == "B" and d.role == "input" and d.shape[1] == 6 and
          d.shape[2] == 5)
+  local roles = {}
+  for i, x in ipairs(ops.triangular_solve { n = 2, m = 1 }:params()) do
+    roles[i] = x.role
+  end
+  assert(table.concat(roles, " ") == "input inout")
   local path = os.tmpname()
   p:save(path)
   assert(ts.load_program(path):equal(p))
