@@ -503,7 +503,7 @@ static inline bool ir_scope_is_fragment(uint32_t s) {
 }
 /* All threads see the same memory, on whichever device it is. */
 static inline bool ir_scope_is_global(uint32_t s) {
-  return s == IR_SCOPE_GLOBAL || (s >= IR_SCOPE_VTCM && s <= IR_SCOPE_AMX);
+  return s == IR_SCOPE_GLOBAL || (s >= IR_SCOPE_VTCM && s <= IR_SCOPE_DAE_ACC);
 }
 bool ir_thread_parse(const char *s, ir_thread *out);
 const char *ir_thread_text(ir_thread t);

@@ -33,6 +33,7 @@ typedef struct lower_options {
   bool no_threads;          /* the target has none: serialize_threads */
   bool open_fragments;      /* which lane has which element of an accumulator
                              * is known: it is computed with in registers */
+  bool mark_vthreads;       /* loops that vthreads are sunk to: LOWER_VTHREAD */
   uint32_t stop_after;      /* run only this many passes; 0: all */
   strbuf *note;             /* what the schedule asked for and is not so is
                              * appended, in one line; NULL: unsaid */
@@ -79,6 +80,11 @@ uint32_t lower_find_pass(const char *name);
  * iterations are one transposition of as many lanes.  unroll leaves it alone;
  * a backend without such code runs it as a loop. */
 #define LOWER_TRANSPOSE "pragma_transpose"
+
+/* The annotation of the loops that a loop bound to vthread is sunk to, where
+ * the option mark_vthreads is given: a backend that hides latency by virtual
+ * threads keeps their iterations apart. */
+#define LOWER_VTHREAD "pragma_vthread"
 
 /* Is the loop bound to threadIdx, and does it drive a reduce iter of the block?
  * Its iterations conflict, which lower_cross_thread_reduction resolves. */

@@ -23,6 +23,7 @@ typedef struct virtual {
   bool *var_varies;
   bool *is_inside; /* buffer -> allocated in the loop */
   bool changed;
+  bool marks; /* lower_options.mark_vthreads */
 }
 virtual;
 
@@ -149,7 +150,10 @@ static void wrap_in_vthread_loop(virtual *v, ir_stmt s) {
   ir_subst_init(&sub, p, v->scratch);
   ir_subst_var(&sub, v->var, ir_ref(p, made));
   for (ir_stmt t = s; t; t = ir_next(p, t, s)) ir_subst_head(&sub, t, true);
-  ir_wrap(p, s, ir_loop_new(p, made, old.lo, old.extent, IR_SERIAL));
+  ir_stmt loop = ir_loop_new(p, made, old.lo, old.extent, IR_SERIAL);
+  ir_wrap(p, s, loop);
+  if (v->marks)
+    ir_anno_set(p, loop, ir_name(p, LOWER_VTHREAD), ir_value_int(p, 1));
 }
 
 static void inject(virtual *v, ir_stmt s);
@@ -194,12 +198,14 @@ static void distribute_vthread(virtual *v) {
 
 /* A loop too long to replicate buffers for becomes serial, which has the same
  * semantics. */
-static void expand_vthread(ir_program *p, arena *scratch, ir_stmt loop) {
+static void expand_vthread(ir_program *p, arena *scratch, ir_stmt loop,
+                           bool marks) {
   virtual v = {.p = p,
                .scratch = scratch,
                .loop = loop,
                .var = ir_st(p, loop)->var,
-               .extent = -1};
+               .extent = -1,
+               .marks = marks};
   ir_const_int(p, ir_st(p, loop)->extent, &v.extent);
   if (v.extent >= 1 && v.extent <= MAX_ITERATIONS) {
     distribute_vthread(&v);
@@ -210,18 +216,19 @@ static void expand_vthread(ir_program *p, arena *scratch, ir_stmt loop) {
 }
 
 /* Inner loops first. */
-static void expand_vthreads_below(ir_program *p, arena *scratch, ir_stmt s) {
+static void expand_vthreads_below(ir_program *p, arena *scratch, ir_stmt s,
+                                  bool marks) {
   for (int alt = 0; alt < 2; alt++)
     for (ir_stmt c = alt ? ir_st(p, s)->alt : ir_st(p, s)->body, next; c;
          c = next) {
       next = ir_st(p, c)->next;
-      expand_vthreads_below(p, scratch, c);
+      expand_vthreads_below(p, scratch, c, marks);
     }
-  if (lower_is_vthread(p, s)) expand_vthread(p, scratch, s);
+  if (lower_is_vthread(p, s)) expand_vthread(p, scratch, s, marks);
 }
 
 LOWER_PASS(inject_virtual_thread) {
-  (void)o, (void)e;
-  expand_vthreads_below(p, scratch, ir_entry(p)->root);
+  (void)e;
+  expand_vthreads_below(p, scratch, ir_entry(p)->root, o->mark_vthreads);
   return TESS_OK;
 }
