@@ -22,6 +22,8 @@ struct device_driver;                      /* backends/device/device.h */
 typedef struct backend {
   const char *name;       /* the first word of a target's text */
   uint32_t forms;         /* bit 1 << f: compile can give form f */
+  uint32_t passes;        /* of lowering that compile wants; 0: all */
+  bool marks_vthreads;    /* lower_options.mark_vthreads */
   /* Loading brings libraries into the process that a host must not share (a
    * driver with an LLVM of its own): only workers load and launch. */
   bool own_process;
@@ -40,8 +42,9 @@ typedef struct backend {
   /* Can this machine run what is compiled for `t`?  UNSUPPORTED names the
    * triple or the features, or the device, that are missing here. */
   tess_status (*runs_here)(const target *t, err_state *e);
-  /* Appends the entry function of `p`, which must be lowered for `t`, in the
-   * given form (one of `forms`) to `out`.  The program is only read.
+  /* Appends the entry function of `p`, which must be lowered for `t` (by
+   * `passes`), in the given form (one of `forms`) to `out`.  The program is
+   * only read.
    * UNSUPPORTED names what the backend cannot do; BUILD_ERROR has the
    * compiler's own message. */
   tess_status (*compile)(ir_program *p, arena *scratch, const target *t,

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The table of backends, and queries that hold for all of them. */
 #include "backends/cuda/cuda.h"
+#include "backends/dae/dae.h"
 #include "backends/llvm/llvm.h"
 #include "backends/opencl/opencl.h"
 #include <stdio.h>
 #include <string.h>
 
 static const backend *const backends[] = {&llvm_backend, &cuda_backend,
-                                          &opencl_backend};
+                                          &opencl_backend, &dae_backend};
 enum { NBACKENDS = sizeof backends / sizeof *backends };
 
 static const char *const form_names[BACKEND_NFORMS] = {

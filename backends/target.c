@@ -23,11 +23,12 @@ typedef struct option {
   int64_t least, most;
 } option;
 
-/* Processors, devices by CUDA and by OpenCL. */
+/* Processors, devices by CUDA and by OpenCL, access-execute machines. */
 enum {
   CPU = 1,
   CUDA = 2,
   OPENCL = 4,
+  DAE = 8,
   DEVICE = CUDA | OPENCL,
   EVERY = CPU | DEVICE
 };
@@ -42,7 +43,8 @@ static const option options[] = {
     TEXT("mtriple", CPU, triple),
     TEXT("mcpu", CPU, cpu),
     TEXT("arch", CUDA, cpu),
-    TEXT("model", DEVICE, model),
+    TEXT("model", DEVICE | DAE, model),
+    TEXT("machine", DAE, machine),
     NUMBER("device", DEVICE, device, 0, 15),
     TEXT("mattr", CPU | CUDA, attr),
     TEXT("fp-contract", EVERY, contract),
@@ -68,6 +70,7 @@ enum { NOPTIONS = sizeof options / sizeof *options };
 static uint32_t kind_of(const target *t) {
   return !strcmp(t->kind, "cuda")     ? CUDA
          : !strcmp(t->kind, "opencl") ? OPENCL
+         : !strcmp(t->kind, "dae")    ? DAE
                                       : CPU;
 }
 

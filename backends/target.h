@@ -9,7 +9,12 @@
 #include "base/error.h"
 #include "base/str.h"
 
-enum { TARGET_CPU_MAX = 64, TARGET_FEATURES_MAX = 2048, TARGET_ATTR_MAX = 512 };
+enum {
+  TARGET_CPU_MAX = 64,
+  TARGET_FEATURES_MAX = 2048,
+  TARGET_ATTR_MAX = 512,
+  TARGET_MACHINE_MAX = 1024
+};
 
 typedef struct target {
   char kind[16];                     /* name of a backend: "llvm" */
@@ -23,6 +28,7 @@ typedef struct target {
   int64_t l1, l2, l3;                /* bytes of data cache; 0: not known */
   /* Limits of devices with threads; 0: not known, or no such device. */
   char model[32];                    /* a card by name: "a100" */
+  char machine[TARGET_MACHINE_MAX];  /* an accelerator: dae/machine.h */
   char tensor_cores[8];              /* "wmma" or "mma": the instructions */
   int64_t max_threads;               /* of a block */
   int64_t shared_bytes;              /* of a block, without asking for more */

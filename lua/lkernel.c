@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Binding of targets, kernels and the interpreter. */
 #include "lua/lt.h"
+#include <string.h>
 
 #define MAX_TENSORS 128 /* as many as a program has */
 
@@ -8,6 +9,24 @@ LT_GC(target_gc, tess_target, tess_target_free)
 LT_GC(kernel_gc, tess_kernel, tess_kernel_free)
 
 /* ---- targets ------------------------------------------------------------ */
+
+/* "dae ..": its machine is a table of machines.lua, or of a script. */
+static int is_of_machine(const char *text) {
+  size_t space = strspn(text, " \t\n");
+  return !strncmp(text + space, "dae", 3) &&
+         (!text[space + 3] || strchr(" \t\n", text[space + 3]));
+}
+
+static const char *expand_machine(lua_State *L, const char *text) {
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "tessera.machines");
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, "expand");
+  lua_pushstring(L, text);
+  lua_call(L, 1, 2);
+  if (lua_isnil(L, -2)) lt_error(L, TESS_NOT_FOUND, "%s", lua_tostring(L, -1));
+  return lua_tostring(L, -2);
+}
 
 /* ts.target([text or target]) */
 static int new_target(lua_State *L) {
@@ -17,6 +36,7 @@ static int new_target(lua_State *L) {
     return lua_settop(L, 1), 1;
   }
   const char *text = lt_opt_string(L, 1, "a target", "llvm");
+  if (is_of_machine(text)) text = expand_machine(L, text);
   void **b = lt_box(L, LT_TARGET, 0);
   tess_target *t;
   lt_check(L, tess_target_new(lt_context(L), text, &t));

@@ -22,6 +22,9 @@ static tess_status kernel_failed(const running *w) {
     return ctx_fail(w->x.c, TESS_CANCELLED, "cancelled");
   if (w->status == TESS_NOMEM)
     return ctx_fail(w->x.c, TESS_NOMEM, "memory ran out in the kernel");
+  const backend *b = w->k->code.backend;
+  const char *why = b && b->why ? b->why(w->k->code.kernel) : "";
+  if (why[0]) return ctx_fail(w->x.c, TESS_LAUNCH_ERROR, "%s", why);
   bool known = w->status > 0 && w->status <= TESS_UNWRITTEN;
   return ctx_fail(w->x.c, TESS_LAUNCH_ERROR, "the kernel returned %d (%s)",
                   w->status,
@@ -57,7 +60,8 @@ void tess_kernel_set_threads(tess_kernel *k, uint32_t threads) {
 
 static int32_t launch_once(running *w) {
   const bundle *code = &w->k->code;
-  return code->backend->launch(code->kernel, w->x.args, w->x.sizes, w->rt);
+  return backend_launch(code->backend, code->kernel, w->x.args, w->x.sizes,
+                        w->rt);
 }
 
 /* A kernel that only workers may load is called in one, with copies of tensors
@@ -137,8 +141,14 @@ static bool launch_timed(void *ud, uint64_t runs, double *seconds) {
   running *w = ud;
   if (thread_flag_is_raised(&w->x.c->stop)) w->status = TESS_CANCELLED;
   double start = clock_now();
-  for (uint64_t i = 0; i < runs && !w->status; i++) w->status = launch_once(w);
+  const bundle *code = &w->k->code;
+  bool has_clock = code->backend->time != NULL;
+  for (uint64_t i = 0; i < runs && !w->status && !has_clock; i++)
+    w->status = launch_once(w);
   *seconds = clock_now() - start;
+  if (has_clock && !w->status)
+    w->status = code->backend->time(code->kernel, w->x.args, NULL, w->x.sizes,
+                                    runs, seconds);
   return w->status == 0;
 }
 

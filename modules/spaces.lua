@@ -14,8 +14,8 @@ spaces.modules = {
   "multi_level_tiling", "multi_level_tiling_wide_vector",
   "multi_level_tiling_with_intrin", "online_softmax", "pack",
   "parallel_vectorize_unroll", "random_compute_location", "register_tile",
-  "stage_transposed", "use_amx", "use_dots", "use_mma", "use_tensor_core",
-  "winograd",
+  "stage_transposed", "use_amx", "use_dae", "use_dots", "use_mma",
+  "use_tensor_core", "winograd",
 }
 
 -- The module of this name, and its file: of those here, else one in a folder
@@ -170,6 +170,7 @@ function spaces.modules_for(target)
     if (text .. " "):find(" -model=cpu ", 1, true) then return opencl_cpu() end
     return gpu(ts.target(text):get "max-threads-per-block", true)
   end
+  if kind == "dae" then return { use "use_dae" } end
   if kind == "cuda" then
     -- The card of this machine, where there is one.
     local ok, here = pcall(ts.target, text)

@@ -6,7 +6,7 @@ local ts = require "tessera"
 local options = require "tessera.options"
 local kit = require "tessera.intrin.kit"
 
-for _, family in ipairs { "vectors", "x86", "arm", "cuda" } do
+for _, family in ipairs { "vectors", "x86", "arm", "cuda", "dae" } do
   require("tessera.intrin." .. family)
 end
 
@@ -22,7 +22,7 @@ local function find(name)
 end
 
 -- The names of all of them, sorted, or of those of a family: "vectors", "x86",
--- "arm", "wmma", "mma".
+-- "arm", "wmma", "mma", "dae".
 function intrin.names(family)
   local names = {}
   for name, x in pairs(kit.entries) do

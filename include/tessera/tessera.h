@@ -853,8 +853,8 @@ typedef struct tess_timing {
  * many where they are short. */
 TESS_API tess_status tess_kernel_time(tess_kernel *k, uint32_t n,
     tess_tensor *const *args, double min_time, tess_timing *out);
-/* what: "ir", "asm", "ptx", "opencl", as far as the target has them; NOT_FOUND
- * lists those that it has. */
+/* what: "ir", "asm", "ptx", "opencl", "stream", "tokens", .. as far as the
+ * target has them; NOT_FOUND lists those that it has. */
 TESS_API tess_status tess_kernel_source(tess_kernel *k, const char *what,
                                         TESS_GIVE char **out);
 /* Saves the kernel.  A path that ends with .kernel gives a file for

@@ -71,6 +71,8 @@ tess_status job_compile(job_state *j, ir_program *p, backend_form form,
                         strbuf *out, double *lower, double *compile) {
   lower_options o = {.vector_bytes = (uint32_t)j->target.vector_bytes,
                      .no_threads = j->no_threads,
+                     .stop_after = j->backend->passes,
+                     .mark_vthreads = j->backend->marks_vthreads,
                      .open_fragments = target_opens_fragments(&j->target),
                      .note = j->note};
   double start = clock_now();

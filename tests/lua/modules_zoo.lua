@@ -4,6 +4,7 @@
 local ts = require "tessera"
 local ops = require "tessera.ops"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+local dae = dofile((arg[0]:gsub("[^/]*$", "../support/dae.lua")))
 local spaces = require "tessera.modules.spaces"
 
 -- A constant that a block of its own makes.
@@ -51,6 +52,8 @@ end
 -- Products of bytes are for the tiles of AMX.
 zoo[#zoo + 1] = ops.matmul { m = 16, n = 16, k = 32, dtype = "int8",
                              acc = "int32" }
+-- And, laid out for it, for access-execute machines.
+zoo[#zoo + 1] = dae.dense(4, 2, 2, { bias = true })
 local amx = "llvm -mattr=+amx-tile,+amx-int8"
 local dots = "llvm -mattr=+avx512vnni,+avx512bw,+avx512vl"
 
@@ -59,6 +62,7 @@ for number, name in ipairs(spaces.modules) do
   local module = require("tessera.modules." .. name)
   local target = name == "use_amx" and amx or
                  name == "use_dots" and dots or
+                 name == "use_dae" and "dae" or
                  (name == "use_mma" or name == "use_tensor_core") and
                  "cuda -arch=sm_80" or "llvm"
   for at, p in ipairs(zoo) do

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Loads compiled programs and runs them: memory is a block of the host's, the
+ * streams are simulated, and the host's functions are called between them. */
+#include "backends/dae/code.h"
+#include "backends/dae/sim.h"
+#include "backends/llvm/llvm.h"
+#include "backends/runtime.h"
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+struct backend_code {
+  mem_heap *heap;
+  arena a;
+  dae_code code;
+  dae_state state;
+  backend_code **host; /* by LLVM */
+  runtime rt;          /* of the host's functions */
+  bool has_rt, has_arguments;
+  double seconds; /* of the streams, which take as long every time */
+  void *argument[512];
+  char why[160];
+};
+enum { MOST_ARGUMENTS = 512 };
+
+/* ---- loading ----------------------------------------------------------- */
+
+typedef struct loading {
+  backend_code *x;
+  const void *code;
+  size_t n;
+  err_state *e;
+} loading;
+
+static tess_status load_hosts(backend_code *x, err_state *e) {
+  tess_status s = TESS_OK;
+  uint32_t n = x->code.host.n;
+  x->host = arena_zalloc(&x->a, (n + 1) * sizeof *x->host);
+  for (uint32_t i = 0; !s && i < n; i++) {
+    const code_host *h = &x->code.host.v[i];
+    s = h->nbuf > MOST_ARGUMENTS
+            ? err_set(e, TESS_PARSE, "the code is damaged")
+            : llvm_backend.load(x->heap, h->code, h->bytes, &x->host[i], e);
+  }
+  if (!s && n) {
+    runtime_init(&x->rt, x->heap->alloc, thread_cpus());
+    x->has_rt = true;
+  }
+  return s;
+}
+
+/* Times do not depend on data. */
+static tess_status find_times(backend_code *x, err_state *e) {
+  uint64_t cycles = 0;
+  for (uint32_t i = 0; i < x->code.item.n; i++) {
+    const dae_stream *s = &x->code.item.v[i].s;
+    dae_needs *needs;
+    dae_times t;
+    arena_mark mark = arena_get_mark(&x->a);
+    tess_status st =
+        dae_find_needs(&x->code.m, s, x->code.bytes, &x->a, &needs, e);
+    if (st) return st;
+    dae_simulate(&x->code.m, s, needs, &x->a, &t);
+    arena_reset_to(&x->a, mark);
+    if (t.is_stuck)
+      return err_set(e, TESS_LAUNCH_ERROR,
+                     "the stream waits forever, from cycle %llu on",
+                     (unsigned long long)t.cycles);
+    cycles += t.cycles;
+  }
+  x->seconds = (double)cycles / (1e6 * (double)x->code.m.clock);
+  return TESS_OK;
+}
+
+static tess_status load_all(void *ud) {
+  loading *l = ud;
+  backend_code *x = l->x;
+  char *copy = arena_alloc(&x->a, l->n);
+  memcpy(copy, l->code, l->n);
+  tess_status s = dae_read(&x->code, &x->a, copy, l->n, l->e);
+  if (s) return s;
+  dae_state_init(&x->state, &x->code.m, x->heap);
+  x->state.bytes = x->code.bytes;
+  x->state.dram = mem_resize(x->heap, NULL, 0, x->code.bytes);
+  memset(x->state.dram, 0, x->code.bytes);
+  for (uint32_t i = x->code.nparam; i < x->code.buffer.n; i++)
+    memcpy(x->state.dram + x->code.buffer.v[i].at, x->code.buffer.v[i].data,
+           x->code.buffer.v[i].bytes);
+  s = load_hosts(x, l->e);
+  return s ? s : find_times(x, l->e);
+}
+
+tess_status dae_load(mem_heap *heap, const void *code, size_t n,
+                     backend_code **out, err_state *e) {
+  *out = NULL;
+  backend_code *x = mem_try_resize(heap, NULL, 0, sizeof *x);
+  if (!x) return err_unwound(e, heap, mem_refusal(heap));
+  memset(x, 0, sizeof *x);
+  x->heap = heap;
+  arena_init(&x->a, heap);
+  loading l = {x, code, n, e};
+  tess_status s = mem_protect(heap, load_all, &l);
+  if (s) {
+    if (e->code != s) err_unwound(e, heap, s);
+    dae_unload(x);
+  } else {
+    *out = x;
+  }
+  return s;
+}
+
+void dae_unload(backend_code *x) {
+  if (!x) return;
+  for (uint32_t i = 0; x->host && i < x->code.host.n; i++)
+    if (x->host[i]) llvm_backend.unload(x->host[i]);
+  if (x->has_rt) runtime_free(&x->rt);
+  mem_free(x->heap, x->state.dram, x->state.dram ? x->code.bytes : 0);
+  dae_state_free(&x->state, x->heap);
+  dae_code_free(&x->code, x->heap);
+  arena_free(&x->a);
+  mem_delete(x->heap, x);
+}
+
+/* ---- running ----------------------------------------------------------- */
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int32_t call_host(backend_code *x, const code_item *item,
+                         double *seconds) {
+  const code_host *h = &x->code.host.v[item->host - 1];
+  for (uint32_t i = 0; i < h->nbuf; i++)
+    x->argument[i] = x->state.dram + h->buf[i];
+  double start = now();
+  int32_t status = llvm_backend.launch(x->host[item->host - 1], x->argument,
+                                       item->value, &x->rt.rt);
+  *seconds += now() - start;
+  return status;
+}
+
+static int32_t run_once(backend_code *x, double *host) {
+  for (uint32_t i = 0; i < x->code.item.n; i++) {
+    const code_item *item = &x->code.item.v[i];
+    uint32_t at;
+    if (!dae_execute(&x->state, &item->s, &at)) {
+      snprintf(x->why, sizeof x->why,
+               "instruction %u exceeds a buffer, or memory", at);
+      return TESS_LAUNCH_ERROR;
+    }
+    int32_t status = item->host ? call_host(x, item, host) : 0;
+    if (status) return status;
+  }
+  return 0;
+}
+
+static bool has_streams(const backend_code *x) {
+  for (uint32_t i = 0; i < x->code.item.n; i++)
+    if (x->code.item.v[i].s.insn.n) return true;
+  return false;
+}
+
+static void copy_arguments(backend_code *x, void **args, bool back) {
+  for (uint32_t i = 0; i < x->code.nparam; i++) {
+    const code_buffer *b = &x->code.buffer.v[i];
+    if (!back)
+      memcpy(x->state.dram + b->at, args[i], b->bytes);
+    else if (b->written)
+      memcpy(args[i], x->state.dram + b->at, b->bytes);
+  }
+}
+
+/* A stream is simulated once, whatever `runs` is; what the host does alone is
+ * measured. */
+int32_t dae_time(const backend_code *c, void **args, void *const *resident,
+                 const int64_t *sizes, uint64_t runs, double *seconds) {
+  backend_code *x = (backend_code *)c;
+  (void)resident, (void)sizes;
+  double host = 0;
+  x->why[0] = '\0';
+  if (args) copy_arguments(x, args, false);
+  if (!args && !x->has_arguments) return TESS_INVALID;
+  x->has_arguments = true;
+  uint64_t times = has_streams(x) ? 1 : runs;
+  int32_t status = 0;
+  for (uint64_t i = 0; !status && i < times; i++) status = run_once(x, &host);
+  if (!status && args) copy_arguments(x, args, true);
+  *seconds = (double)runs * (x->seconds + host / (double)(times ? times : 1));
+  return status;
+}
+
+const char *dae_why(const backend_code *x) { return x->why; }
