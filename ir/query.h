@@ -62,6 +62,11 @@ bool ir_calls_host(const ir_program *p, ir_expr e);
  * evaluate statement, not for a value? */
 bool ir_has_effects(const ir_program *p, ir_stmt top);
 
+/* A statement of the entry function that certainly loads an element before
+ * anything can have written to its buffer, and the buffer; 0: none is found
+ * without running the program (analysis/unwritten.c). */
+ir_stmt ir_find_unwritten(const ir_program *p, arena *scratch, ir_buf *buf);
+
 /* ---- the statement tree (stmt.c) ---------------------------------------- */
 
 /* The maximal nesting of statements (a root has depth 1) and expressions, which

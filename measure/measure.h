@@ -153,9 +153,10 @@ tess_status measure_task_fits(const ir_program *base, err_state *e);
 /* Can tensors be drawn for p?  UNSUPPORTED with the index that leaves its
  * buffer and the input that it depends on. */
 tess_status measure_check_drawn(tess_program *p);
-/* Why no candidate of the task can be measured: preparing the tensors or the
- * reference timed out, and would again.  NULL: they can. */
-const char *measure_task_stuck(const measure_task *t);
+/* Why no candidate of the task can be measured, and the status: preparing the
+ * tensors or the reference timed out, and would again, or the program reads
+ * what nobody wrote (UNWRITTEN).  NULL: they can. */
+const char *measure_task_stuck(const measure_task *t, tess_status *s);
 
 /* ---- building ----------------------------------------------------------- */
 

@@ -177,7 +177,8 @@ static tess_status perform_request(void *ud) {
     fail_all(a, TESS_CANCELLED, "cancelled");
     return TESS_CANCELLED;
   }
-  const char *stuck = measure_task_stuck(a->task);
+  tess_status as;
+  const char *stuck = measure_task_stuck(a->task, &as);
   if (stuck) {
     fail_all(a, TESS_INFRA, stuck);
     return TESS_OK;
@@ -253,8 +254,14 @@ static tess_status find_reference(measure_pool *pool, measure_task *t) {
   return s;
 }
 
-/* After a time-out of the reference no candidate of the task can be checked. */
+/* No candidate of the task can be checked after a time-out of the reference,
+ * or where there is none to be had. */
 static void write_no_reference(measure_task *t, tess_status s, strbuf *out) {
+  if (s == TESS_UNWRITTEN && t->why.n && !t->stuck.n) {
+    job_say(&t->stuck, str_get(&t->why));
+    str_puts(out, str_get(&t->why));
+    return;
+  }
   str_printf(out, "there is no reference to compare with: %s",
              t->why.n ? str_get(&t->why) : err_status_text(s));
   if (s == TESS_TIMEOUT && !out->bad) job_say(&t->stuck, str_get(out));

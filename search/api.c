@@ -290,13 +290,44 @@ static void free_plugged_in(const tess_tune_options *o) {
   if (model && model->free) model->free(model->ud);
 }
 
+typedef struct read_check {
+  tess_program *p;
+  arena scratch;
+} read_check;
+
+/* What a program computes from memory that nobody wrote differs from run to
+ * run: there is nothing to tune. */
+static tess_status find_unwritten(void *ud) {
+  read_check *w = ud;
+  const ir_program *p = &w->p->p;
+  ir_buf b;
+  ir_stmt s = ir_find_unwritten(p, &w->scratch, &b);
+  if (!s) return TESS_OK;
+  return ctx_fail(w->p->c, TESS_UNWRITTEN,
+                  "program '%s': block '%s' reads buffer '%s' before anything "
+                  "is written to it (a reduction's start is described by an "
+                  "init)",
+                  ir_text(p, ir_entry(p)->name),
+                  ir_text(p, ir_blk(p, ir_scope_of(p, s))->name),
+                  ir_text(p, p->buf.v[b].name));
+}
+
+static tess_status check_reads(tess_program *p) {
+  read_check w = {.p = p};
+  arena_init(&w.scratch, &p->c->heap);
+  tess_status s = ctx_run(p->c, find_unwritten, &w);
+  arena_free(&w.scratch);
+  return s;
+}
+
 tess_status work_begin(tune_work *w, const tess_tune_options *o) {
   w->c = w->p->c;
   space_sketches_init(&w->k, w->c);
   str_init(&w->policy, &w->c->heap);
   str_init(&w->inputs, &w->c->heap);
   tess_status s = read_tune_options(w->c, o, &w->o);
-  return s == TESS_OK ? take_plugged_in(w) : s;
+  if (s == TESS_OK) s = take_plugged_in(w);
+  return s == TESS_OK ? check_reads(w->p) : s;
 }
 
 /* The end of the Lua state behind a space would clear the error. */

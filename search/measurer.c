@@ -158,8 +158,9 @@ static tess_status measurer_measure(void *ud, tess_session *s, uint32_t n,
                  .done = done,
                  .done_ud = done_ud};
     st = run_parts(&all);
-    const char *stuck = measure_task_stuck(m->task);
-    if (st == TESS_OK && stuck) st = ctx_fail(m->c, TESS_TIMEOUT, "%s", stuck);
+    tess_status as;
+    const char *stuck = measure_task_stuck(m->task, &as);
+    if (st == TESS_OK && stuck) st = ctx_fail(m->c, as, "%s", stuck);
     for (uint32_t i = 0; i < n; i++) measure_build_free(&b[i]);
   }
   if (list) mem_free(h, list, csize);

@@ -101,38 +101,45 @@ static bool is_small(const bench *b) {
   return elements <= ORACLE_ELEMENTS && flops <= ORACLE_FLOPS;
 }
 
-static void note_interpreter(referring *w, const interp_error *error) {
+/* A program that reads what nobody wrote has no results to compare; whatever
+ * else ends the interpreter is noted. */
+static tess_status judge_interpreter(referring *w, const interp_error *error) {
   strbuf text;
+  tess_status s = TESS_OK;
   str_init(&text, &w->j->heap);
   interp_error_text(w->j->bench.base, error, &text);
-  str_printf(&w->out->note,
-             "%sthe reference was not checked against the interpreter: %s",
-             w->out->note.n ? "; " : "",
-             str_get(&text) ? str_get(&text) : "out of memory");
+  const char *why = str_get(&text) ? str_get(&text) : "out of memory";
+  if (error->fault == INTERP_UNWRITTEN)
+    s = err_set(&w->j->err, TESS_UNWRITTEN,
+                "the program reads what nobody wrote: %s", why);
+  else
+    str_printf(&w->out->note,
+               "%sthe reference was not checked against the interpreter: %s",
+               w->out->note.n ? "; " : "", why);
   str_free(&text);
+  return s;
 }
 
-/* Interprets the program on the same tensors and compares its outputs with the
- * reference, as a candidate's are. */
-static tess_status compare_with_interpreter(referring *w) {
+/* Interprets the program on the same tensors, whose outputs are then its. */
+static tess_status interpret(referring *w, interp_error *error) {
   job_state *j = w->j;
-  interp_error error;
   interp_options o = {.domain = INTERP_NATIVE};
   interp_arg *args = arena_array(&j->scratch, interp_arg, j->bench.n);
   bench_reset(&j->bench);
   for (uint32_t i = 0; i < j->bench.n; i++)
     args[i] = (interp_arg){j->bench.args[i], j->bench.param[i].bytes};
   interp_init(&w->interp, &j->heap);
-  tess_status s =
-      interp_run(&w->interp, &j->bench_program, j->bench.n, args, &o, &error);
-  if (s) note_interpreter(w, &error);
-  return s;
+  return interp_run(&w->interp, &j->bench_program, j->bench.n, args, &o, error);
 }
 
+/* Compares the interpreter's outputs with the reference, as a candidate's
+ * are. */
 static tess_status check_with_interpreter(referring *w) {
   job_state *j = w->j;
+  interp_error error;
   double most, bound;
-  if (!is_small(&j->bench) || compare_with_interpreter(w)) return TESS_OK;
+  if (!is_small(&j->bench)) return TESS_OK;
+  if (interpret(w, &error)) return judge_interpreter(w, &error);
   if (bench_compare(&j->bench, &most, &bound, &j->err) == TESS_OK)
     return TESS_OK;
   char text[sizeof j->err.message];

@@ -177,7 +177,8 @@ tess_status measure_task_fits(const ir_program *base, err_state *e) {
   return bench_fits(base, e);
 }
 
-const char *measure_task_stuck(const measure_task *t) {
+const char *measure_task_stuck(const measure_task *t, tess_status *s) {
+  *s = t->asked == TESS_UNWRITTEN ? TESS_UNWRITTEN : TESS_TIMEOUT;
   return t->stuck.n ? str_get(&t->stuck) : NULL;
 }
 

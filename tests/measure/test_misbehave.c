@@ -308,7 +308,7 @@ static void test_endless_reference(void **state) {
     assert_int_equal(measured_run(&m, s, MEASURE_CHECK_ALWAYS, &r), TESS_INFRA);
     measured_says(&m, "there is no reference to compare with: running took "
                       "longer than 0.3 s");
-    assert_non_null(measure_task_stuck(m.task));
+    assert_non_null(measure_task_stuck(m.task, &(tess_status){0}));
     assert_int_equal(m.pool->runner.pid, 0);
     measure_result_free(&r);
   }

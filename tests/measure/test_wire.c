@@ -345,12 +345,13 @@ static void test_slow_preparation(void **state) {
     assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_INFRA);
     assert_string_equal(str_get(&r.message),
                         "preparing tensors took longer than 0.2 s");
-    assert_string_equal(measure_task_stuck(m.task), str_get(&r.message));
+    assert_string_equal(measure_task_stuck(m.task, &(tess_status){0}),
+                        str_get(&r.message));
     measure_result_free(&r);
   }
   assert_int_equal(measure_get_ledger(m.pool)->started, 1);
   measured_task(&m, p);
-  assert_null(measure_task_stuck(m.task));
+  assert_null(measure_task_stuck(m.task, &(tess_status){0}));
   str_free(&code);
   tess_program_free(p);
   measured_end(&m);
