@@ -50,10 +50,7 @@ tess_program *program_new(tess_context *c, const ir_program *p,
     tess_program_free(w.to);
     mem_unwind(&c->heap, s);
   }
-  if (from && from->constants) {
-    w.to->constants = from->constants;
-    from->constants->refs++;
-  }
+  if (from && from->holds_constants) program_hold_constants(w.to);
   if (from && p->entry == from->p.entry && ir_entry(p)->sizes.n)
     w.to->origin = program_hold(from->origin ? from->origin : from);
   return w.to;
@@ -61,7 +58,7 @@ tess_program *program_new(tess_context *c, const ir_program *p,
 
 void tess_program_free(tess_program *p) {
   if (!p || --p->refs) return;
-  tess_builder_free(p->constants);
+  if (p->holds_constants) describe_drop_constants(&p->p);
   tess_program_free(p->origin);
   mem_free(&p->c->heap, p->extent, p->nextents * sizeof *p->extent);
   ir_program_free(&p->p);
@@ -70,45 +67,34 @@ void tess_program_free(tess_program *p) {
 
 /* ---- constants ---------------------------------------------------------- */
 
-typedef struct own_work {
-  tess_builder *keeper; /* holds the copies */
-  const ir_program *p;
-} own_work;
+void program_hold_constants(tess_program *p) {
+  describe_hold_constants(&p->p);
+  p->holds_constants = true;
+}
 
-static tess_status copy_constants(void *ud) {
-  own_work *w = ud;
-  ir_builder *b = &w->keeper->b;
-  describe_init(b, &w->keeper->c->heap, &w->keeper->c->err);
-  for (uint32_t i = 0; i < w->p->constant.n; i++) {
-    ir_const k = w->p->constant.v[i];
-    vec_reserve(b->heap, &b->p.constant, 1);
-    void *copy = mem_resize(b->heap, NULL, 0, k.bytes);
-    k.data = memcpy(copy, k.data, k.bytes);
-    vec_push(b->heap, &b->p.constant, k);
+/* Copies the contents of the constants; those after the first that does not
+ * fit are not held. */
+static tess_status copy_contents(void *ud) {
+  ir_program *p = ud;
+  uint32_t n = p->constant.n;
+  for (p->constant.n = 0; p->constant.n < n; p->constant.n++) {
+    ir_const *c = &p->constant.v[p->constant.n];
+    c->data = describe_contents(p->heap, c->data, c->bytes);
   }
   return TESS_OK;
 }
 
-void program_own_constants(tess_program *p) {
-  tess_context *c = p->c;
-  if (!p->p.constant.n) return;
-  own_work w = {mem_new(&c->heap, tess_builder), &p->p};
-  *w.keeper = (tess_builder){.c = c, .refs = 1};
-  tess_status s = mem_protect(&c->heap, copy_constants, &w);
-  if (s != TESS_OK) {
-    tess_builder_free(w.keeper);
-    mem_unwind(&c->heap, s);
-  }
-  for (uint32_t i = 0; i < p->p.constant.n; i++)
-    p->p.constant.v[i].data = w.keeper->b.p.constant.v[i].data;
-  tess_builder_free(p->constants);
-  p->constants = w.keeper;
+/* What was restored has its constants in the bytes that it was read from. */
+static void own_constants(tess_program *p) {
+  tess_status s = mem_protect(p->p.heap, copy_contents, &p->p);
+  p->holds_constants = true;
+  if (s != TESS_OK) mem_unwind(p->p.heap, s);
 }
 
 tess_status program_restore(tess_program *p, arena *scratch, const void *bytes,
                             size_t n, strbuf *why) {
   tess_status s = ir_restore(&p->p, scratch, bytes, n, why);
-  if (s == TESS_OK) program_own_constants(p);
+  if (s == TESS_OK) own_constants(p);
   return s;
 }
 

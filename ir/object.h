@@ -10,14 +10,13 @@
 
 struct tess_builder {
   tess_context *c;
-  uint32_t refs;           /* programs with constants hold a reference each */
   ir_builder b;
 };
 
 struct tess_program {
   tess_context *c;
   uint32_t refs;
-  tess_builder *constants; /* owner of its constants' memory; NULL: none */
+  bool holds_constants;    /* that its program has */
   tess_program *origin;    /* a reference to the description it was made of, if
                             * that has sizes; else NULL */
   int64_t *extent;         /* cached extents of its parameters, concatenated;
@@ -36,9 +35,9 @@ tess_program *program_empty(tess_context *c);
  * memory; may unwind. */
 tess_status program_restore(tess_program *p, arena *scratch, const void *bytes,
                             size_t n, strbuf *why);
-/* Copies the contents of p's constants into memory that p keeps alive;
- * unwinds. */
-void program_own_constants(tess_program *p);
+/* Holds the contents of p's constants, which another program or a builder
+ * holds. */
+void program_hold_constants(tess_program *p);
 tess_program *program_hold(tess_program *p);   /* tess_program_free drops it */
 
 #endif

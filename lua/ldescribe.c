@@ -18,6 +18,7 @@ static int placeholder(lua_State *L) {
   const char *name = lt_string(L, 1, "the name");
   tess_dtype t = lt_to_dtype(L, 3, "float32");
   tess_role role = to_role(L, 4);
+  lt_trim(L);
   tess_builder *b = lt_push_builder(L);
   uint32_t n = lt_to_exprs(L, b, 2, LT_MAX_DIM, shape);
   lt_check(L, tess_placeholder(b, name, t, n, shape, role, &buf));
@@ -45,6 +46,7 @@ static int describe_constant(lua_State *L) {
   tess_buffer buf;
   const char *name = lt_string(L, 1, "the name");
   tess_tensor *t = lt_get(L, 2, LT_TENSOR);
+  lt_trim(L);
   tess_builder *b = lt_push_builder(L);
   lt_check(L, tess_constant(b, name, tess_tensor_dtype(t), tess_tensor_ndim(t),
                             tess_tensor_shape(t), tess_tensor_data(t), &buf));
@@ -255,7 +257,9 @@ static int reduce_with(lua_State *L) {
       .identity = identity,
       .ud = ud};
   int top = lua_gettop(L);
+  lt_hold_handles(L, 1);
   tess_status s = tess_reduce_with(b, &def, n, src, naxes, axes, out);
+  lt_hold_handles(L, 0);
   if (s == TESS_CALLBACK && lua_gettop(L) > top) return lua_error(L);
   lt_check(L, s);
   return push_exprs(L, n, out);
@@ -300,6 +304,7 @@ static int compute_end(lua_State *L) { /* (body...) */
 }
 
 static int compute(lua_State *L) { /* (function, name, shape, axis names) */
+  lt_trim(L);
   return lt_describe(L, 1, compute_begin, compute_end);
 }
 
@@ -322,7 +327,10 @@ static int check_options(lua_State *L) { /* (function, options, field...) */
 }
 
 /* Keeps the builder alive across an imperative description: returns it. */
-static int hold(lua_State *L) { return lt_push_builder(L), 1; }
+static int hold(lua_State *L) {
+  lt_trim(L);
+  return lt_push_builder(L), 1;
+}
 
 /* ---- programs ----------------------------------------------------------- */
 

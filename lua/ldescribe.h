@@ -23,11 +23,17 @@ typedef struct lt_buffer {
   tess_buffer buf;
 } lt_buffer;
 
-/* ---- the builder and its values (lexpr.c) ------------------------------- */
+/* ---- builder and values (lbuilder.c, lexpr.c) --------------------------- */
 
 /* Pushes the state's builder; it is referenced weakly, so that it is collected
  * after the last expression made with it. */
 tess_builder *lt_push_builder(lua_State *L);
+/* Forgets what no object of Lua's needs any more, when enough was made since
+ * the last time: called at the start of what describes something at the top
+ * level, before any handle is read. */
+void lt_trim(lua_State *L);
+/* Whether handles are held across a call of Lua, so that none may change. */
+void lt_hold_handles(lua_State *L, int yes);
 /* The state's builder with nothing left on the stack: only valid while an
  * object on the stack or in a variable of the caller's keeps it alive. */
 tess_builder *lt_builder(lua_State *L);
@@ -51,6 +57,8 @@ int lt_binary(lua_State *L, const char *op);
 
 /* ---- what each adds ----------------------------------------------------- */
 
+/* The class of builders. */
+void lt_open_builder(lua_State *L);
 /* The classes of expressions and buffers, and the comparisons into the table
  * at the top. */
 void lt_open_expr(lua_State *L);

@@ -1,61 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Binding of expressions and buffers, with operators, and of their builder. */
+ * Binding of expressions and buffers, with operators. */
 #include "lua/ldescribe.h"
 #include <stdio.h>
 #include <string.h>
 
-/* ---- the builder -------------------------------------------------------- */
-
-#define LT_BUILDER "tessera.builder"
-static const char builder_key = 0;
-
-LT_GC(builder_gc, tess_builder, tess_builder_free)
-
-tess_builder *lt_push_builder(lua_State *L) {
-  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &builder_key) == LUA_TNIL) {
-    lua_pop(L, 1);
-    lua_createtable(L, 1, 0);
-    lua_createtable(L, 0, 1);
-    lua_pushliteral(L, "v");
-    lua_setfield(L, -2, "__mode");
-    lua_setmetatable(L, -2);
-    lua_pushvalue(L, -1);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &builder_key);
-  }
-  if (lua_rawgeti(L, -1, 1) == LUA_TNIL) {
-    lua_pop(L, 1);
-    void **box = lt_box(L, LT_BUILDER, 0);
-    tess_builder *b;
-    lt_check(L, tess_builder_new(lt_context(L), &b));
-    *box = b;
-    lua_pushvalue(L, -1);
-    lua_rawseti(L, -3, 1);
-  }
-  lua_remove(L, -2);
-  return *(void **)lua_touserdata(L, -1);
-}
-
-void lt_push_expr(lua_State *L, tess_expr e, tess_var var) {
-  lt_expr *x = lua_newuserdatauv(L, sizeof *x, 1);
-  *x = (lt_expr){NULL, e, var};
-  luaL_setmetatable(L, LT_EXPR);
-  x->b = lt_push_builder(L);
-  lua_setiuservalue(L, -2, 1);
-}
-
-void lt_push_buffer(lua_State *L, tess_buffer buf) {
-  lt_buffer *x = lua_newuserdatauv(L, sizeof *x, 1);
-  *x = (lt_buffer){NULL, buf};
-  luaL_setmetatable(L, LT_BUFFER);
-  x->b = lt_push_builder(L);
-  lua_setiuservalue(L, -2, 1);
-}
-
-tess_builder *lt_builder(lua_State *L) {
-  tess_builder *b = lt_push_builder(L);
-  lua_pop(L, 1);
-  return b;
-}
+/* ---- values of Lua ------------------------------------------------------ */
 
 /* What Lua's own operators gave before any of our functions was called: the
  * expressions that they compared or negated are lost. */
@@ -377,7 +326,7 @@ void lt_open_expr(lua_State *L) {
   static const luaL_Reg comparisons[] = {
       {"lt", op_lt}, {"le", op_le}, {"gt", op_gt}, {"ge", op_ge},
       {"eq", op_eq}, {"ne", op_ne}, {NULL, NULL}};
-  lt_class(L, LT_BUILDER, NULL, NULL, builder_gc);
+  lt_open_builder(L);
   lt_class(L, LT_EXPR, expr_meta, expr_methods, NULL);
   lt_class(L, LT_BUFFER, buffer_meta, NULL, NULL);
   luaL_setfuncs(L, comparisons, 0);

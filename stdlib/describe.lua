@@ -305,6 +305,10 @@ builder.__index = builder
 -- so that it comes into no other's program.
 local sections = 0
 
+-- Those that are in use, by section.
+local living = setmetatable({}, { __mode = "v" })
+debug.getregistry()["tessera.sections"] = living
+
 -- The builder that made each buffer; its program is the one that can fill it.
 local owner = setmetatable({}, { __mode = "k" })
 
@@ -483,9 +487,11 @@ local function add_builder(ts, core)
   function ts.builder(name)
     check_name(core, "a builder", name)
     sections = sections + 1
-    return setmetatable({ name = name, section = sections, inputs = {},
-                          outputs = {}, fixed = {},
-                          keep = core.hold() }, builder)
+    local b = setmetatable({ name = name, section = sections, inputs = {},
+                             outputs = {}, fixed = {},
+                             keep = core.hold() }, builder)
+    living[sections] = b
+    return b
   end
 end
 

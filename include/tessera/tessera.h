@@ -312,6 +312,21 @@ TESS_API tess_status tess_store(tess_builder *b, tess_buffer buf, uint32_t n,
 /* An expression for its effects: a call of an external function.  A program
  * has what writes its buffers, and all effects of the section it is made in. */
 TESS_API tess_status tess_evaluate(tess_builder *b, tess_expr e);
+/* Of a builder that describes many programs: what of its description is in use.
+ * All that these need stays, all else is forgotten, its memory free; in place
+ * of each handle stands the new one, and all others are no longer valid.  The
+ * statements of these sections stay, too.  Programs that were made are not
+ * affected.  Nothing may be open. */
+typedef struct tess_kept {
+  uint32_t struct_size;        /* sizeof(tess_kept) */
+  uint32_t nexprs, nbuffers, nvars, nsections;
+  tess_expr *exprs;
+  tess_buffer *buffers;
+  tess_var *vars;
+  const uint32_t *sections;
+} tess_kept;
+TESS_API tess_status tess_builder_trim(tess_builder *b, const tess_kept *kept);
+
 /* What follows is of section n, any number (0 at the start), for builders
  * that describe several programs with effects.  Of a statement of the section
  * in which a program is made, if not 0, that the program leaves out since no

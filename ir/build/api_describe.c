@@ -80,7 +80,7 @@ tess_status tess_builder_new(tess_context *c, tess_builder **out) {
   if (!c || !out) return TESS_INVALID;
   tess_builder *b = mem_try_resize(&c->heap, NULL, 0, sizeof *b);
   if (!b) return ctx_ran_out(c, mem_refusal(&c->heap), "a builder");
-  *b = (tess_builder){.c = c, .refs = 1};
+  *b = (tess_builder){.c = c};
   tess_status s = ctx_run(c, start_builder, b);
   if (s == TESS_OK)
     *out = b;
@@ -90,7 +90,7 @@ tess_status tess_builder_new(tess_context *c, tess_builder **out) {
 }
 
 void tess_builder_free(tess_builder *b) {
-  if (!b || --b->refs) return;
+  if (!b) return;
   describe_free(&b->b);
   mem_free(&b->c->heap, b, sizeof *b);
 }
@@ -526,6 +526,40 @@ tess_status tess_section(tess_builder *b, uint32_t n) {
   return run(b, do_section, (args){.x = n});
 }
 
+typedef struct trim_work {
+  ir_builder *b, to;
+  describe_kept k;
+} trim_work;
+
+static tess_status do_trim(void *ud) {
+  trim_work *w = ud;
+  describe_init(&w->to, w->b->heap, w->b->err);
+  return describe_trim(w->b, &w->to, &w->k);
+}
+
+tess_status tess_builder_trim(tess_builder *b, const tess_kept *kept) {
+  tess_kept k = TESS_INIT(tess_kept);
+  if (!b || !kept) return is_null(b);
+  tess_status s = ctx_take(b->c, tess_kept, kept, &k);
+  if (s != TESS_OK) return s;
+  if ((k.nexprs && !k.exprs) || (k.nbuffers && !k.buffers) ||
+      (k.nvars && !k.vars) || (k.nsections && !k.sections))
+    return is_null(b);
+  trim_work w = {.b = &b->b,
+                 .k = {k.nexprs, k.nbuffers, k.nvars, k.nsections, k.exprs,
+                       k.buffers, k.vars, k.sections}};
+  s = ctx_run(b->c, do_trim, &w);
+  if (s == TESS_OK) {
+    ir_builder old = b->b;
+    b->b = w.to;
+    w.to = old;
+  } else {
+    vec_clear(&w.to.p.constant); /* not held yet */
+  }
+  describe_free(&w.to);
+  return s;
+}
+
 /* ---- programs ----------------------------------------------------------- */
 
 typedef struct program_work {
@@ -555,10 +589,7 @@ static tess_status make_program(void *ud) {
   tess_status s = describe_program(&w->b->b, w->name, w->nin, w->in, w->nout,
                                    w->out, &w->made->p);
   if (s == TESS_OK) tell_unneeded(w);
-  if (s == TESS_OK && w->made->p.constant.n > 0) {
-    w->made->constants = w->b;
-    w->b->refs++;
-  }
+  if (s == TESS_OK) program_hold_constants(w->made);
   return s;
 }
 
@@ -590,19 +621,18 @@ static tess_status join_program(void *ud) {
   ir_program_copy(&w->made->p, &w->p->p);
   tess_status s =
       describe_join(&w->made->p, &w->further->p, &w->scratch, &c->err);
-  if (s == TESS_OK && w->further->constants) program_own_constants(w->made);
+  if (s == TESS_OK) program_hold_constants(w->made);
   return s;
 }
 
 /* Replaces the contents of p by those of `made`. */
 static void replace_contents(tess_program *p, tess_program *made) {
   ir_program old = p->p;
-  tess_builder *constants = p->constants;
+  bool held = p->holds_constants;
   p->p = made->p;
+  p->holds_constants = made->holds_constants;
   made->p = old;
-  if (!made->constants) return;
-  p->constants = made->constants;
-  made->constants = constants;
+  made->holds_constants = held;
 }
 
 tess_status tess_program_add(tess_program *p, const tess_program *further) {

@@ -13,10 +13,7 @@ void describe_init(ir_builder *b, mem_heap *heap, err_state *err) {
 }
 
 void describe_free(ir_builder *b) {
-  for (uint32_t i = 0; i < b->p.constant.n; i++) {
-    const ir_const *c = &b->p.constant.v[i];
-    mem_free(b->heap, (void *)(uintptr_t)c->data, c->bytes);
-  }
+  describe_drop_constants(&b->p);
   vec_free(b->heap, &b->value);
   vec_free(b->heap, &b->reduction);
   vec_free(b->heap, &b->axis);
@@ -210,6 +207,34 @@ tess_status describe_holds(ir_builder *b, ir_buf buf, uint8_t holds,
   return TESS_OK;
 }
 
+/* Stands before the contents, which keep the alignment of the heap. */
+typedef struct contents_head {
+  _Alignas(16) uint32_t refs;
+} contents_head;
+
+static contents_head *head_of(const ir_const *c) {
+  return (contents_head *)(uintptr_t)c->data - 1;
+}
+
+void *describe_contents(mem_heap *heap, const void *data, size_t bytes) {
+  contents_head *head = mem_resize(heap, NULL, 0, sizeof *head + bytes);
+  head->refs = 1;
+  return memcpy(head + 1, data, bytes);
+}
+
+void describe_hold_constants(const ir_program *p) {
+  for (uint32_t i = 0; i < p->constant.n; i++)
+    head_of(&p->constant.v[i])->refs++;
+}
+
+void describe_drop_constants(const ir_program *p) {
+  for (uint32_t i = 0; i < p->constant.n; i++) {
+    const ir_const *c = &p->constant.v[i];
+    contents_head *head = head_of(c);
+    if (--head->refs == 0) mem_free(p->heap, head, sizeof *head + c->bytes);
+  }
+}
+
 /* The size of a constant in bytes; 0: the shape is invalid. */
 static size_t constant_bytes(tess_dtype t, uint32_t ndim,
                              const int64_t *shape) {
@@ -236,8 +261,7 @@ tess_status describe_constant(ir_builder *b, const char *name, tess_dtype t,
   ir_buf buf = ir_buf_new(&b->p, ir_name(&b->p, name), t, ndim, dims,
                           IR_SCOPE_GLOBAL, IR_ROLE_CONSTANT);
   vec_reserve(b->heap, &b->p.constant, 1);
-  void *copy = mem_resize(b->heap, NULL, 0, bytes);
-  memcpy(copy, data, bytes);
+  void *copy = describe_contents(b->heap, data, bytes);
   vec_push(b->heap, &b->p.constant, ((ir_const){buf, copy, bytes}));
   *out = buf;
   return TESS_OK;

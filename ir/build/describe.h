@@ -121,6 +121,11 @@ tess_status describe_holds(ir_builder *b, ir_buf buf, uint8_t holds,
 tess_status describe_constant(ir_builder *b, const char *name, tess_dtype t,
                               uint32_t ndim, const int64_t *shape,
                               const void *data, ir_buf *out);
+/* The contents of constants are shared and counted: a builder and each program
+ * object hold those that they have.  New ones, held once; may unwind. */
+void *describe_contents(mem_heap *heap, const void *data, size_t bytes);
+void describe_hold_constants(const ir_program *p);
+void describe_drop_constants(const ir_program *p);
 /* A symbolic extent, at least 1. */
 tess_status describe_size(ir_builder *b, const char *name, ir_var *out);
 
@@ -229,6 +234,21 @@ tess_status describe_program(ir_builder *b, const char *name, uint32_t nin,
 /* Adds the functions of another program; names must differ. */
 tess_status describe_join(ir_program *dst, const ir_program *further,
                           arena *scratch, err_state *err);
+
+/* ---- forgetting (describe_trim.c) --------------------------------------- */
+
+/* What is in use: handles, and sections whose statements are. */
+typedef struct describe_kept {
+  uint32_t nexprs, nbuffers, nvars, nsections;
+  describe_expr *exprs;
+  ir_buf *buffers;
+  ir_var *vars;
+  const uint32_t *sections;
+} describe_kept;
+
+/* Copies what is in use, and what it needs, to a new builder, and replaces the
+ * handles by that one's; nothing may be open. */
+tess_status describe_trim(ir_builder *b, ir_builder *to, describe_kept *k);
 
 /* ---- shared by the builder's files -------------------------------------- */
 

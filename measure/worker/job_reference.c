@@ -121,7 +121,7 @@ static tess_status judge_interpreter(referring *w, const interp_error *error) {
 }
 
 /* Interprets the program on the same tensors, whose outputs are then its. */
-static tess_status interpret(referring *w, interp_error *error) {
+static tess_status run_oracle(referring *w, interp_error *error) {
   job_state *j = w->j;
   interp_options o = {.domain = INTERP_NATIVE};
   interp_arg *args = arena_array(&j->scratch, interp_arg, j->bench.n);
@@ -139,7 +139,7 @@ static tess_status check_with_interpreter(referring *w) {
   interp_error error;
   double most, bound;
   if (!is_small(&j->bench)) return TESS_OK;
-  if (interpret(w, &error)) return judge_interpreter(w, &error);
+  if (run_oracle(w, &error)) return judge_interpreter(w, &error);
   if (bench_compare(&j->bench, &most, &bound, &j->err) == TESS_OK)
     return TESS_OK;
   char text[sizeof j->err.message];

@@ -63,6 +63,42 @@ static tess_status scale(fixture *f, const char *name, float first,
   return tess_program_new(f->b, name, 1, &a, 1, &r, out);
 }
 
+/* S = the sum of A[k] w[k], where all but A, the sum and its axis is forgotten
+ * before the compute. */
+static tess_status scale_trimmed(fixture *f, tess_program **out) {
+  int64_t shape[] = {4};
+  float data[] = {1, 2, 3, 4};
+  tess_buffer a, w, r;
+  tess_expr n, one, zero, i, x, y;
+  tess_var k;
+  TRY(scale(f, "other", 1, out));
+  tess_program_free(*out);
+  *out = NULL;
+  TRY(tess_constant(f->b, "w", f32, 1, shape, data, &w));
+  TRY(tess_int(f->b, i64, 0, &zero));
+  TRY(tess_int(f->b, i64, 1, &one));
+  TRY(tess_int(f->b, i64, 4, &n));
+  TRY(tess_placeholder(f->b, "A", f32, 1, &n, TESS_ROLE_INPUT, &a));
+  TRY(tess_reduce_axis(f->b, "k", zero, n, &k));
+  TRY(tess_var_ref(f->b, k, &i));
+  TRY(tess_load(f->b, a, 1, &i, &x));
+  TRY(tess_load(f->b, w, 1, &i, &y));
+  TRY(tess_binary(f->b, "*", x, y, &x));
+  TRY(tess_reduce(f->b, "sum", 1, &x, 1, &k, &x));
+  tess_expr kept[] = {one, x};
+  const tess_kept all = {.struct_size = sizeof all,
+                         .nexprs = 2,
+                         .exprs = kept,
+                         .nbuffers = 1,
+                         .buffers = &a,
+                         .nvars = 1,
+                         .vars = &k};
+  TRY(tess_builder_trim(f->b, &all));
+  TRY(tess_compute_begin(f->b, "S", 1, &kept[0], NULL, &k));
+  TRY(tess_compute_end(f->b, 1, &kept[1], &r));
+  return tess_program_new(f->b, "dot", 1, &a, 1, &r, out);
+}
+
 static tess_status api_everything(fixture *f) {
   char path[64];
   snprintf(path, sizeof path, "/tmp/tessera-test-%d.tp", (int)getpid());
@@ -82,6 +118,9 @@ static tess_status api_everything(fixture *f) {
   TRY(tess_program_add(f->p, f->q));
   tess_program_free(f->q);
   f->q = NULL;
+  TRY(scale_trimmed(f, &f->q));
+  tess_program_free(f->q);
+  f->q = NULL;
   tess_builder_free(f->b);
   f->b = NULL;
   tess_param q = TESS_INIT(tess_param);
@@ -90,6 +129,38 @@ static tess_status api_everything(fixture *f) {
   tess_program_free(f->q);
   f->q = NULL;
   return tess_program_verify(f->p);
+}
+
+static void test_trim(void **state) {
+  (void)state;
+  fixture f = {0};
+  char *text = NULL;
+  tess_expr n;
+  tess_var v;
+  const tess_kept nothing = TESS_INIT(tess_kept);
+  fault_init(&f.fault);
+  f.alloc = fault_allocator(&f.fault);
+  assert_int_equal(api_start(&f), TESS_OK);
+  assert_int_equal(tess_builder_new(f.c, &f.b), TESS_OK);
+  assert_int_equal(scale_trimmed(&f, &f.p), TESS_OK);
+  assert_int_equal(tess_program_text(f.p, &text), TESS_OK);
+  assert_string_equal(text, "constant w: float32[4]\n"
+                            "dot(A: float32[4], S: out float32[1])\n"
+                            "  for i in range(1)\n"
+                            "    for k in range(4)\n"
+                            "      block S(vi: 1 = i, vk: reduce 4 = k)\n"
+                            "        init\n"
+                            "          S[vi] = 0.0\n"
+                            "        S[vi] = S[vi] + A[vk] * w[vk]\n");
+  tess_text_free(f.c, text);
+  assert_int_equal(tess_int(f.b, i64, 4, &n), TESS_OK);
+  assert_int_equal(tess_compute_begin(f.b, "C", 1, &n, NULL, &v), TESS_OK);
+  assert_int_equal(tess_builder_trim(f.b, &nothing), TESS_INVALID);
+  assert_int_equal(tess_builder_cancel(f.b, 0), TESS_OK);
+  assert_int_equal(tess_builder_trim(f.b, &nothing), TESS_OK);
+  assert_int_equal(tess_expr_text(f.b, n, &text), TESS_INVALID);
+  assert_int_equal(tess_program_verify(f.p), TESS_OK); /* has its constants */
+  api_end(&f);
 }
 
 static void test_constants(void **state) {
@@ -338,6 +409,7 @@ static void test_values_of_dtypes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_values_of_dtypes),
+                                     cmocka_unit_test(test_trim),
                                      cmocka_unit_test(test_constants),
                                      cmocka_unit_test(test_null),
                                      cmocka_unit_test(test_shapes),

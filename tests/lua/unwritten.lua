@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A program that reads what nobody wrote is not tuned: the error names the block
--- and the buffer.  What reads an element only after it was written is.
+-- A program that reads what nobody wrote is not tuned: the error names the
+-- block and the buffer.  What reads an element only after it was written is.
 local ts = require "tessera"
 
 local function tune(p)
