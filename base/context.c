@@ -79,6 +79,7 @@ static void log_text(tess_context *c, int level, const char *fmt, va_list ap) {
   if (!c->log) return;
   vsnprintf(text, sizeof text, fmt, ap);
   err_one_line(text, line, sizeof line);
+  str_defuse(line);
   c->log(c->log_ud, level, line);
 }
 

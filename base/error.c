@@ -2,6 +2,8 @@
  * The last error of a context, and the names of the status codes. */
 #include "base/error.h"
 
+#include "base/str.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -37,6 +39,7 @@ tess_status err_set_to(err_state *e, tess_status code, const char *fmt,
     err_one_line(message, e->message, sizeof e->message);
   else
     memcpy(e->message, message, sizeof message);
+  str_defuse(e->message);
   return code;
 }
 
@@ -52,6 +55,7 @@ void err_place(err_state *e, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(e->place, sizeof e->place, fmt, ap);
+  str_defuse(e->place);
   va_end(ap);
 }
 

@@ -121,6 +121,63 @@ size_t str_utf8(const char *s, size_t n) {
   return i;
 }
 
+/* Of a character of `len` bytes. */
+static bool acts(const unsigned char *s, size_t len) {
+  switch (len) {
+  case 1: return s[0] < ' ' || s[0] == 0x7f;
+  case 2: /* U+0080 .. U+009F, U+061C */
+    return (s[0] == 0xc2 && s[1] < 0xa0) || (s[0] == 0xd8 && s[1] == 0x9c);
+  case 3: /* U+200E, U+200F, U+2028 .. U+202E, U+2066 .. U+2069 */
+    return s[0] == 0xe2 &&
+           ((s[1] == 0x80 && (s[2] == 0x8e || s[2] == 0x8f ||
+                              (s[2] >= 0xa8 && s[2] <= 0xae))) ||
+            (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9));
+  default: return false;
+  }
+}
+
+size_t str_plain(const char *s, size_t n) {
+  const unsigned char *u = (const unsigned char *)s;
+  size_t i = 0, k;
+  while (i < n && (k = utf8_length(u + i, n - i)) > 0 && !acts(u + i, k))
+    i += k;
+  return i;
+}
+
+void str_defuse(char *s) {
+  for (size_t n = strlen(s), i; (i = str_plain(s, n)) < n; s += i + 1) {
+    s[i] = s[i] == '\t' ? ' ' : '?';
+    n -= i + 1;
+  }
+}
+
+void str_put_quoted(strbuf *b, const char *s, size_t n) {
+  str_putc(b, '"');
+  for (size_t i = 0, k; i < n; i += k) {
+    k = utf8_length((const unsigned char *)s + i, n - i);
+    bool acting = !k || acts((const unsigned char *)s + i, k);
+    if (!k) k = 1;
+    for (size_t j = i; j < i + k; j++)
+      if (s[j] == '"' || s[j] == '\\')
+        str_printf(b, "\\%c", s[j]);
+      else if (s[j] == '\n')
+        str_puts(b, "\\n");
+      else if (acting)
+        str_printf(b, "\\%03d", (unsigned char)s[j]);
+      else
+        str_putc(b, s[j]);
+  }
+  str_putc(b, '"');
+}
+
+void str_close_comment(strbuf *b, size_t at) {
+  for (size_t i = at; !b->bad && i < b->n; i++) {
+    bool ends = i > at && b->v[i] == '/' && b->v[i - 1] == '*';
+    bool begins = i > at && b->v[i] == '*' && b->v[i - 1] == '/';
+    if (ends || begins || b->v[i] == '\\' || b->v[i] == '?') b->v[i] = '_';
+  }
+}
+
 /* Decimals of up to 15 digits round-trip through a normal double, so %.15g is
  * shortest where it suffices; 17 always suffice.  Subnormals have fewer. */
 void str_put_double(strbuf *b, double x) {

@@ -32,6 +32,21 @@ static inline tess_status str_status(const strbuf *b) {
 }
 /* Length of the longest prefix of s that is valid UTF-8: n if all is. */
 size_t str_utf8(const char *s, size_t n);
+/* What names and texts may do to what they are printed in, decided here for all
+ * that is printed or generated.
+ *
+ * Length of the longest prefix of s that is UTF-8 without characters that act
+ * on a terminal or hide what is written: controls, also U+0080 .. U+009F,
+ * ends of lines, marks of direction.  All names are so. */
+size_t str_plain(const char *s, size_t n);
+/* Replaces the bytes of those characters, tabs by spaces: for what is said to
+ * people and comes from anywhere. */
+void str_defuse(char *s);
+/* Appends s in quotes, those characters as escapes: \ddd for each byte. */
+void str_put_quoted(strbuf *b, const char *s, size_t n);
+/* What was written to b from `at` on stands in a comment of C (or OpenCL C):
+ * replaces what would end or continue that. */
+void str_close_comment(strbuf *b, size_t at);
 /* Shortest decimal that round-trips to the same double; also inf and nan. */
 void str_put_double(strbuf *b, double x);
 

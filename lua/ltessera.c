@@ -113,14 +113,22 @@ void lt_check(lua_State *L, tess_status s) {
   lua_error(L);
 }
 
+/* Of one line, as all, and without what acts on a terminal. */
+static void one_line(char *text) {
+  for (unsigned char *c = (unsigned char *)text; *c; c++) {
+    if (*c < ' ' || *c == 0x7f) *c = ' ';
+    if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) c[0] = c[1] = '?';
+  }
+}
+
 int lt_error(lua_State *L, tess_status s, const char *fmt, ...) {
   char text[512];
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
-  for (char *end = text; (end = strpbrk(end, "\r\n"));) *end = ' ';
-  push_error(L, s, text); /* of one line, as all */
+  one_line(text);
+  push_error(L, s, text);
   return lua_error(L);
 }
 

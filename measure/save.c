@@ -125,14 +125,17 @@ static void put_header(saving *w) {
   strbuf *out = &w->text;
   char name[BACKEND_SYMBOL];
   backend_symbol(ir_text(p, f->name), name);
+  str_puts(out, "/*");
+  size_t comment = out->n;
   str_printf(out,
-             "/* %s, made by Tessera %s for\n * %s.\n *\n"
+             " %s, made by Tessera %s for\n * %s.\n *\n"
              " * Tensors are row-major and at multiples of their elements' "
              "size; what is\n * written must not overlap anything else.  "
              "Functions\n * return 0, or another number where memory ran out "
              "or a size is less than 1.\n *\n",
              ir_text(p, f->name), tess_version(), w->k->target_text);
   put_shapes(w, p, f);
+  str_close_comment(out, comment);
   str_printf(
       out,
       " */\n#ifndef TESS_SAVED_%s\n#define TESS_SAVED_%s\n\n"

@@ -346,7 +346,9 @@ data.groups.forEach((g, i) => {
 })();
 ]==]
 
+-- `data` is JSON, in which a text could end the element that it stands in.
 return function(data)
+  data = data:gsub("<", "\\u003c")
   local chart = read_chart()
   return table.concat {
     "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",

@@ -31,18 +31,16 @@ tess_status describe_name_ok(ir_builder *b, const char *name,
   if (strlen(name) > DESCRIBE_MAX_NAME)
     return err_set(b->err, TESS_LIMIT, "the name of %s is longer than %d bytes",
                    what, DESCRIBE_MAX_NAME);
-  /* Messages and programs are printed line by line. */
-  for (const char *c = name; *c; c++)
-    if ((unsigned char)*c < ' ' || *c == 0x7f)
-      return err_set(b->err, TESS_INVALID,
-                     "the name of %s has a control character, %d, at %zu", what,
-                     *c, (size_t)(c - name) + 1);
-  /* Traces contain block names, and are JSON. */
-  size_t n = strlen(name), good = str_utf8(name, n);
-  if (good < n)
+  /* Traces contain block names, and are JSON; all is printed line by line. */
+  size_t n = strlen(name), good = str_utf8(name, n), plain = str_plain(name, n);
+  if (good < n && plain == good)
     return err_set(b->err, TESS_INVALID,
                    "the name of %s is not UTF-8 from byte %zu on", what,
                    good + 1);
+  if (plain < n)
+    return err_set(b->err, TESS_INVALID,
+                   "the name of %s has a control character, %d, at %zu", what,
+                   (unsigned char)name[plain], plain + 1);
   return TESS_OK;
 }
 

@@ -40,15 +40,8 @@ const char *print_buf(printer *pr, ir_buf b) {
 
 /* ---- values ------------------------------------------------------------- */
 
-static void quoted(strbuf *out, const char *s) {
-  str_putc(out, '"');
-  for (; *s; s++) {
-    if (*s == '\n')
-      str_puts(out, "\\n");
-    else
-      str_printf(out, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
-  }
-  str_putc(out, '"');
+static void put_quoted(strbuf *out, const char *s) {
+  str_put_quoted(out, s, strlen(s));
 }
 
 void print_value(printer *pr, ir_val v) {
@@ -59,7 +52,7 @@ void print_value(printer *pr, ir_val v) {
   case IR_VAL_BOOL: str_puts(out, x->i ? "true" : "false"); break;
   case IR_VAL_INT: str_printf(out, "%lld", (long long)x->i); break;
   case IR_VAL_REAL: str_put_double(out, x->f); break;
-  case IR_VAL_STR: quoted(out, ir_text(pr->p, x->s)); break;
+  case IR_VAL_STR: put_quoted(out, ir_text(pr->p, x->s)); break;
   case IR_VAL_LIST:
   case IR_VAL_DICT:
     str_putc(out, x->tag == IR_VAL_LIST ? '[' : '{');
@@ -78,7 +71,12 @@ void print_annos(printer *pr, uint32_t anno) {
   str_puts(pr->out, " {");
   for (uint32_t a = anno; a; a = pr->p->anno.v[a].next) {
     if (a != anno) str_puts(pr->out, ", ");
-    str_printf(pr->out, "%s = ", ir_text(pr->p, pr->p->anno.v[a].key));
+    const char *key = ir_text(pr->p, pr->p->anno.v[a].key);
+    if (str_plain(key, strlen(key)) == strlen(key))
+      str_puts(pr->out, key);
+    else
+      put_quoted(pr->out, key);
+    str_puts(pr->out, " = ");
     print_value(pr, pr->p->anno.v[a].val);
   }
   str_putc(pr->out, '}');

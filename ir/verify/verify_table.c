@@ -15,9 +15,15 @@ static bool span_ok(ir_span s, uint32_t n) {
   return s.at <= n && s.n <= n - s.at;
 }
 
-/* A name starts where the previous one ends. */
-static bool name_ok(const ir_program *p, ir_str s) {
+/* A text starts where the previous one ends. */
+static bool text_ok(const ir_program *p, ir_str s) {
   return s < p->text.n && (!s || !p->text.v[s - 1]);
+}
+
+static bool name_ok(const ir_program *p, ir_str s) {
+  if (!text_ok(p, s)) return false;
+  size_t n = strlen(ir_text(p, s));
+  return str_plain(ir_text(p, s), n) == n;
 }
 
 /* Are all elements of a run of the pool nonzero indices below n? */
@@ -218,13 +224,13 @@ static bool const_ok(const ir_program *p, uint32_t i) {
 
 static bool anno_ok(const ir_program *p, uint32_t i) {
   const ir_anno *a = &p->anno.v[i];
-  return a->key && name_ok(p, a->key) && a->val < p->value.n &&
+  return a->key && text_ok(p, a->key) && a->val < p->value.n &&
          (!a->next || (a->next > i && a->next < p->anno.n));
 }
 
 static bool value_ok(const ir_program *p, ir_val i) {
   const ir_value *x = &p->value.v[i];
-  if (x->tag == IR_VAL_STR) return name_ok(p, x->s);
+  if (x->tag == IR_VAL_STR) return text_ok(p, x->s);
   if (x->tag != IR_VAL_LIST && x->tag != IR_VAL_DICT)
     return x->tag <= IR_VAL_DICT;
   if (!span_ok((ir_span){x->at, x->n}, p->arg.n)) return false;

@@ -21,22 +21,6 @@ typedef struct writer {
   strbuf *out;
 } writer;
 
-static void put_string(strbuf *out, const char *s, size_t n) {
-  str_putc(out, '"');
-  for (size_t i = 0; i < n; i++) {
-    unsigned char c = (unsigned char)s[i];
-    if (c == '"' || c == '\\')
-      str_printf(out, "\\%c", c);
-    else if (c == '\n')
-      str_puts(out, "\\n");
-    else if (c < 0x20 || c == 0x7f)
-      str_printf(out, "\\%03d", c);
-    else
-      str_putc(out, (char)c);
-  }
-  str_putc(out, '"');
-}
-
 /* An infinity is a literal that overflows; a float keeps its decimal point. */
 static void put_lua_real(strbuf *out, double x) {
   if (isinf(x)) {
@@ -103,7 +87,7 @@ static void put_dict(const writer *w, vm_value v) {
       str_puts(w->out, key);
     } else {
       str_putc(w->out, '[');
-      put_string(w->out, key, pair[0].n);
+      str_put_quoted(w->out, key, pair[0].n);
       str_putc(w->out, ']');
     }
     str_puts(w->out, " = ");
@@ -140,7 +124,7 @@ static void put_lua_value(const writer *w, vm_value v) {
   case VM_BOOL: str_puts(w->out, v.i ? "true" : "false"); break;
   case VM_INT: put_int(w->out, v.i); break;
   case VM_REAL: put_lua_real(w->out, v.f); break;
-  case VM_STR: put_string(w->out, w->t->text.v + v.str, v.n); break;
+  case VM_STR: str_put_quoted(w->out, w->t->text.v + v.str, v.n); break;
   case VM_RV: put_lua_rv(w, v.rv); break;
   case VM_AUTO: str_puts(w->out, "ts.auto"); break;
   case VM_LIST:
