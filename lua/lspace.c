@@ -163,14 +163,37 @@ static void take_reason(lua_State *L, call *c, int i) {
   keep_reason(L, c, i);
 }
 
+/* How many instructions the schedule has, 0 where it was closed. */
+static uint32_t count_done(lua_State *L, tess_schedule *s) {
+  tess_trace *t;
+  if (!s) return 0;
+  lt_check(L, tess_schedule_trace(s, &t));
+  uint32_t n = tess_trace_size(t);
+  tess_trace_free(t);
+  return n;
+}
+
+/* A module that scheduled something and gives nothing has forgotten to. */
+static void refuse_nothing(lua_State *L, tess_schedule *lent, uint32_t before) {
+  if (count_done(L, lent) > before)
+    lt_error(
+        L, TESS_INVALID,
+        "the module scheduled the block and returned nothing: it ends with "
+        "`return sch`, or with nil and a reason where it does not apply");
+}
+
 /* Runs in protected mode; index 1 is the call.  What the module gives is at 3
  * and 4. */
 static int lspace_run(lua_State *L) {
   enum { LENT = 2, GIVEN, WHY };
   call *c = lua_touserdata(L, 1);
+  uint32_t before = c->block ? count_done(L, c->copy) : 0;
   lua_rawgeti(L, LUA_REGISTRYINDEX, c->hook->ref);
   push_lent(L, c);
-  lua_call(L, 2, 2);
+  lua_call(L, 2, LUA_MULTRET);
+  if (c->block && lua_gettop(L) < GIVEN)
+    refuse_nothing(L, ((lt_sched *)lua_touserdata(L, LENT))->s, before);
+  lua_settop(L, WHY);
   if (!c->block && lua_isnil(L, GIVEN) && lua_isnil(L, WHY))
     emit_schedule(L, LENT, c); /* scheduled in place by hand */
   else if (!lua_toboolean(L, GIVEN))

@@ -56,15 +56,32 @@ static void set_str(lua_State *L, const char *k, const char *v) {
   if (v && *v) lt_set_string(L, k, v);
 }
 
-/* Pushes "file:line: " of the Lua that called, "" where there is none: the
- * innermost function that is neither C nor in the folder of Tessera's own Lua
- * files (recorded by describe.lua). */
+/* Pushes "file: " of the script that an interpreter runs, "" where there is
+ * none: `return ops.matmul(..)` at its end leaves no frame of its own. */
+static void push_script(lua_State *L) {
+  if (lua_getglobal(L, "arg") == LUA_TTABLE) {
+    lua_pushinteger(L, 0);
+    lua_rawget(L, -2);
+    lua_remove(L, -2);
+  }
+  if (lua_type(L, -1) == LUA_TSTRING)
+    lua_pushfstring(L, "%s: ", lua_tostring(L, -1));
+  else
+    lua_pushliteral(L, "");
+  lua_remove(L, -2);
+}
+
+/* Pushes "file:line: " of the Lua that called: the innermost function that is
+ * neither C nor in the folder of Tessera's own Lua files (recorded by
+ * describe.lua); where it ended by a call, of the script. */
 static void push_where(lua_State *L) {
   lua_Debug ar;
   lua_getfield(L, LUA_REGISTRYINDEX, "tessera.folder");
   const char *own = lua_tostring(L, -1);
+  int ended = 0;
   for (int level = 1; lua_getstack(L, level, &ar); level++) {
-    lua_getinfo(L, "Sl", &ar);
+    lua_getinfo(L, "Slt", &ar);
+    ended |= ar.istailcall;
     if (ar.currentline <= 0) continue;
     if (own && !strncmp(ar.source, own, strlen(own))) continue;
     lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
@@ -72,7 +89,10 @@ static void push_where(lua_State *L) {
     return;
   }
   lua_pop(L, 1);
-  lua_pushliteral(L, "");
+  if (ended)
+    push_script(L);
+  else
+    lua_pushliteral(L, "");
 }
 
 /* Pushes an error object; `where` is the line of Lua that called, and so is

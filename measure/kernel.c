@@ -3,6 +3,7 @@
  * may load it. */
 #include "measure/kernel.h"
 #include "base/hash.h"
+#include "measure/externs.h"
 #include <string.h>
 
 tess_status kernel_build(tess_context *c, tess_program *p,
@@ -57,6 +58,7 @@ static tess_status load_kernel(tess_kernel *k, const strbuf *code) {
     return str_status(&k->remote);
   }
   if (!s) s = backend_check_host(b, &c->err);
+  if (!s) s = externs_ready(&k->program->p, NULL, &c->err);
   if (!s) return bundle_load(&c->heap, b, code->v, code->n, &k->code, &c->err);
   if (s != TESS_UNSUPPORTED) return s;
   k->foreign = ctx_text(c, c->err.message, strlen(c->err.message));

@@ -74,8 +74,8 @@ typedef struct measure_config {
                             * the default */
   const char *externs;     /* a shared object with the functions that
                             * IR_FN_EXTERN names, loaded by workers; NULL:
-                            * none.  Tests' way to make candidates that
-                            * misbehave */
+                            * the one of TESSERA_EXTERNS.  Tests' way to make
+                            * candidates that misbehave */
   double patience;         /* seconds until a worker must have begun a job; 0:
                             * the default */
   double preparation;      /* seconds that allocating and filling tensors may

@@ -66,6 +66,23 @@ static void put_conflict(const ir_program *p, const sch_conflict *c,
   put_iteration(p, c, 1, out);
 }
 
+/* : there are "A", "B" */
+static void put_blocks(const ir_program *p, strbuf *out) {
+  enum { MOST = 12 };
+  ir_stmt root = ir_entry(p)->root;
+  uint32_t n = 0;
+  for (ir_stmt s = root; s; s = ir_next(p, s, root)) {
+    if (s == root || !ir_is_block(p, s)) continue;
+    if (n == MOST) {
+      str_puts(out, ", ...");
+      return;
+    }
+    str_printf(out, "%s\"%s\"", n ? ", " : ": there are ",
+               ir_text(p, ir_blk(p, s)->name));
+    n++;
+  }
+}
+
 /* One hole, given what is between the braces. */
 static void put_hole(const ir_program *p, const sch_refusal *r,
                      const char *hole, strbuf *out) {
@@ -75,6 +92,7 @@ static void put_hole(const ir_program *p, const sch_refusal *r,
   case 'h': put_head(p, r->s[k & 1], out); break;
   case 'n': str_printf(out, "%" PRId64, r->n[k & 3]); break;
   case 'c': put_conflict(p, &r->conflict, out); break;
+  case 'l': put_blocks(p, out); break;
   case 't': str_puts(out, r->t ? r->t : "?"); break;
   case 'b':
     str_printf(out, "buffer \"%s\"",

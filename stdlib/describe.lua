@@ -495,6 +495,18 @@ local function add_builder(ts, core)
   end
 end
 
+-- What a schedule does not have is refused by its name.
+local function name_methods(core, methods)
+  setmetatable(methods, { __index = function(_, name)
+    if type(name) ~= "string" then return nil end
+    local there = {}
+    for method in next, methods do there[#there + 1] = method end
+    table.sort(there)
+    core.invalid(("a schedule has no method %s%s"):format(
+      checking.quoted(name), checking.suggestion(name, there)))
+  end })
+end
+
 return function(ts)
   local core = ts._core
   ts._core = nil
@@ -503,6 +515,7 @@ return function(ts)
     return index_map(core, f)
   end
   registry["tessera.invalid"] = core.invalid      -- ops.lua, tensor.lua
+  name_methods(core, registry["tessera.schedule"].__index)
   add_formals(core)
   -- Errors name the first line of Lua outside of this folder.
   registry["tessera.folder"] =

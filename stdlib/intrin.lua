@@ -16,7 +16,9 @@ local invalid = debug.getregistry()["tessera.invalid"]
 local function find(name)
   local x = kit.entries[name]
   if not x then
-    invalid("there is no intrinsic " .. options.quoted(name))
+    invalid(("there is no intrinsic %s%s; intrin.names() lists them"):format(
+      options.quoted(name),
+      options.suggestion(tostring(name), intrin.names())))
   end
   return x
 end

@@ -27,6 +27,23 @@ local function is_same_file(name, path)
   return ours and beside(ours) == path
 end
 
+local function text_of(path)
+  local file <close> = io.open(path, "rb")
+  return file and file:read "a"
+end
+
+-- A file of the user's for "modules.NAME" further on in package.path, with
+-- other contents than ours.
+local function hidden(name, ours)
+  for template in package.path:gmatch "[^;]+" do
+    local path = package.searchpath(name, template)
+    if path and not is_same_file(name, path) and
+       text_of(path) ~= text_of(ours) then
+      return path
+    end
+  end
+end
+
 local function search(name)
   if name:find "^tessera%.modules%." then
     local path = names.path(name)
@@ -35,6 +52,11 @@ local function search(name)
   if not name:find "^modules%." then return nil end
   local path = package.searchpath(name, package.path)
   if not path or not is_same_file(name, path) then return nil end
+  local theirs = hidden(name, path)
+  if theirs then
+    error(("%s is hidden by Tessera's module of that name: give the file " ..
+           "another name, or require 'tessera.%s'"):format(theirs, name), 0)
+  end
   return function() return require("tessera." .. name) end, path
 end
 

@@ -260,6 +260,34 @@ function options.quoted(x)
   return ("'%s'"):format(tostring(x):gsub("\n", "\\n"))
 end
 
+-- How many letters must be changed, left out or put in to make one word the
+-- other.
+local function distance(a, b)
+  local row = {}
+  for j = 0, #b do row[j] = j end
+  for i = 1, #a do
+    local above = row[0]
+    row[0] = i
+    for j = 1, #b do
+      local change = above + (a:byte(i) == b:byte(j) and 0 or 1)
+      above = row[j]
+      row[j] = math.min(change, above + 1, row[j - 1] + 1)
+    end
+  end
+  return row[#b]
+end
+
+-- " (is 'split' meant?)", if one of the words, a list, is so like the given
+-- one.
+function options.suggestion(given, words)
+  local best, least = nil, math.max(1, #given // 3) + 1
+  for _, word in ipairs(words) do
+    local d = distance(given, word)
+    if d < least then best, least = word, d end
+  end
+  return best and (" (is '%s' meant?)"):format(best) or ""
+end
+
 -- A float with an integer's value, such as 1e3, is that integer.
 local function fits(x, wanted)
   if wanted == "integer" then

@@ -2,6 +2,7 @@
  * Makes the outermost loops of the unscheduled program parallel for the
  * reference, where their iterations do not conflict: each sum keeps its order,
  * and so every result its bits. */
+#include "measure/externs.h"
 #include "measure/worker/job_state.h"
 
 /* Calls the primitive, whose first operand is v; *first becomes its first
@@ -29,18 +30,11 @@ static tess_status parallelise_block(vm_sched *s, const char *name) {
   return st == TESS_NOMEM || st == TESS_LIMIT ? st : TESS_OK;
 }
 
-/* Functions of the host's may have state, and are called one after another. */
-static bool calls_host(const ir_program *p) {
-  for (uint32_t i = 0; i < p->node.n; i++)
-    if (p->node.v[i].op == IR_CALL && p->node.v[i].a == IR_FN_EXTERN)
-      return true;
-  return false;
-}
-
-/* `s` is the caller's to free, also where this unwinds. */
+/* Functions of the host's may have state, and are called one after another.
+ * `s` is the caller's to free, also where this unwinds. */
 tess_status job_parallelise(mem_heap *heap, const ir_program *p, vm_sched *s) {
   tess_status st = vm_sched_init(s, heap, p, 0);
-  uint32_t n = calls_host(p) ? 0 : p->block.n;
+  uint32_t n = externs_called(p) ? 0 : p->block.n;
   for (uint32_t i = 0; st == TESS_OK && i < n; i++) {
     const char *name = ir_text(p, p->block.v[i].name);
     if (strcmp(name, "root")) st = parallelise_block(s, name);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Creates and frees worker pools and tasks, and keeps the ledger. */
+#include "measure/externs.h"
 #include "measure/worker/pool.h"
 #include "base/hash.h"
 #include "ir/query.h"
@@ -46,14 +47,20 @@ static tess_status find_worker(measure_pool *p, const measure_config *o,
   return TESS_OK;
 }
 
+/* Workers do so themselves. */
+static tess_status load_externs(const measure_pool *p, err_state *e) {
+  const char *problem = externs_load(p->config.externs);
+  if (!problem) return TESS_OK;
+  return err_set(e, TESS_UNSUPPORTED, "external functions: %s", problem);
+}
+
 static tess_status make_pool(void *ud) {
   pool_making *m = ud;
   measure_pool *p = m->p;
   p->config.externs = copy_text(p->heap, m->o->externs);
-  if (!p->config.in_process) {
-    tess_status s = find_worker(p, m->o, m->e);
-    if (s) return s;
-  }
+  tess_status s =
+      p->config.in_process ? load_externs(p, m->e) : find_worker(p, m->o, m->e);
+  if (s) return s;
   uint32_t n = p->nbuilders;
   p->builder = mem_resize(p->heap, NULL, 0, n * sizeof *p->builder);
   for (uint32_t i = 0; i < n; i++) worker_init(&p->builder[i], p->heap);

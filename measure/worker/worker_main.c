@@ -13,9 +13,9 @@
  * static. */
 #include "backends/backend.h"
 #include "measure/bench.h"
+#include "measure/externs.h"
 #include "measure/worker/frame.h"
 #include "measure/worker/wire.h"
-#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -302,8 +302,7 @@ int main(int argc, char **argv) {
   catch_crashes();
   backend_on_fatal(on_fatal);
   start_watching();
-  const char *externs = argc == 2 ? argv[1] : getenv("TESSERA_EXTERNS");
-  if (externs && !dlopen(externs, RTLD_NOW | RTLD_GLOBAL)) problem = dlerror();
+  problem = externs_load(argc == 2 ? argv[1] : NULL);
   job_hooks hooks = {send_phase, &s.heap, true};
   state = job_state_new(mem_default_allocator, hooks);
   if (!state) problem = "out of memory";

@@ -14,7 +14,8 @@ static void test_getters(void **state) {
   ir_stmt root = scheduled_get(&t, "root");
   REFUSED(&t, BLOCK_UNKNOWN, get_block, STR(name, "E"));
   assert_string_equal(scheduled_why(&t, "get_block"),
-                      "get_block: there is no block named \"E\"");
+                      "get_block: there is no block named \"E\": there are "
+                      "\"C\", \"D\"");
   DO(&t, get_block, STR(name, "C"), STR(func_name, "main"));
   REFUSED(&t, FUNC_UNKNOWN, get_block, STR(name, "C"), STR(func_name, "other"));
   DO(&t, get_loops, AT(block, c));
