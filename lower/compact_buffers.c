@@ -56,14 +56,30 @@ static void clip_by_guards(const shrink *k, ir_stmt s, uint32_t n,
   }
 }
 
-/* The variables bound between the allocation and s, with their ranges. */
-static uint32_t inner_vars(const shrink *k, ir_stmt s, ir_var *var, ir_expr *lo,
+/* Where the let's variable stands in e[0 .. n), its value does. */
+static void expand_let(const shrink *k, ir_stmt let, uint32_t n, ir_expr *e) {
+  const ir_stmt_rec r = *ir_st(k->p, let);
+  ir_subst sub;
+  ir_subst_init(&sub, k->p, k->scratch);
+  ir_subst_var(&sub, r.let_var, r.let_value);
+  for (uint32_t i = 0; i < n; i++) e[i] = ir_subst_expr(&sub, e[i]);
+}
+
+/* The loop variables bound between the allocation and s, with their ranges;
+ * idx[0 .. ndim), an access of s, is over them then. */
+static uint32_t inner_vars(const shrink *k, ir_stmt s, uint32_t ndim,
+                           ir_expr *idx, ir_var *var, ir_expr *lo,
                            ir_expr *extent, bool *ok) {
   uint32_t n = 0;
   for (ir_stmt t = ir_st(k->p, s)->parent; t && t != k->top;
        t = ir_st(k->p, t)->parent) {
     const ir_stmt_rec *r = ir_st(k->p, t);
-    if (r->kind == IR_LET) *ok = false;
+    if (r->kind == IR_LET) {
+      expand_let(k, t, ndim, idx);
+      expand_let(k, t, n, lo);
+      expand_let(k, t, n, extent);
+    }
+    r = ir_st(k->p, t);
     if (r->kind != IR_LOOP) continue;
     if (n == MAX_LOOPS) {
       *ok = false;
@@ -99,11 +115,11 @@ static bool without_loads(ir_program *p, ir_expr *min, ir_expr *max) {
   return true;
 }
 
-static void note_access(shrink *k, ir_stmt s, uint32_t n, const ir_expr *idx) {
+static void note_access(shrink *k, ir_stmt s, uint32_t n, ir_expr *idx) {
   ir_var var[MAX_LOOPS];
   ir_expr lo[MAX_LOOPS], extent[MAX_LOOPS], min, max;
   bool ok = true;
-  uint32_t m = inner_vars(k, s, var, lo, extent, &ok);
+  uint32_t m = inner_vars(k, s, n, idx, var, lo, extent, &ok);
   for (uint32_t d = 0; d < n; d++) {
     if (k->whole[d]) continue;
     if (ok &&

@@ -103,6 +103,10 @@ void kernel_share(kernel *k);
 kernel_axes kernel_owned(const kernel *k, uint32_t n,
                          const lower_access *const *v, kernel_axes known);
 
+/* Puts a condition around what not all threads, or blocks of them, do
+ * (kernel_guard.c). */
+void kernel_add_conditions(kernel *k);
+
 /* Inserts barriers between conflicting accesses of different threads
  * (kernel_sync.c); body: the group around the code of a thread. */
 tess_status kernel_sync(kernel *k, ir_stmt body);

@@ -57,6 +57,36 @@ for name, make in pairs(commute) do
   end
 end
 
+-- Each block of threads has the parts of its own rows, of tuples, too, also
+-- where the last block has fewer; what one thread does with them needs no
+-- barrier.
+for _, name in ipairs { "sum", "arg_max_by_index", "smallest_two" } do
+  local A = ts.placeholder("A", { N, K })
+  local k = ts.reduce_axis("k", K)
+  local program = ts.program(name, { A }, table.pack(commute[name](A, k)))
+  local want = run(program, a)
+  ts.interpret(program, want)
+  for _, rows in ipairs { 2, 3, 4, 5, 7 } do
+    local sch = ts.schedule(program)
+    local i, kk = sch:get_loops(sch:get_block "C")
+    local i0, i1 = sch:split(i, { ts.auto, rows })
+    local _, k1 = sch:split(kk, { ts.auto, 8 })
+    sch:bind(i0, "blockIdx.x")
+    sch:bind(i1, "threadIdx.y")
+    sch:bind(k1, "threadIdx.x")
+    local kernel = ts.lower(sch)
+    local text, got = tostring(kernel), run(program, a)
+    local row_count = math.min(rows, N)
+    for shape in text:gmatch "allocate [^\n]*_parts: %w+(%b[]) in shared" do
+      assert(shape == ("[%d, 8, 1]"):format(row_count), text)
+    end
+    assert(not text:match ".*for k_1(.*)":find "barrier", text)
+    ts.interpret(kernel, got)
+    for n = 2, #got do assert(got[n]:compare(want[n]) == 0, name) end
+    ts.build(sch, "cuda -arch=sm_80")
+  end
+end
+
 -- With one thread nothing is shared: its iter may even index the result.
 do
   local b = ts.builder("one")
