@@ -24,8 +24,12 @@ PRIM_DEFINE(
         "2. The buffer is allocated in the function, and neither is a part\n"
         "   of another nor has parts that are matched.\n"
         "3. It is not of a scope that threads have each for their own while\n"
-        "   threads of one loop share it.\n"
-        "4. Loops whose iterations run in parallel stay free of races.\n",
+        "   threads of one loop, around what writes it, share it.\n"
+        "4. Loops whose iterations run in parallel stay free of races.\n"
+        "What blocks of threads are to compute in shared memory is in that\n"
+        "scope before compute_at moves it under their loop: in global memory\n"
+        "they have nothing of their own. Until then it is in global memory\n"
+        "when the program is lowered.\n",
     .refusals = SCH_REASONS(SCH_BUFFER_REASONS, SCH_R_STORAGE_UNKNOWN,
                             SCH_R_PARAMETER_FIXED, SCH_R_OPAQUE_ACCESS,
                             SCH_R_SCOPE_SHARED, SCH_R_WOULD_RACE),
@@ -41,15 +45,15 @@ static bool set_scope_is_own(ir_scope scope, const ir_stmt_rec *loop) {
   return block || scope == IR_SCOPE_LOCAL || loop->thread != IR_THREADIDX_X;
 }
 
-/* A thread loop whose iterations share the buffer, which lives further out,
- * though each would have its own; 0: none. */
+/* A thread loop whose iterations share what they write of the buffer, which
+ * lives further out, though each would have its own; 0: none.  What they only
+ * read is made outside of the loop, and may yet move there. */
 static ir_stmt shared_by(sch_state *s, ir_buf buf) {
   const ir_program *p = s->p;
   ir_stmt lifetime = ir_lifetime_scope(s->p, s->scratch, buf);
   ir_scope scope = (ir_scope)p->buf.v[buf].scope;
   for (ir_stmt q = lifetime; q; q = ir_next(p, q, lifetime)) {
-    if (!ir_is_block(p, q) || q == lifetime ||
-        !(sch_reads_buf(p, q, buf) || sch_writes_buf(p, q, buf)))
+    if (!ir_is_block(p, q) || q == lifetime || !sch_writes_buf(p, q, buf))
       continue;
     for (ir_stmt a = ir_st(p, q)->parent; a && a != lifetime;
          a = ir_st(p, a)->parent)

@@ -83,6 +83,29 @@ static void test_scope_of_threads(void **state) {
   scheduled_end(&t);
 }
 
+/* A producer gets the scope that it is to have under a loop of the kernel
+ * before it moves there. */
+static void test_scope_before_move(void **state) {
+  (void)state;
+  scheduled t;
+  ir_stmt c = storage_matmul(&t, 8, 6), d = scheduled_get(&t, "D");
+  ir_stmt i = scheduled_loop(&t, d, 0);
+  DO(&t, bind, AT(loop, i), STR(thread_axis, "blockIdx.x"));
+  DO(&t, set_scope, AT(block, c), NUM(buffer_index, 0),
+     STR(storage_scope, "shared"));
+  moved_equal(&t);
+  DO(&t, compute_at, AT(block, c), AT(loop, i));
+  moved_equal(&t);
+  scheduled_end(&t);
+  /* Not so what blocks of threads make, and others of them read. */
+  c = storage_matmul(&t, 8, 6);
+  DO(&t, bind, AT(loop, scheduled_loop(&t, c, 0)),
+     STR(thread_axis, "blockIdx.x"));
+  REFUSED(&t, SCOPE_SHARED, set_scope, AT(block, c), NUM(buffer_index, 0),
+          STR(storage_scope, "shared"));
+  scheduled_end(&t);
+}
+
 /* ---- storage_align ------------------------------------------------------ */
 
 #define ALIGN(AXIS, FACTOR, OFFSET)                               \
@@ -224,6 +247,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_scope),
       cmocka_unit_test(test_scope_of_threads),
+      cmocka_unit_test(test_scope_before_move),
       cmocka_unit_test(test_align),
       cmocka_unit_test(test_align_refused),
       cmocka_unit_test(test_align_stale),
