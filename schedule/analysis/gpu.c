@@ -20,10 +20,21 @@ static bool gpu_is_shared(uint32_t scope) {
   return scope == IR_SCOPE_SHARED || scope == IR_SCOPE_SHARED_DYN;
 }
 
-static bool is_thread_idx(const ir_program *p, ir_stmt st) {
-  const ir_stmt_rec *r = ir_st(p, st);
+static bool is_of_axes(const ir_stmt_rec *r, ir_thread first, ir_thread last) {
   return r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
-         r->thread >= IR_THREADIDX_X && r->thread <= IR_THREADIDX_Z;
+         r->thread >= first && r->thread <= last;
+}
+
+static bool is_thread_idx(const ir_program *p, ir_stmt st) {
+  return is_of_axes(ir_st(p, st), IR_THREADIDX_X, IR_THREADIDX_Z);
+}
+
+bool sch_threads_share(ir_scope scope, const ir_stmt_rec *loop) {
+  if (ir_scope_is_global(scope) || scope == IR_SCOPE_LOCAL) return false;
+  return gpu_is_shared(scope)
+             ? is_of_axes(loop, IR_THREADIDX_X, IR_THREADIDX_Z) ||
+                   is_of_axes(loop, IR_VTHREAD_X, IR_VTHREAD_Z)
+             : is_of_axes(loop, IR_THREADIDX_X, IR_THREADIDX_X);
 }
 
 static int64_t gpu_times(int64_t a, int64_t b) {
@@ -261,8 +272,8 @@ static int64_t versions_of(const ir_program *p, ir_stmt scope, ir_stmt lives,
 
 /* ---- a buffer ----------------------------------------------------------- */
 
-/* Does what the buffer holds depend on the virtual thread, directly or by a
- * buffer that does? */
+/* Does what the buffer holds depend on the thread, directly or by a buffer that
+ * does? */
 static bool varies_by(const ir_program *p, ir_stmt scope, ir_buf buf,
                       ir_stmt loop, unsigned depth) {
   ir_var v = ir_st(p, loop)->var;
@@ -281,18 +292,16 @@ static bool varies_by(const ir_program *p, ir_stmt scope, ir_buf buf,
   return false;
 }
 
-/* Virtual threads around `lives` inside the kernel that have copies of their
- * own. */
-static int64_t vthread_copies(const usage *u, ir_stmt scope, ir_stmt lives,
-                              ir_buf buf) {
+/* How many of the threads of these axes, around `lives` inside the kernel, have
+ * copies of their own. */
+static int64_t copies_of(const usage *u, ir_stmt scope, ir_stmt lives,
+                         ir_buf buf, ir_thread first, ir_thread last) {
   enum { DEPTH = 4 };
   int64_t n = 1, extent;
   for (ir_stmt st = lives; st;
        st = st == u->kernel ? 0 : ir_st(u->p, st)->parent) {
     const ir_stmt_rec *r = ir_st(u->p, st);
-    if (r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
-        r->thread >= IR_VTHREAD_X && r->thread <= IR_VTHREAD_Z &&
-        ir_const_int(u->p, r->extent, &extent) &&
+    if (is_of_axes(r, first, last) && ir_const_int(u->p, r->extent, &extent) &&
         varies_by(u->p, scope, buf, st, DEPTH))
       n = gpu_times(n, extent);
   }
@@ -319,18 +328,22 @@ static void use_buffer(usage *u, ir_stmt scope, ir_buf b) {
   if (!lives || ir_scope_is_global(kind)) return;
   bool inside = ir_is_ancestor(p, u->kernel, lives);
   if (!inside) return; /* allocated around a kernel: global memory */
-  /* With one thread nothing is shared, and lowering makes it private. */
-  if (gpu_is_shared(kind) && u->out->threads > 1) {
+  int64_t own = gpu_is_shared(kind) ? copies_of(u, scope, lives, b,
+                                                IR_THREADIDX_X, IR_THREADIDX_Z)
+                                    : 1;
+  int64_t turns = copies_of(u, scope, lives, b, IR_VTHREAD_X, IR_VTHREAD_Z);
+  /* Lowering makes what each thread has for itself private. */
+  if (gpu_is_shared(kind) && own < u->out->threads) {
     int64_t bytes = footprint_bytes(u, scope, lives, b);
     bytes = gpu_times(bytes, versions_of(p, scope, lives, b));
-    bytes = gpu_times(bytes, vthread_copies(u, scope, lives, b));
+    bytes = gpu_times(bytes, gpu_times(own, turns));
     u->out->shared = gpu_plus(u->out->shared, bytes);
     return;
   }
   int64_t bytes =
       footprint_bytes(u, scope, thread_scope(u, scope, lives, b), b);
   bytes = gpu_times(bytes, versions_of(p, scope, lives, b));
-  bytes = gpu_times(bytes, vthread_copies(u, scope, lives, b));
+  bytes = gpu_times(bytes, turns);
   if (ir_scope_is_fragment(kind)) bytes = bytes / IR_WARP_LANES;
   u->out->registers = gpu_plus(u->out->registers, bytes / 4 + (bytes % 4 != 0));
 }

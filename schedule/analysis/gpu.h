@@ -12,6 +12,10 @@ typedef struct sch_kernel_use {
   int64_t registers;         /* of a thread, 4 bytes each: its buffers */
 } sch_kernel_use;
 
+/* Do the threads of the loop, virtual ones too, share a buffer of this scope,
+ * so that what any of them needs is computed for all? */
+bool sch_threads_share(ir_scope scope, const ir_stmt_rec *loop);
+
 /* Of the kernel whose outermost thread loop is given.
  *
  * Shared memory is what lowering allocates: each shared buffer as large as the

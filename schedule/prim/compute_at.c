@@ -4,6 +4,7 @@
 #include "ir/edit.h"
 #include "ir/expr.h"
 #include "ir/query.h"
+#include "schedule/analysis/gpu.h"
 #include "schedule/analysis/inline.h"
 #include "schedule/analysis/move.h"
 
@@ -45,10 +46,8 @@ PRIM_DEFINE(
         "6. Loops whose iterations run in parallel stay free of races:\n"
         "   iterations that write the same elements have the buffer for\n"
         "   their own.\n"
-        "What the threads around the loop have in common, in a shared scope,\n"
-        "is computed for all of them. Virtual threads are no such threads:\n"
-        "what each needs is computed in its own iteration, as under a serial\n"
-        "loop, since lowering has them run in turns of one thread.\n"
+        "What the threads around the loop, virtual ones too, have in common,\n"
+        "in a shared scope, is computed for all of them.\n"
         "Iterations may compute the same elements again, as neighbouring\n"
         "tiles of a stencil do. New loops are called ax0, ax1, ...; where a\n"
         "tile overhangs the domain the block gets a predicate. With the\n"
@@ -77,15 +76,6 @@ typedef struct plan {
 
 /* ---- what is read under the loop ---------------------------------------- */
 
-static bool is_shared_by(ir_scope scope, const ir_stmt_rec *loop) {
-  if (loop->kind != IR_LOOP || loop->loop_kind != IR_THREAD) return false;
-  if (ir_scope_is_global(scope) || scope == IR_SCOPE_LOCAL) return false;
-  bool shared = scope == IR_SCOPE_SHARED || scope == IR_SCOPE_SHARED_DYN;
-  return shared
-             ? loop->thread >= IR_THREADIDX_X && loop->thread <= IR_THREADIDX_Z
-             : loop->thread == IR_THREADIDX_X;
-}
-
 /* What threads have in common is computed for all of them: the box grows to
  * hold what any of them reads. */
 static bool for_all_threads(sch_state *s, const plan *pl, ir_buf b,
@@ -94,7 +84,7 @@ static bool for_all_threads(sch_state *s, const plan *pl, ir_buf b,
   ir_scope scope = (ir_scope)p->buf.v[b].scope;
   for (ir_stmt l = pl->m.loop; l != pl->m.common; l = ir_st(p, l)->parent) {
     const ir_stmt_rec r = *ir_st(p, l);
-    if (!is_shared_by(scope, &r)) continue;
+    if (!sch_threads_share(scope, &r)) continue;
     for (uint32_t d = 0; d < ir_ndim(p, b); d++) {
       ir_expr other;
       if (!arith_relax(p, s->scratch, min[d], 1, &r.var, &r.lo, &r.extent,

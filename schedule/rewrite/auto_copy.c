@@ -9,6 +9,7 @@
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"
+#include "schedule/analysis/gpu.h"
 
 /* The copy of one call. */
 typedef struct auto_copy {
@@ -112,9 +113,7 @@ static bool relax_threads(sch_state *s, auto_copy *a) {
     return true;
   for (ir_stmt l = a->loop; l != st->scope; l = ir_st(p, l)->parent) {
     const ir_stmt_rec r = *ir_st(p, l);
-    if (r.loop_kind != IR_THREAD || r.thread < IR_THREADIDX_X ||
-        r.thread > IR_THREADIDX_Z)
-      continue;
+    if (!sch_threads_share(st->storage, &r)) continue;
     if (blocks_that(s, l, st->buf, sch_writes_buf).n) return true;
     for (uint32_t i = 0; i < 2 * st->ndim; i++) {
       ir_expr lo, hi;

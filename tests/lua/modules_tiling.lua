@@ -46,6 +46,22 @@ do
     assert(text:find("alloc A_shared: float32[16, 8] in shared", 1, true) and
            text:find(" in local", 1, true), text)
   end
+  -- Virtual threads share one copy of each operand: 2 x 8 x 2 rows and columns.
+  local p = ops.matmul { m = 64, n = 64, k = 32 }
+  local t = ts.space.sketches({ use("multi_level_tiling", gpu) }, p)[1]
+  local tiles, n = { { 2, 2, 8, 2, 1 }, { 2, 2, 8, 2, 1 }, { 4, 4, 2 } }, 0
+  for i = 1, #t do
+    if t[i].name == "sample_perfect_tile" then
+      n = n + 1
+      t = t:with_decision(i, tiles[n])
+    end
+  end
+  local kernel = ts.lower(t:replay(p))
+  local text = tostring(kernel)
+  assert(text:find("allocate A_shared: float32[32, 8] in shared", 1, true) and
+         text:find("allocate B_shared: float32[8, 32] in shared", 1, true) and
+         select(2, text:gsub("\n *[AB]_shared%[", "")) == 2, text)
+  assert(ts.equivalent(kernel, p))
   local tiling = require "tessera.modules.multi_level_tiling"
   fails("INVALID", "'tile_binds[1]' is 'x': it is an axis", tiling,
         { tile_binds = { "x" } })
