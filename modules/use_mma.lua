@@ -39,10 +39,10 @@ local function schedule(sch, block, group, p)
   local levels = tiling.tile(sch, piece, { structure = structure }, warps.cut(
     sch, piece, p, bytes, group:find "trans" ~= nil))
   tiling.bind(sch, levels, { "blockIdx.x", "blockIdx.x", "threadIdx.y" })
-  warps.stage(sch, piece, levels[3][1], levels[4][1], levels[5][1], p,
-              warps.fetch)
-  warps.tensorize(sch, piece, group, levels[4][1])
-  pipeline(sch, levels[4][1], levels[5][1], p)
+  local outer, inner = tiling.fuse(sch, levels[4]), tiling.fuse(sch, levels[5])
+  warps.stage(sch, piece, levels[3][1], outer, inner, p, warps.fetch)
+  warps.tensorize(sch, piece, group, outer)
+  pipeline(sch, outer, inner, p)
 end
 
 return ts.module {

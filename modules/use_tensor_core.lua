@@ -44,9 +44,10 @@ local function schedule(sch, block, group, p)
   tiling.bind(sch, levels, p.tile_binds)
   sch:annotate(piece, "thread_extent_low_inclusive", 32)
   sch:annotate(piece, "thread_extent_high_inclusive", p.max_threads)
-  warps.stage(sch, piece, levels[3][1], levels[4][1], levels[5][1], p, fetch)
-  if p.tensorize then warps.tensorize(sch, piece, group, levels[4][1]) end
-  if p.pipeline then pipeline(sch, levels[4][1], levels[5][1]) end
+  local outer, inner = tiling.fuse(sch, levels[4]), tiling.fuse(sch, levels[5])
+  warps.stage(sch, piece, levels[3][1], outer, inner, p, fetch)
+  if p.tensorize then warps.tensorize(sch, piece, group, outer) end
+  if p.pipeline then pipeline(sch, outer, inner) end
 end
 
 return ts.module {

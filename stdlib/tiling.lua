@@ -147,6 +147,11 @@ function tiling.product(sizes)
   return n or 1
 end
 
+-- One loop of these.
+function tiling.fuse(sch, loops)
+  return #loops > 1 and sch:fuse(table.unpack(loops)) or loops[1]
+end
+
 -- Fuses the loops of the first levels and binds them to these axes; successive
 -- levels with the same axis together, the first of which has none then.  Levels
 -- without loops are left out.
@@ -158,7 +163,7 @@ function tiling.bind(sch, levels, axes)
       levels[level + 1] = table.move(levels[level + 1], 1, #levels[level + 1],
                                      #loops + 1, loops)
     elseif #loops > 0 then
-      local fused = #loops > 1 and sch:fuse(table.unpack(loops)) or loops[1]
+      local fused = tiling.fuse(sch, loops)
       sch:bind(fused, axis)
       levels[level] = { fused }
     end
@@ -342,10 +347,10 @@ end
 -- of that axis copy it together, some elements at a time each, of which one
 -- of `lengths` is sampled.
 function tiling.fetch_together(sch, copy, axis, threads, lengths)
-  local ndim, loops = #sch:access_info(copy, "write", 0).dims,
+  local count, loops = #sch:block_info(copy).iters,
                       { sch:get_loops(copy) }
-  local fused = table.move(loops, #loops - ndim + 1, #loops, 1, {})
-  fused = #fused > 1 and sch:fuse(table.unpack(fused)) or fused[1]
+  local fused = tiling.fuse(sch, table.move(loops, #loops - count + 1, #loops,
+                                            1, {}))
   if #lengths == 0 then
     local _, together = sch:split(fused, { ts.auto, threads })
     sch:bind(together, axis)
@@ -397,13 +402,25 @@ local function annotate_threads(sch, block, p)
   sch:annotate(block, "thread_extent_high_inclusive", p.max_threads)
 end
 
+-- Bytes of an element that the copy writes.
+local function element_bytes(sch, copy)
+  local dtype = sch:access_info(copy, "write", 0).dtype
+  return (tonumber(dtype:match "%d+") or 8) // 8
+end
+
 -- Those of the lengths of vectors that a thread loads at once of the copy.
 local function fitting(sch, copy, lengths)
-  local dtype, list = sch:access_info(copy, "write", 0).dtype, {}
-  local bytes = (tonumber(dtype:match "%d+") or 8) // 8
+  local bytes, list = element_bytes(sch, copy), {}
   for _, n in ipairs(lengths) do
     if n * bytes <= 16 then list[#list + 1] = n end
   end
+  return list
+end
+
+-- How many elements of the copy are so many bytes, one at least.
+function tiling.vectors(sch, copy, sizes)
+  local bytes, list = element_bytes(sch, copy), {}
+  for i, n in ipairs(sizes) do list[i] = math.max(1, n // bytes) end
   return list
 end
 

@@ -11,6 +11,7 @@ local warps = {}
 
 local SIZE = 16             -- of a fragment, in rows and columns
 local PAD = 16              -- bytes between the rows of a tile
+local LANES = 32            -- of a warp
 
 -- Types of A, B and the sum, and "_trans" where B is indexed [j, k].
 warps.groups = { "f16f16f16", "f16f16f16_trans", "f16f16f32",
@@ -62,16 +63,43 @@ function warps.sample_bytes(sch, copy, p)
   sch:annotate(copy, "vector_bytes", one_of(sch, p.vector_bytes))
 end
 
+-- Copies the result out of fragments under `warp`.
+local function leave(sch, piece, warp, _, p)
+  warps.sample_bytes(sch, sch:write_at(warp, piece, 0, "wmma.accumulator"), p)
+end
+
+-- The same, at once to the place to which block `back` takes it.
+local function leave_at_once(sch, piece, warp, back, p)
+  leave(sch, piece, warp, back, p)
+  sch:reverse_compute_inline(back)
+end
+
+-- The same through shared memory, from where the lanes of a warp take it to
+-- its place, which may be no box, some elements at a time each.
+local function leave_through_shared(sch, piece, warp, back, p)
+  local out = sch:cache_write(piece, 0, "shared.dyn")
+  sch:reverse_compute_inline(back)
+  sch:reverse_compute_at(out, warp, { preserve_unit_loops = true })
+  leave(sch, piece, warp, back, p)
+  tiling.fetch_together(sch, out, "threadIdx.x", LANES,
+                        tiling.vectors(sch, out, p.vector_bytes))
+end
+
+-- How the result leaves its fragments: the first way that is not refused.
+local function way_out(sch, ...)
+  for _, way in ipairs { leave_at_once, leave_through_shared } do
+    if tiling.attempt(sch, way, ...) then return way end
+  end
+  return leave
+end
+
 -- Copies of the result out of fragments under `warp`, of operands to shared
 -- memory, by fetch(sch, piece, operand, outer, p), and from there to fragments
 -- under `inner`.
 function warps.stage(sch, piece, warp, outer, inner, p, fetch)
   local copies, back = { sch:get_producers(piece) }, sch:get_consumers(piece)
-  local stored = sch:write_at(warp, piece, 0, "wmma.accumulator")
-  if sch:can("reverse_compute_inline", back) then
-    sch:reverse_compute_inline(back)
-  end
-  warps.sample_bytes(sch, stored, p)
+  local way = back and way_out(sch, piece, warp, back, p) or leave
+  way(sch, piece, warp, back, p)
   for operand = 0, 1 do fetch(sch, piece, operand, outer, p) end
   sch:read_at(inner, piece, 0, "wmma.matrix_a")
   sch:read_at(inner, piece, 1, "wmma.matrix_b")

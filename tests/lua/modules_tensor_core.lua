@@ -81,6 +81,36 @@ same(ops.conv2d_nhwc { n = 1, h = 4, w = 4, ci = 16, co = 16, k = 1,
                        dtype = "float16", acc = "float16" },
      { groups = { "f16f16f16" } }, 1)
 
+-- Where only what is added up is padded, as of a convolution's three channels,
+-- the result needs no copy.
+same(ops.matmul { m = 32, n = 16, k = 24, dtype = "float16",
+                  acc = "float16" }, { tensorize = true }, 1, true)
+same(ops.conv2d_nhwc { n = 1, h = 4, w = 4, ci = 3, co = 16, k = 3, pad = 1,
+                       dtype = "float16", acc = "float16" },
+     { groups = { "f16f16f16" } }, 1)
+
+-- The result of a convolution goes from fragments by shared memory to its
+-- place, which need not be a box, with what is computed of it next.
+for _, o in ipairs { { h = 4, w = 4, stride = 1 },
+                     { h = 14, w = 10, stride = 2, bias = true, relu = true },
+                     { n = 2, h = 3, w = 5, stride = 1, relu = true },
+                     { h = 8, w = 6, ci = 64, k = 1, pad = 0, stride = 1 } } do
+  local c = { n = 1, ci = 16, co = 32, k = 3, pad = 1, dtype = "float16",
+              acc = "float32" }
+  for k, v in pairs(o) do c[k] = v end
+  local p = ops.conv2d_nhwc(c)
+  local list = same(p, { groups = { "f16f16f32" }, tensorize = true }, 1, true)
+  for seed = 1, 2 do
+    local text = tostring(ts.lower(list[1]:replay(p, { resample = true,
+                                                       seed = seed })))
+    -- One kernel, and nothing in global memory but arguments.
+    assert(select(2, text:gsub("in blockIdx.x", "")) == 1, text)
+    for buffer in text:gmatch "allocate ([^\n]+)" do
+      assert(buffer:find " in ", buffer)
+    end
+  end
+end
+
 -- The pieces are replaced behind the sketch, too: annotated by family, by the
 -- one of it that fits, and left as they are where the module did so itself.
 for _, tensorize in ipairs { false, true } do

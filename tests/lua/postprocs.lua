@@ -397,7 +397,12 @@ do
   for _, case in ipairs {
     { "cuda", ops.matmul { m = 64, n = 64, k = 64, relu = true } },
     { "cuda", ops.softmax { shape = { 16, 64 } } },
+    { "cuda", ops.arg_max { shape = { 16, 64 } } },
     { "cuda -mcpu=sm_80", ops.matmul(half) },
+    -- What each warp takes out is in shared memory of its own.
+    { "cuda -mcpu=sm_80",
+      ops.conv2d_nhwc { n = 1, h = 8, w = 8, ci = 32, co = 32, k = 1,
+                        dtype = "float16", acc = "float32" } },
   } do
     local target, p = table.unpack(case)
     local seen = 0
