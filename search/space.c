@@ -6,90 +6,10 @@
  * modules in place of rules). */
 #include "search/space.h"
 #include "base/hash.h"
+#include "search/space_apply.h"
 #include "vm/intrin.h"
 
 #include <stdio.h>
-
-/* ---- lists of schedules ------------------------------------------------- */
-
-typedef struct schedules {
-  tess_context *c;
-  tess_program *program; /* that they schedule */
-  VEC(tess_schedule *) s;
-  VEC(uint32_t)
-  done;                /* of each, the last module that was applied: its place
-                        * in the sketches' list of applied ones, 0: none */
-  uint32_t now;        /* the same of those that are added */
-  tess_schedule *lent; /* to the running module, which may emit it itself */
-  tess_status failed;  /* why one could not be added: memory ran out */
-  const char *refused; /* why an emitted one is invalid; NULL: none is */
-  char said[512];      /* the failure that a module returned without a word */
-} schedules;
-
-static void drop_all(schedules *l) {
-  for (uint32_t i = 0; i < l->s.n; i++) tess_schedule_free(l->s.v[i]);
-  vec_free(&l->c->heap, &l->s);
-  vec_free(&l->c->heap, &l->done);
-}
-
-typedef struct push_work {
-  schedules *l;
-  tess_schedule *s;
-} push_work;
-static tess_status push_schedule(void *ud) {
-  push_work *w = ud;
-  vec_reserve(&w->l->c->heap, &w->l->done, 1);
-  vec_push(&w->l->c->heap, &w->l->s, w->s);
-  vec_push(&w->l->c->heap, &w->l->done, w->l->now);
-  return TESS_OK;
-}
-
-/* Takes ownership of s, also on failure. */
-static void add_schedule(void *sink, tess_schedule *s) {
-  schedules *l = sink;
-  push_work w = {l, s};
-  bool twice = false;
-  for (uint32_t i = 0; i < l->s.n; i++) twice = twice || l->s.v[i] == s;
-  if (!s || twice) {
-    l->refused = s ? "it gave a schedule twice" : "it gave NULL for a schedule";
-    return;
-  }
-  if (s == l->lent) l->lent = NULL;
-  if (s->program != l->program && !tess_program_equal(s->program, l->program)) {
-    tess_schedule_free(s);
-    l->refused = "it gave a schedule of another program";
-    return;
-  }
-  tess_status st = mem_protect(&l->c->heap, push_schedule, &w);
-  if (st == TESS_OK) return;
-  tess_schedule_free(s);
-  l->failed = st;
-}
-
-/* Calls the module with a schedule, which is freed unless it is emitted. */
-static tess_status call_module(const tess_module *m, tess_schedule *lent,
-                               tess_rv block, schedules *to, const char **why) {
-  tess_schedule_sketch_mode(lent, 1);
-  to->lent = lent;
-  tess_status st = m->apply(m->ud, lent, block, add_schedule, to, why);
-  const err_state *e = &to->c->err;
-  if (st != TESS_OK && !*why && e->code == st) {
-    snprintf(to->said, sizeof to->said, "%s", e->message);
-    *why = to->said;
-  }
-  tess_schedule_free(to->lent);
-  to->lent = NULL;
-  return st;
-}
-
-/* Keeps the schedule unchanged. */
-static tess_status add_copy(schedules *to, tess_schedule *s) {
-  tess_schedule *copy;
-  tess_status st = tess_schedule_copy(s, &copy);
-  if (st != TESS_OK) return st;
-  add_schedule(to, copy);
-  return to->failed;
-}
 
 /* ---- blocks ------------------------------------------------------------- */
 
@@ -110,14 +30,6 @@ static const char *name_at(const strbuf *names, uint32_t k) {
   const char *s = names->v;
   while (k--) s += strlen(s) + 1;
   return s;
-}
-
-static tess_status find_block(tess_schedule *s, const char *name,
-                              tess_rv *out) {
-  tess_arg arg = {"name", {.kind = TESS_V_STR, .s = name}};
-  uint32_t n;
-  tess_schedule_place(s, "", 0);
-  return tess_schedule_call(s, "get_block", 1, &arg, 1, out, &n, NULL);
 }
 
 /* ---- applying a module -------------------------------------------------- */
@@ -152,16 +64,6 @@ static void log_outcome(writer *w, const char *block, const char *what,
            why);
 }
 
-/* Whether memory ran out in the module, even if it reported something else: the
- * heap has refused more often than the `capped` times before. */
-static tess_status ran_out(const schedules *to, tess_status st,
-                           uint64_t capped) {
-  bool module_failed =
-      st != TESS_OK && st != TESS_NOT_FOUND && st != TESS_CANCELLED;
-  if (to->failed || st == TESS_NOMEM) return to->failed ? to->failed : st;
-  return module_failed && to->c->heap.capped > capped ? TESS_LIMIT : TESS_OK;
-}
-
 /* ---- who shadows whom --------------------------------------------------- */
 
 typedef struct note_work {
@@ -176,7 +78,7 @@ static tess_status note_applied(void *ud) {
 
 /* Remembers that the module made the last schedules of `to`, from number
  * `from` on, of one that others were applied to before. */
-static tess_status remember(writer *w, const char *block, schedules *to,
+static tess_status remember(writer *w, const char *block, space_list *to,
                             uint32_t from) {
   note_work n = {w->k, {to->now, w->m->name, hash_bytes(block, strlen(block))}};
   tess_status st = mem_protect(&w->k->c->heap, note_applied, &n);
@@ -199,21 +101,22 @@ static const char *last_applied(const space_sketches *k, uint32_t done,
  * fail there, but for memory and Ctrl-C. */
 static tess_status applies_alone(writer *w, const char *block, tess_program *p,
                                  bool *applies) {
-  schedules made = {.c = w->k->c, .program = p};
+  space_list made = {.c = w->k->c, .program = p};
   tess_schedule *sch;
   tess_rv rv;
   const char *why = NULL;
   uint64_t capped = w->k->c->heap.capped;
   tess_status st = tess_schedule_new(p, w->target, 0, &sch);
   if (st != TESS_OK) return st;
-  st = find_block(sch, block, &rv);
+  st = space_find_block(sch, block, &rv);
   if (st == TESS_OK)
-    st = call_module(w->m, sch, rv, &made, &why);
+    st = space_call_module(w->m, sch, rv, &made, &why);
   else
     tess_schedule_free(sch);
   *applies = st == TESS_OK && made.s.n > 0;
-  tess_status out = st == TESS_CANCELLED ? st : ran_out(&made, st, capped);
-  drop_all(&made);
+  tess_status out =
+      st == TESS_CANCELLED ? st : space_ran_out(&made, st, capped);
+  space_list_drop(&made);
   return out;
 }
 
@@ -250,73 +153,47 @@ static tess_status module_failed(writer *w, tess_status st, const char *block,
 
 /* Applies the module to one block of s; the results go to `to`. */
 static tess_status apply_module(writer *w, tess_schedule *s, const char *block,
-                                schedules *to) {
-  tess_schedule *copy;
-  tess_rv rv;
-  const char *why = NULL;
+                                space_list *to) {
+  space_outcome o;
   uint32_t had = to->s.n;
-  uint64_t capped = to->c->heap.capped;
-  tess_status st = tess_schedule_copy(s, &copy);
+  tess_status st = space_apply(w->m, s, block, to, &o);
   if (st != TESS_OK) return st;
-  st = find_block(copy, block, &rv);
-  if (st == TESS_OK) {
-    st = call_module(w->m, copy, rv, to, &why);
-  } else {
-    tess_schedule_free(copy);
-    if (st != TESS_NOMEM && st != TESS_LIMIT) {
-      why = "the block is gone";
-      st = TESS_NOT_FOUND;
-    }
-  }
-  tess_status out = ran_out(to, st, capped);
-  if (out != TESS_OK)
-    return ctx_ran_out(w->k->c, out, "applying module %s at block %s",
-                       w->m->name, block);
-  if (st == TESS_CANCELLED) return st;
-  if (to->refused) {
-    st = TESS_INVALID;
-    why = to->refused;
-    to->refused = NULL;
-  }
   char text[64];
   snprintf(text, sizeof text, "applied, %u schedule%s", to->s.n - had,
            to->s.n - had == 1 ? "" : "s");
-  if (st == TESS_OK && to->s.n > had) {
-    log_outcome(w, block, text, why ? why : "");
+  if (o.status == TESS_OK && to->s.n > had) {
+    log_outcome(w, block, text, o.why);
     st = remember(w, block, to, had);
-    if (st != TESS_OK) return st;
-  } else if (st == TESS_OK || st == TESS_NOT_FOUND) {
-    st = log_refusal(w, block, to->now, to->program, why ? why : "");
-    if (st != TESS_OK) return st;
+  } else if (o.status == TESS_OK || o.status == TESS_NOT_FOUND) {
+    st = log_refusal(w, block, to->now, to->program, o.why);
   } else {
-    if (!why || !*why) why = no_reason;
+    const char *why = *o.why ? o.why : no_reason;
     log_outcome(w, block, "failed", why);
-    st = module_failed(w, st, block, why);
-    for (; to->s.n > had; to->done.n--) tess_schedule_free(vec_pop(&to->s));
-    if (st != TESS_OK) return st;
+    st = module_failed(w, o.status, block, why);
   }
-  return to->s.n > had ? TESS_OK : add_copy(to, s);
+  if (st != TESS_OK) return st;
+  return to->s.n > had ? TESS_OK : space_list_add_copy(to, s);
 }
 
 /* Applies one module to all blocks of one schedule, depth first; results in
  * `to`, up to the limit. */
 static tess_status run_module(writer *w, tess_schedule *s, uint32_t done,
                               const strbuf *names, uint32_t left,
-                              schedules *to) {
-  schedules made = {.c = w->k->c, .program = to->program, .now = done};
+                              space_list *to) {
+  space_list made = {.c = w->k->c, .program = to->program, .now = done};
   to->now = done;
-  if (left == 0) return add_copy(to, s);
+  if (left == 0) return space_list_add_copy(to, s);
   if (w->k->stop && thread_flag_is_raised(w->k->stop)) return TESS_CANCELLED;
   tess_status st = apply_module(w, s, name_at(names, left - 1), &made);
   for (uint32_t i = 0; st == TESS_OK && !w->too_many && i < made.s.n; i++)
     st = run_module(w, made.s.v[i], made.done.v[i], names, left - 1, to);
   w->too_many = to->s.n > TESS_MAX_SKETCHES;
-  drop_all(&made);
+  space_list_drop(&made);
   return st;
 }
 
 static tess_status run_on_schedule(writer *w, tess_schedule *s, uint32_t done,
-                                   schedules *to) {
+                                   space_list *to) {
   strbuf names;
   uint32_t n = 0;
   tess_program *p;
@@ -388,8 +265,8 @@ static tess_status drop_module(writer *w) {
   return TESS_OK;
 }
 
-static tess_status run_on_all(writer *w, const schedules *now,
-                              schedules *next) {
+static tess_status run_on_all(writer *w, const space_list *now,
+                              space_list *next) {
   tess_status st = TESS_OK;
   for (uint32_t i = 0; st == TESS_OK && !w->too_many && i < now->s.n; i++)
     st = run_on_schedule(w, now->s.v[i], now->done.v[i], next);
@@ -399,37 +276,37 @@ static tess_status run_on_all(writer *w, const schedules *now,
 static tess_status write_modules(tess_space *s, tess_program *p, tess_target *t,
                                  space_sketches *k) {
   tess_schedule *first;
-  const schedules none = {.c = k->c, .program = p};
-  schedules now = none, next = none;
+  const space_list none = {.c = k->c, .program = p};
+  space_list now = none, next = none;
   tess_status st = tess_schedule_new(p, t, 0, &first);
   if (st != TESS_OK) return st;
-  add_schedule(&now, first);
+  space_list_add(&now, first);
   st = now.failed;
   for (uint32_t m = 0; st == TESS_OK && m < s->n; m++) {
     writer w = {.space = s, .k = k, .m = &s->module[m], .target = t};
     st = run_on_all(&w, &now, &next);
     if (st == TESS_OK && w.too_many) st = drop_module(&w);
-    drop_all(w.too_many ? &next : &now);
+    space_list_drop(w.too_many ? &next : &now);
     if (!w.too_many) now = next;
     next = none;
   }
   for (uint32_t i = 0; st == TESS_OK && i < now.s.n; i++)
     st = keep_schedule(k, now.s.v[i], p);
-  drop_all(&now);
-  drop_all(&next);
+  space_list_drop(&now);
+  space_list_drop(&next);
   return st;
 }
 
 static tess_status write_function(tess_space *s, tess_program *p,
                                   tess_target *t, space_sketches *k) {
   tess_schedule *sch;
-  schedules made = {.c = k->c, .program = p};
+  space_list made = {.c = k->c, .program = p};
   uint64_t capped = k->c->heap.capped;
   const char *why = "";
   tess_status st = tess_schedule_new(p, t, 0, &sch);
   if (st != TESS_OK) return st;
-  st = call_module(&s->module[0], sch, 0, &made, &why);
-  tess_status out = ran_out(&made, st, capped);
+  st = space_call_module(&s->module[0], sch, 0, &made, &why);
+  tess_status out = space_ran_out(&made, st, capped);
   if (out != TESS_OK)
     st = ctx_ran_out(k->c, out, "the scheduling function");
   else if (st != TESS_OK && st != TESS_CANCELLED)
@@ -440,7 +317,7 @@ static tess_status write_function(tess_space *s, tess_program *p,
                   made.refused);
   for (uint32_t i = 0; st == TESS_OK && i < made.s.n; i++)
     st = keep_schedule(k, made.s.v[i], p);
-  drop_all(&made);
+  space_list_drop(&made);
   return st;
 }
 

@@ -228,6 +228,7 @@ static tess_status perform(void *ud) {
   if (st != TESS_OK) return st;
   vm_call call = {p, &v->draft, operand, k->s->place, v->line};
   need_intrins(k->s, &call);
+  k->s->c->draws += p->sampler != NULL;
   st = k->only_ask ? vm_sched_can(v, &call)
                    : vm_sched_call(v, &call, &first, &nout);
   if (st != TESS_OK) return blame(k->s, st);

@@ -105,6 +105,62 @@ do
   end
 end
 
+-- What a draw does not allow is no reason to leave a sketch out: others are
+-- tried, and the best is taken.
+do
+  local p, applied = product(8, 8, 8), 0
+  local function picky(wanted, otherwise)
+    return { ts.module {
+      name = "picky",
+      apply = function(sch, block)
+        if sch:block_info(block).name ~= "C" then return nil, "not C" end
+        applied = applied + 1
+        local draw = sch:sample_categorical({ 0, 1, 2 },
+                                            { 1 / 3, 1 / 3, 1 / 3 })
+        local copy = sch:copy()
+        if copy:get(draw) == wanted then
+          sch:annotate(block, "right", 1)
+          return sch
+        end
+        return otherwise and sch, "another was drawn"
+      end,
+    } {} }
+  end
+  for wanted = 0, 3 do
+    for _, otherwise in ipairs { true, false } do
+      applied = 0
+      local why = ts.space.explain(picky(wanted, otherwise), p)
+      local t = ts.space.sketches(picky(wanted, otherwise), p)[1]
+      local right = tostring(t):find '"right"'
+      assert(not right == (wanted == 3), t)
+      assert(not why:find "another was drawn" == (wanted < 3), why)
+      assert(wanted < 3 or applied == 2 * 8, applied)
+    end
+  end
+end
+
+-- TVM's convolution of one dimension: the copies to shared memory, which some
+-- sizes do not allow.
+do
+  local X = ts.placeholder("X", { 1, 256, 64 })
+  local W = ts.placeholder("W", { 3, 64, 128 })
+  local P = ts.compute("P", { 1, 258, 64 }, function(n, l, c)
+    return ts.select(ts.all(ts.le(1, l), ts.lt(l, 257)), X(n, l - 1, c), 0)
+  end)
+  local a, b = ts.reduce_axis("rl", 3), ts.reduce_axis("rc", 64)
+  local Y = ts.compute("Y", { 1, 128, 128 }, function(n, l, co)
+    return ts.sum(P(n, l * 2 + a, (co // 128) * 64 + b) * W(a, b, co),
+                  { a, b })
+  end)
+  local p = ts.program("c1d", { X, W }, { Y })
+  local list = ts.space.sketches({ tiling {
+    structure = "SSSRRSRS", vector_load_lens = { 1, 2, 3, 4, 8, 16 },
+    tile_binds = { "blockIdx.x", "vthread.x", "threadIdx.x" },
+    read_levels = { 4 }, write_levels = { 3 }, write_scope = "local",
+    write_must = true } }, p, "cuda -arch=sm_75")
+  assert(#list == 1 and tostring(list[1]):find '"shared"', list[1])
+end
+
 -- A list of sketches has a limit, which is an error.
 do
   local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
