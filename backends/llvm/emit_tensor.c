@@ -75,6 +75,7 @@ static bool read_param(emit *m, reader *r, tensor_param *out) {
   out->buf = ir_at(m->p, first)->a;
   out->dtype = m->p->buf.v[out->buf].dtype;
   out->first = emit_address(m, first);
+  out->align = emit_row_align(m, out->buf, m->p->arg.v[ir_at(m->p, first)->b]);
   for (uint32_t d = 0; d < out->ndim; d++) {
     if (!take_place(r, out->buf, &next)) return false;
     out->stride[d] = distance(m, first, next);

@@ -17,7 +17,8 @@ typedef struct tensor_param {
   int64_t extent[IR_TENSOR_CALL_PARAMS];
   LLVMValueRef stride[IR_TENSOR_CALL_PARAMS];
   LLVMValueRef first;
-  uint32_t run; /* number of consecutive elements */
+  uint32_t run;   /* number of consecutive elements */
+  uint32_t align; /* bytes, of the first one */
 } tensor_param;
 
 typedef struct tensor_calling {
@@ -39,5 +40,7 @@ void emit_tiles_called(emit *m, const char *name, LLVMValueRef call);
 void emit_tensor_asm(tensor_calling *k);
 /* The address of element i of a parameter, row-major (emit_tensor_llvm.c). */
 LLVMValueRef emit_tensor_element(emit *m, const tensor_param *p, uint32_t i);
+/* Its alignment in bytes. */
+uint32_t emit_tensor_align(const tensor_param *p, uint32_t i);
 
 #endif

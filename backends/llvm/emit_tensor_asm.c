@@ -47,10 +47,21 @@ static LLVMValueRef load_element(emit *m, const tensor_param *p, uint32_t i) {
   return v;
 }
 
+/* Do the registers hold consecutive elements each, so that they are accessed at
+ * once? */
+static bool is_at_once(const tensor_param *p, const asm_register *r) {
+  return p->run % r->elements == 0;
+}
+
 static LLVMValueRef load_register(emit *m, const tensor_param *p,
                                   const asm_register *r, uint32_t i) {
-  if (r->elements == 1)
-    return LLVMBuildBitCast(m->b, load_element(m, p, i), r->type, "");
+  if (is_at_once(p, r)) {
+    uint32_t first = i * r->elements;
+    LLVMValueRef x =
+        LLVMBuildLoad2(m->b, r->type, emit_tensor_element(m, p, first), "");
+    LLVMSetAlignment(x, emit_tensor_align(p, first));
+    return x;
+  }
   LLVMValueRef v = LLVMGetPoison(r->pieces);
   for (uint32_t j = 0; j < r->elements; j++)
     v = LLVMBuildInsertElement(m->b, v, load_element(m, p, i * r->elements + j),
@@ -60,11 +71,16 @@ static LLVMValueRef load_register(emit *m, const tensor_param *p,
 
 static void store_register(emit *m, const tensor_param *p,
                            const asm_register *r, uint32_t i, LLVMValueRef v) {
+  if (is_at_once(p, r)) {
+    uint32_t first = i * r->elements;
+    LLVMValueRef s = LLVMBuildStore(m->b, v, emit_tensor_element(m, p, first));
+    LLVMSetAlignment(s, emit_tensor_align(p, first));
+    return;
+  }
   v = LLVMBuildBitCast(m->b, v, r->pieces, "");
   for (uint32_t j = 0; j < r->elements; j++) {
-    LLVMValueRef e = v;
-    if (r->elements > 1)
-      e = LLVMBuildExtractElement(m->b, v, LLVMConstInt(m->i32, j, false), "");
+    LLVMValueRef e =
+        LLVMBuildExtractElement(m->b, v, LLVMConstInt(m->i32, j, false), "");
     LLVMValueRef s =
         LLVMBuildStore(m->b, e, emit_tensor_element(m, p, i * r->elements + j));
     LLVMSetAlignment(s, p->dtype.bits / 8u);

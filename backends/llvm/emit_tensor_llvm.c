@@ -23,6 +23,20 @@ LLVMValueRef emit_tensor_element(emit *m, const tensor_param *p, uint32_t i) {
   return at;
 }
 
+uint32_t emit_tensor_align(const tensor_param *p, uint32_t i) {
+  uint32_t bytes = p->dtype.bits / 8u, align = p->align;
+  int64_t offset = 0;
+  for (uint32_t d = p->ndim; d-- > 0;) {
+    int64_t at = i % p->extent[d];
+    i = (uint32_t)(i / p->extent[d]);
+    if (!at) continue;
+    if (!LLVMIsAConstantInt(p->stride[d])) return bytes;
+    offset += at * LLVMConstIntGetSExtValue(p->stride[d]);
+  }
+  while (align > bytes && offset * bytes % align) align /= 2;
+  return align;
+}
+
 /* The address of run number i of a parameter. */
 static LLVMValueRef run_address(emit *m, const tensor_param *p, uint32_t i) {
   return emit_tensor_element(m, p, i * p->run);
@@ -56,7 +70,7 @@ static LLVMValueRef load_param(emit *m, const tensor_param *p) {
   for (uint32_t i = 0; i < p->lanes / p->run; i++) {
     LLVMValueRef at = run_address(m, p, i);
     LLVMValueRef x = LLVMBuildLoad2(m->b, piece, at, "");
-    LLVMSetAlignment(x, p->dtype.bits / 8u);
+    LLVMSetAlignment(x, emit_tensor_align(p, i * p->run));
     if (p->run == p->lanes) return x;
     v = put_piece(m, v, x, i * p->run);
   }
@@ -69,7 +83,7 @@ static void store_param(emit *m, const tensor_param *p, LLVMValueRef v) {
     LLVMValueRef x =
         p->run == p->lanes ? v : get_piece(m, v, piece, i * p->run);
     LLVMValueRef s = LLVMBuildStore(m->b, x, run_address(m, p, i));
-    LLVMSetAlignment(s, p->dtype.bits / 8u);
+    LLVMSetAlignment(s, emit_tensor_align(p, i * p->run));
   }
 }
 

@@ -120,3 +120,38 @@ for _, t in ipairs { "f32", "f16", "i32" } do
     enter_store("mma", ("mma_store_16x16_%s_%s_"):format(t, to), t, to)
   end
 end
+
+-- ---- dp4a ------------------------------------------------------------------
+
+-- C[0] += A[0] * B[0] + .. + A[3] * B[3], of bytes.
+local function four_products(a, b, acc)
+  local x = ts.builder "dp4a"
+  local A, B = x:input("A", { 4 }, a), x:input("B", { 4 }, b)
+  local C = x:inout("C", { 1 }, acc)
+  x:loop("k", 0, 4, function(k)
+    x:block("C", { { "vk", "reduce", extent = 4, bind = k } }, function(vk)
+      x:store(C, { 0 }, C(0) + ts.cast(A(vk), acc) * ts.cast(B(vk), acc))
+    end)
+  end)
+  return x:program()
+end
+
+local bytes = { s8 = "int8", u8 = "uint8" }
+local register = { s8 = "s32", u8 = "u32" }
+for _, t in ipairs { { "s8", "s8" }, { "s8", "u8" }, { "u8", "s8" },
+                     { "u8", "u8" } } do
+  local a, b = table.unpack(t)
+  local acc = a == "u8" and b == "u8" and "u32" or "s32"
+  local sum = acc == "u32" and "uint32" or "int32"
+  kit.enter {
+    name = ("dp4a_%s%s%s"):format(a, b, acc), family = "dp4a", kind = "cuda",
+    needs = { "sm_70" },
+    summary = ("%s[1] += %s[4] . %s[4], by one DP4A"):format(sum, bytes[a],
+                                                            bytes[b]),
+    desc = function() return four_products(bytes[a], bytes[b], sum) end,
+    impl = function()
+      return ('C = asm("dp4a.%s.%s $0, $1, $2, $3;", "=r,r,r,0", ' ..
+              "int32(A), int32(B), C)"):format(register[a], register[b])
+    end,
+  }
+end

@@ -161,11 +161,43 @@ for _, x in ipairs {
   end
 end
 
+-- Four products of bytes by a single thread; four bytes are one load.
+for _, x in ipairs { { "int8", "int8", "int32", "dp4a_s8s8s32", "s32.s32" },
+                     { "int8", "uint8", "int32", "dp4a_s8u8s32", "s32.u32" },
+                     { "uint8", "int8", "int32", "dp4a_u8s8s32", "u32.s32" },
+                     { "uint8", "uint8", "uint32", "dp4a_u8u8u32",
+                       "u32.u32" } } do
+  local a, b, acc, name, types = table.unpack(x)
+  local A, B = ts.placeholder("A", { 8, 32 }, a), ts.placeholder("B", { 4, 32 },
+                                                                 b)
+  local k = ts.reduce_axis("k", 32)
+  local C = ts.compute("C", { 8, 4 }, function(i, j)
+    return ts.sum(ts.cast(A(i, k), acc) * ts.cast(B(j, k), acc), k)
+  end)
+  local sch = ts.schedule(ts.program("bytes", { A, B }, { C }))
+  local c = sch:get_block "C"
+  local i, j, kk = sch:get_loops(c)
+  local k0, k1 = sch:split(kk, { ts.auto, 4 })
+  sch:bind(i, "blockIdx.x")
+  sch:bind(j, "threadIdx.x")
+  sch:decompose_reduction(c, k0)
+  sch:tensorize(k1, intrin.use(name))
+  checks.same(sch, ts.program("bytes", { A, B }, { C }))
+  local ptx = ts.build(sch, "cuda -arch=sm_70"):source "ptx"
+  assert(ptx:find("dp4a." .. types, 1, true) and
+         select(2, ptx:gsub("ld%.global%.nc%.[ub]32", "")) == 2 and
+         not ptx:find "ld%.global%.nc%.u8", ptx)
+end
+
 -- ---- which there are -------------------------------------------------------
 
 local all = intrin.names()
 for _, name in ipairs(all) do assert(intrin.use(name) == name) end
-assert(#all == 34 + #intrin.names "wmma" + #intrin.names "mma")
+local many = 34
+for _, family in ipairs { "wmma", "mma", "dp4a" } do
+  many = many + #intrin.names(family)
+end
+assert(#all == many and #intrin.names "dp4a" == 4)
 assert(#intrin.names "wmma" == 44 and #intrin.names "mma" == 38)
 for name, first in pairs { wmma_sync_16x16x16_f16f16f32 = "sm_70",
                            wmma_sync_16x16x16_s8s8s32 = "sm_72",
