@@ -24,7 +24,9 @@
 -- copied to buffers of `read_scope`; where there are threads they copy them
 -- together, some elements at a time each, as many as is sampled of
 -- `vector_load_lens`.  With `read_must` unset the program without these copies
--- is a sketch, too.
+-- is a sketch, too.  With `stages` there is one more with them, where the level
+-- is an R: copies are on their way, asynchronously where the target can, while
+-- those before are used, in as many buffers as is sampled of `stages`.
 --
 -- With `pack`, the last of the sketches is there once more with the operands
 -- that the innermost spatial loop walks copied, tile by tile, into a buffer of
@@ -46,7 +48,7 @@ return ts.module {
     write_levels = { 1, 2 }, write_scope = "global", write_must = false,
     read_levels = {}, read_scope = "shared", read_must = true,
     vector_load_lens = {}, pack = false, pack_scope = "global",
-    threads_per_block = {},
+    threads_per_block = {}, stages = {},
   },
   check = parameters.check,
   apply = function(sch, block, p)

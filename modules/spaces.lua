@@ -102,8 +102,9 @@ end
 
 -- GPUs: results in registers, operands in shared memory; with `unstaged` also
 -- sketches that read them from global memory, since some devices have shared
--- memory by name only.  `most`: threads that a block may have.
-local function gpu(most, unstaged)
+-- memory by name only; with `stages` also such whose copies are asynchronous,
+-- ahead of their use.  `most`: threads that a block may have.
+local function gpu(most, unstaged, stages)
   return {
     use "apply_custom_rule", use "inline_constant_scalars", use "auto_inline",
     use("multi_level_tiling", {
@@ -113,6 +114,7 @@ local function gpu(most, unstaged)
       read_levels = { 4 }, read_scope = "shared", read_must = not unstaged,
       vector_load_lens = { 1, 2, 4, 8, 16 },
       threads_per_block = { math.min(32, most), math.min(512, most) },
+      stages = stages,
     }),
     use("auto_inline", { into_producer = true }),
     use("cross_thread_reduction", {
@@ -133,7 +135,8 @@ local EARLY = { "f16f16f16", "f16f16f16_trans", "f16f16f32", "f16f16f32_trans",
 -- GPUs with tensor cores, which do what they can, from sm_80 on also by
 -- mma.sync; the rest is as on others.
 local function tensor_cores(is_early)
-  local list, p = gpu(1024), { tensorize = true, threads_per_block = { 2, 8 } }
+  local list = gpu(1024, false, not is_early and { 3, 4 } or nil)
+  local p = { tensorize = true, threads_per_block = { 2, 8 } }
   if is_early then p.groups = EARLY end
   table.insert(list, 1, use("use_tensor_core", p))
   if not is_early then

@@ -4,6 +4,7 @@
 -- threads.
 local ts = require "tessera"
 local divisors = require "tessera.divisors"
+local sampling = require "tessera.sampling"
 local tiling = {}
 
 -- ---- levels ----------------------------------------------------------------
@@ -441,6 +442,26 @@ local function copy_reads(sch, block, p, loop, facts)
   end
 end
 
+-- Whether there is a sketch in which what is copied under this level is on its
+-- way some iterations ahead.
+local function runs_ahead(p, level)
+  return p.stages and #p.stages > 0 and p.structure:sub(level, level) == "R"
+end
+
+-- The loops of the level, fused, copy as many iterations ahead as there are
+-- buffers, of whose numbers in p.stages one is sampled.
+local function run_ahead(sch, loops, p)
+  local loop = tiling.fuse(sch, loops)
+  local last, stage, order = sampling.any(sch, p.stages) - 1, {}, {}
+  for i = 1, #{ sch:get_child_blocks(loop) } do
+    stage[i], order[i] = 0, i - 1
+  end
+  stage[#stage] = last
+  sch:annotate(loop, "software_pipeline_stage", stage)
+  sch:annotate(loop, "software_pipeline_order", order)
+  sch:annotate(loop, "software_pipeline_async_stages", { 0 })
+end
+
 -- All sketches of multi-level tiling with the parameters of the module of that
 -- name, and a text of what is left out of them (nil: nothing is), and
 -- the loops of each level.
@@ -467,6 +488,9 @@ function tiling.sketches(sch, block, p, cut, first, after)
       if read and p.read_must == false then table.insert(list, read)
       else list[n] = read or list[n] end
       if not read then left_out("read level " .. level, why) end
+      local ahead = read and runs_ahead(p, level) and tiling.attempt(
+        read, run_ahead, levels[level], p)
+      if ahead then table.insert(list, ahead) end
     end
   end
   if p.pack then

@@ -83,6 +83,10 @@ local function check_copies(p)
   if lengths ~= nil and (type(lengths) ~= "table" or #lengths > 0) then
     return options.not_extents("vector_load_lens", lengths)
   end
+  if p.stages ~= nil and (type(p.stages) ~= "table" or #p.stages > 0) then
+    local why = options.not_extents("stages", p.stages)
+    if why then return why end
+  end
   local range = p.threads_per_block
   if range ~= nil and (type(range) ~= "table" or #range > 0) then
     local why = options.not_extents("threads_per_block", range)

@@ -16,7 +16,8 @@ PRIM_DEFINE(
         "A postprocessor, as MetaSchedule's RewriteReductionBlock: each block\n"
         "with an init is decomposed (decompose_reduction) before the "
         "outermost\n"
-        "loop around it that does not drive spatial iters alone. Reductions\n"
+        "loop around it that does not drive spatial iters alone, or whose\n"
+        "statements a pipeline orders (software_pipeline_stage). Reductions\n"
         "that threads share, those without such a loop, and those that\n"
         "decompose_reduction refuses stay as they are. Where the block is\n"
         "annotated auto_tensorize, its init is so with what\n"
@@ -28,6 +29,12 @@ enum { MAX_LOOPS = 64 };
 static const char use_key[] = "auto_tensorize";
 static const char init_key[] = "auto_tensorize_init";
 
+/* Is there an entry for each statement of the loop, and none for an init? */
+static bool is_pipelined(const ir_program *p, ir_stmt loop) {
+  return ir_st(p, loop)->anno &&
+         ir_anno_get(p, loop, "software_pipeline_stage") != NULL;
+}
+
 /* The loop before which the init goes; 0: none. */
 static ir_stmt init_loop(sch_state *s, ir_stmt block) {
   const ir_program *p = s->p;
@@ -35,7 +42,8 @@ static ir_stmt init_loop(sch_state *s, ir_stmt block) {
   uint32_t n = sch_loops_above(p, block, MAX_LOOPS, loop);
   if (n > MAX_LOOPS) return 0;
   for (uint32_t i = 0; i < n; i++) {
-    if (sch_type_of_loop(s, loop[i]) == SCH_LOOP_S) continue;
+    if (sch_type_of_loop(s, loop[i]) == SCH_LOOP_S && !is_pipelined(p, loop[i]))
+      continue;
     if (ir_st(p, loop[i])->loop_kind == IR_THREAD) return 0;
     if (!found) found = loop[i];
   }

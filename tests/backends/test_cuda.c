@@ -64,6 +64,25 @@ static void tensor_cores(void **state) {
   expect_most(&c);
 }
 
+/* Each warp takes its part of the result out of shared memory. */
+static void convolutions(void **state) {
+  (void)state;
+  gpu_compared c = {0};
+  gpu_compare_cases("tensor_core_conv", 2, "cuda -arch=sm_80", &c);
+  gpu_compare_cases("tensor_core_conv", 1, "cuda -arch=sm_80 -tensor-cores=mma",
+                    &c);
+  expect_most(&c);
+}
+
+/* Copies that are on their way while those before are used. */
+static void ahead(void **state) {
+  (void)state;
+  gpu_compared c = {0};
+  gpu_compare_cases("ahead", 3, "cuda -arch=sm_80", &c);
+  expect_most(&c);
+  assert_true(c.all.async_bytes > 0);
+}
+
 static void mma(void **state) {
   (void)state;
   gpu_compared c = {0};
@@ -146,7 +165,8 @@ static void layouts(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bound_loops),  cmocka_unit_test(suite),
-      cmocka_unit_test(tensor_cores), cmocka_unit_test(mma),
+      cmocka_unit_test(tensor_cores), cmocka_unit_test(convolutions),
+      cmocka_unit_test(ahead),        cmocka_unit_test(mma),
       cmocka_unit_test(bert),         cmocka_unit_test(fetching),
       cmocka_unit_test(layouts),      cmocka_unit_test(pipelined),
       cmocka_unit_test(staged),       cmocka_unit_test(atomics),

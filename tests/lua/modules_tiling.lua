@@ -62,7 +62,31 @@ do
          text:find("allocate B_shared: float32[8, 32] in shared", 1, true) and
          select(2, text:gsub("\n *[AB]_shared%[", "")) == 2, text)
   assert(ts.equivalent(kernel, p))
+  -- What is copied next is on its way: asynchronous from sm_80 on.
+  local ahead = {}
+  for k, v in pairs(gpu) do ahead[k] = v end
+  ahead.stages, ahead.vector_load_lens = { 3, 4 }, { 4 }
+  local list = sketches(ops.conv1d_nlc { n = 1, w = 16, ci = 8, co = 8, k = 3 },
+                        { use "auto_inline",
+                          use("multi_level_tiling", ahead) })
+  assert(#list == 2 and not tostring(list[1]):find "async" and
+         tostring(list[2]):find "software_pipeline_async_stages", list[2])
+  list = ts.space.sketches({ use("multi_level_tiling", ahead) }, p)
+  t, n = list[2], 0
+  for i = 1, #t do
+    if t[i].name == "sample_perfect_tile" then
+      n = n + 1
+      t = t:with_decision(i, tiles[n])
+    end
+  end
+  local s = t:replay(p)
+  assert(ts.equivalent(ts.lower(s), p))
+  for arch, copies in pairs { sm_75 = false, sm_80 = true } do
+    local ptx = ts.build(s, "cuda -arch=" .. arch):source "ptx"
+    assert(not ptx:find "cp%.async%.cg" == not copies, ptx)
+  end
   local tiling = require "tessera.modules.multi_level_tiling"
+  fails("INVALID", "'stages[1]' is '0'", tiling, { stages = { 0 } })
   fails("INVALID", "'tile_binds[1]' is 'x': it is an axis", tiling,
         { tile_binds = { "x" } })
   fails("INVALID", "'tile_binds' has 3 axes: structure 'SSRSRS' starts with 2",

@@ -399,6 +399,7 @@ do
     { "cuda", ops.softmax { shape = { 16, 64 } } },
     { "cuda", ops.arg_max { shape = { 16, 64 } } },
     { "cuda -mcpu=sm_80", ops.matmul(half) },
+    { "cuda -mcpu=sm_80", ops.matmul { m = 64, n = 64, k = 64 } },
     -- What each warp takes out is in shared memory of its own.
     { "cuda -mcpu=sm_80",
       ops.conv2d_nhwc { n = 1, h = 8, w = 8, ci = 32, co = 32, k = 1,

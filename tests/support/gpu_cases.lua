@@ -59,6 +59,7 @@ function kinds.binding()
       return ts.sum(A(i, k), k)
     end) }),
     softmax = ops.softmax{ shape = { 6, 40 } },
+    arg_max = ops.arg_max{ shape = { 7, 40 } },
   }
   for _, name in ipairs{ "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid",
                          "erf", "floor", "ceil", "round", "abs", "sin", "cos",
@@ -172,6 +173,38 @@ function kinds.tensor_core()
     s8 = product("int8", "int32", false),
     s8_trans = product("int8", "int32", true),
   }
+end
+
+-- Convolutions for tensor cores, whose results leave through shared memory.
+function kinds.tensor_core_conv()
+  local function conv(o)
+    local c = { n = 1, ci = 16, co = 32, k = 3, pad = 1, dtype = "float16",
+                acc = "float32" }
+    for k, v in pairs(o) do c[k] = v end
+    return ops.conv2d_nhwc(c)
+  end
+  return { module("use_tensor_core", { tensorize = true, groups = {
+             "f16f16f32" } }), module "auto_inline",
+           module("auto_inline", { into_producer = true }) },
+         { square = conv { h = 8, w = 8 },
+           odd = conv { h = 7, w = 5, bias = true, relu = true },
+           first = conv { h = 6, w = 6, ci = 3, stride = 2 },
+           point = conv { h = 8, w = 8, k = 1, pad = 0, relu = true } }
+end
+
+-- Operands in shared memory several tiles ahead of their use.
+function kinds.ahead()
+  return { module "auto_inline", module("multi_level_tiling", {
+    structure = "SSSRRSRS",
+    tile_binds = { "blockIdx.x", "vthread.x", "threadIdx.x" },
+    write_levels = { 3 }, write_scope = "local", write_must = true,
+    read_levels = { 4 }, vector_load_lens = { 1, 2, 4 },
+    threads_per_block = { 16, 64 }, stages = { 3, 4 } }),
+    module("auto_inline", { into_producer = true }), module "auto_bind" },
+    { product = ops.matmul { m = 32, n = 32, k = 64, relu = true },
+      batch = ops.batch_matmul { b = 2, m = 8, n = 16, k = 32 },
+      conv = ops.conv2d_nhwc { n = 1, h = 8, w = 8, ci = 8, co = 16, k = 3,
+                               pad = 1, bias = true } }
 end
 
 -- The layer of examples/bert_dense.lua, scaled down, by its schedule by hand.
