@@ -317,7 +317,8 @@ static tess_status observe_history(tune *t, uint32_t at) {
 }
 
 /* What the model thinks of the batch before it is measured: for its quality,
- * whether the strategy asks it or not, and for the record. */
+ * whether the strategy asks it or not, and for the record.  It is asked about
+ * stored batches, too, since it trains when it is asked. */
 static void predict_batch(tune *t, uint32_t n) {
   bool knows = false;
   tess_model *m = t->r->model;
@@ -336,8 +337,8 @@ static tess_status measure_batch(tune *t, uint32_t n) {
     c[i] = session_from_public(&t->proposed[i]);
     outcome_init(&t->out[i], &t->c->heap);
   }
+  predict_batch(t, n);
   tess_status s = tune_recall(t, n, &known);
-  if (known < n) predict_batch(t, n);
   t->handled = known;
   if (s == TESS_OK && known < n) s = measure_all(t, known, n, c);
   t->round++;

@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define SMALL_EVOLUTION "evolutionary:population_size=64,genetic_num_iters=2"
+
 /* Ends the process without any more ado once so many were measured. */
 static uint32_t kill_after;
 static int kill_process(void *ud, const tess_progress *p) {
@@ -118,6 +120,85 @@ static void killed_and_resumed(const char *strategy, const char *model,
     recorded_remove(path);
   }
   recorded_end(&f);
+}
+
+/* The decisions of all records, in the order of storing. */
+static uint64_t hash_of_records(const char *path) {
+  uint64_t h = 0;
+  sqlite3 *db;
+  sqlite3_stmt *q;
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  assert_int_equal(
+      sqlite3_prepare_v2(db, "SELECT sketch, decisions FROM record ORDER BY id",
+                         -1, &q, NULL),
+      SQLITE_OK);
+  while (sqlite3_step(q) == SQLITE_ROW) {
+    h = hash_mix(h, (uint64_t)sqlite3_column_int64(q, 0));
+    h = hash_mix(h, hash_bytes(sqlite3_column_blob(q, 1),
+                               (size_t)sqlite3_column_bytes(q, 1)));
+  }
+  sqlite3_finalize(q);
+  sqlite3_close(db);
+  return h;
+}
+
+/* One run is stopped at the end of each batch and in the midst of it, and is
+ * taken up again each time. */
+static void stopped_at_every_batch(const char *strategy, const char *model) {
+  enum { BATCH = 8, BEFORE_END = 3, TRIALS = 40 };
+  ending whole, again;
+  char path[400];
+  recorded_run f;
+  tess_result *r;
+  recorded_start(&f);
+  f.o.strategy = strategy;
+  f.o.cost_model = model;
+  f.o.trials = TRIALS;
+  f.o.batch = BATCH;
+  recorded_database(path, sizeof path);
+  f.o.database = path;
+  run_to_end(&f, &whole);
+  uint64_t stored = hash_of_records(path);
+  recorded_remove(path);
+  for (uint32_t at = BATCH; at < whole.info.trials; at += BATCH) {
+    recorded_until(&f, at - BEFORE_END, &r);
+    tess_result_free(r);
+    recorded_until(&f, at, &r);
+    tess_result_free(r);
+  }
+  run_to_end(&f, &again);
+  if (hash_of_records(path) != stored)
+    fail_msg("%s on %s: other candidates than of an undisturbed run", strategy,
+             model);
+  same_ending(&whole, &again);
+  recorded_remove(path);
+  recorded_end(&f);
+}
+
+/* The default changes over where the model would be trained at another moment
+ * if it were first asked there: it has learnt 20 trials, and waits for two
+ * more. */
+#define HYBRID "hybrid:first=21,batch=1"
+
+static void test_every_strategy(void **state) {
+  (void)state;
+  for (uint32_t i = 0; i < search_nstrategies; i++) {
+    const char *name = search_strategies[i]->name;
+    bool is_hybrid = !strcmp(name, "hybrid");
+    bool evolves = !strcmp(name, "evolutionary");
+    stopped_at_every_batch(is_hybrid ? HYBRID
+                           : evolves ? SMALL_EVOLUTION
+                                     : name,
+                           "forest");
+  }
+}
+
+static void test_every_model(void **state) {
+  (void)state;
+  stopped_at_every_batch(HYBRID, "random");
+  for (uint32_t i = 0; i < nlearners; i += 1 + TEST_CHECKED)
+    stopped_at_every_batch(HYBRID, learners[i]->name);
+  stopped_at_every_batch(HYBRID, "forest+gp");
 }
 
 /* One run is killed ten times, each after a time that is drawn: in the midst of
@@ -293,6 +374,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_killed_anywhere),
       cmocka_unit_test(test_default_killed_anywhere),
+      cmocka_unit_test(test_every_strategy),
+      cmocka_unit_test(test_every_model),
       cmocka_unit_test(test_evolutionary),
       cmocka_unit_test(test_replay),
       cmocka_unit_test(test_with_a_model),
