@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Public API (include/tessera): contexts, errors and status codes. */
 #include "base/context.h"
+#include "base/file.h"
 
 #include <string.h>
 
@@ -68,6 +69,19 @@ const tess_error_info *tess_error(tess_context *c) {
                               .serial = c->serial,
                               .detail = detail ? detail : ""};
   return &c->info;
+}
+
+tess_status tess_file_write(tess_context *c, const char *path, const void *data,
+                            size_t n) {
+  if (!path || (!data && n))
+    return ctx_fail(c, TESS_INVALID, "a file that is written needs %s",
+                    path ? "data" : "a path");
+  ctx_clear(c);
+  return file_write(path, data, n, &c->err);
+}
+
+int tess_file_same(const char *a, const char *b) {
+  return a && b && file_is_same(a, b);
 }
 
 void tess_stop(tess_context *c) { thread_flag_raise(&c->stop); }

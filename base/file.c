@@ -4,9 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,55 +100,92 @@ static bool write_all(int fd, const char *data, size_t n) {
   return true;
 }
 
-/* Closes fd in any case; errno is that of the first failure. */
-static bool write_and_close(int fd, const char *data, size_t n, bool sync) {
-  bool good = write_all(fd, data, n) && (!sync || fsync(fd) == 0);
-  int why = errno;
-  bool closed = close(fd) == 0;
-  if (!good) errno = why;
-  return good && closed;
-}
-
-/* A new file beside `path`, its name in `temp`; -1 with errno set. */
-static int open_beside(const char *path, mode_t mode, char *temp, size_t size) {
-  for (int i = 0; i < TRIES; i++) {
-    int n = snprintf(temp, size, "%s.%ld.%d.tmp", path, (long)getpid(), i);
-    if (n < 0 || (size_t)n >= size) {
-      errno = ENAMETOOLONG;
-      return -1;
-    }
-    int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (fd >= 0 || errno != EEXIST) return fd;
-  }
-  return -1;
-}
+/* ---- writing ------------------------------------------------------------ */
 
 static tess_status cannot_write(const char *path, err_state *err) {
   return err_set(err, TESS_IO, "cannot write '%s': %m", path);
 }
 
-static tess_status write_directly(const char *path, const void *data, size_t n,
-                                  err_state *err) {
-  int fd = open(path, O_WRONLY | O_CLOEXEC);
-  if (fd < 0 || !write_and_close(fd, data, n, false))
-    return cannot_write(path, err);
-  return TESS_OK;
+/* A new file beside w->real, its name in w->temp; -1 with errno set. */
+static int open_beside(file_writer *w, mode_t mode) {
+  for (int i = 0; i < TRIES; i++) {
+    int n = snprintf(w->temp, sizeof w->temp, "%s.%ld.%d.tmp", w->real,
+                     (long)getpid(), i);
+    if (n < 0 || (size_t)n >= sizeof w->temp) {
+      errno = ENAMETOOLONG;
+      return -1;
+    }
+    int fd = open(w->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+  return -1;
+}
+
+static bool is_database(const char *path) {
+  static const char head[] = "SQLite format 3";
+  char is[sizeof head];
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  bool yes = fd >= 0 && read_some(fd, is, sizeof is) == sizeof is &&
+             !memcmp(is, head, sizeof is);
+  if (fd >= 0) close(fd);
+  return yes;
+}
+
+bool file_is_same(const char *a, const char *b) {
+  struct stat x, y;
+  return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev &&
+         x.st_ino == y.st_ino;
+}
+
+tess_status file_create(file_writer *w, const char *path, err_state *err) {
+  struct stat was;
+  bool exists = stat(path, &was) == 0;
+  *w = (file_writer){.path = path, .fd = -1};
+  if (exists && !S_ISREG(was.st_mode)) {
+    w->fd = open(path, O_WRONLY | O_CLOEXEC);
+    return w->fd >= 0 ? TESS_OK : cannot_write(path, err);
+  }
+  if (exists && is_database(path))
+    return err_set(err, TESS_INVALID,
+                   "cannot write '%s': it is a database, whose records would "
+                   "be lost",
+                   path);
+  if (!exists || !realpath(path, w->real)) {
+    if (strlen(path) >= sizeof w->real) {
+      errno = ENAMETOOLONG;
+      return cannot_write(path, err);
+    }
+    strcpy(w->real, path);
+  }
+  w->fd = open_beside(w, exists ? was.st_mode & 0777 : 0666);
+  return w->fd >= 0 ? TESS_OK : cannot_write(path, err);
+}
+
+tess_status file_append(file_writer *w, const void *data, size_t n,
+                        err_state *err) {
+  return write_all(w->fd, data, n) ? TESS_OK : cannot_write(w->path, err);
+}
+
+const char *file_place(const file_writer *w) {
+  return *w->temp ? w->temp : w->path;
+}
+
+tess_status file_commit(file_writer *w, tess_status s, err_state *err) {
+  bool beside = *w->temp != '\0';
+  if (w->fd < 0) return s;
+  if (s == TESS_OK && beside && fsync(w->fd)) s = cannot_write(w->path, err);
+  if (close(w->fd) && s == TESS_OK) s = cannot_write(w->path, err);
+  if (s == TESS_OK && beside && rename(w->temp, w->real))
+    s = cannot_write(w->path, err);
+  if (s != TESS_OK && beside) unlink(w->temp);
+  w->fd = -1;
+  return s;
 }
 
 tess_status file_write(const char *path, const void *data, size_t n,
                        err_state *err) {
-  struct stat was;
-  bool exists = stat(path, &was) == 0;
-  if (exists && !S_ISREG(was.st_mode))
-    return write_directly(path, data, n, err);
-  char real[PATH_MAX], temp[PATH_MAX];
-  if (exists && realpath(path, real)) path = real;
-  int fd =
-      open_beside(path, exists ? was.st_mode & 0777 : 0666, temp, sizeof temp);
-  if (fd < 0) return cannot_write(path, err);
-  if (write_and_close(fd, data, n, true) && rename(temp, path) == 0)
-    return TESS_OK;
-  tess_status status = cannot_write(path, err);
-  unlink(temp);
-  return status;
+  file_writer w;
+  tess_status s = file_create(&w, path, err);
+  if (s == TESS_OK) s = file_append(&w, data, n, err);
+  return file_commit(&w, s, err);
 }

@@ -204,6 +204,7 @@ void lt_open_session(lua_State *L);
 void lt_open_model(lua_State *L);
 void lt_open_tune(lua_State *L);
 void lt_open_tasks(lua_State *L);
+void lt_open_file(lua_State *L);
 void lt_open_result(lua_State *L);
 void lt_open_database(lua_State *L);
 void lt_open_warn(lua_State *L);

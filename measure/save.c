@@ -210,9 +210,10 @@ static int run_command(const char *const *words, int said) {
 }
 
 /* With the threads of C libraries that have them apart. */
-static tess_status link_object(saving *w, const char *object, int said) {
-  const char *words[] = {"cc",    "-shared", "-pthread", "-o",
-                         w->path, object,    "-lm",      NULL};
+static tess_status link_object(saving *w, const char *object, const char *to,
+                               int said) {
+  const char *words[] = {"cc", "-shared", "-pthread", "-o",
+                         to,   object,    "-lm",      NULL};
   char why[400];
   int status = run_command(words, said);
   if (status == 0) return TESS_OK;
@@ -226,6 +227,15 @@ static tess_status link_object(saving *w, const char *object, int said) {
                   w->path, why);
 }
 
+/* A library that a process has loaded is replaced, not changed. */
+static tess_status link_beside(saving *w, const char *object, int said) {
+  file_writer f;
+  err_state *err = &w->k->c->err;
+  tess_status s = file_create(&f, w->path, err);
+  if (s == TESS_OK) s = link_object(w, object, file_place(&f), said);
+  return file_commit(&f, s, err);
+}
+
 static tess_status save_shared(saving *w) {
   tess_context *c = w->k->c;
   char object[] = "/tmp/tessera-save-XXXXXX.o";
@@ -235,7 +245,7 @@ static tess_status save_shared(saving *w) {
   int said = memfd_create("tessera-cc", MFD_CLOEXEC);
   tess_status s = file_write(object, w->b.code.v, w->b.code.n, &c->err);
   if (!s && said < 0) s = ctx_fail(c, TESS_IO, "memfd: %s", strerror(errno));
-  if (!s) s = link_object(w, object, said);
+  if (!s) s = link_beside(w, object, said);
   if (said >= 0) close(said);
   unlink(object);
   return s;

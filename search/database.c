@@ -218,8 +218,7 @@ void tess_database_free(tess_database *d) {
 
 /* ---- writing ------------------------------------------------------------ */
 
-static tess_status prepare_statement(database *d, const char *sql,
-                                     sqlite3_stmt **q) {
+tess_status database_prepare(database *d, const char *sql, sqlite3_stmt **q) {
   if (sqlite3_prepare_v2(d->db, sql, -1, q, NULL) == SQLITE_OK) return TESS_OK;
   return database_fail(d, "preparing a statement");
 }
@@ -252,7 +251,7 @@ tess_status database_workload(database *d, uint64_t hash, tess_program **out) {
   sqlite3_stmt *q;
   *out = NULL;
   tess_status s =
-      prepare_statement(d, "SELECT program FROM workload WHERE hash = ?1", &q);
+      database_prepare(d, "SELECT program FROM workload WHERE hash = ?1", &q);
   if (s != TESS_OK) return s;
   sqlite3_bind_int64(q, 1, (sqlite3_int64)hash);
   if (sqlite3_step(q) == SQLITE_ROW)
@@ -272,10 +271,10 @@ static tess_status save_workload(void *ud) {
 static tess_status write_workload(storing *w) {
   sqlite3_stmt *q;
   tess_status s =
-      prepare_statement(w->d,
-                        "INSERT INTO workload VALUES (?1, ?2, ?3) "
-                        "ON CONFLICT DO UPDATE SET program = excluded.program",
-                        &q);
+      database_prepare(w->d,
+                       "INSERT INTO workload VALUES (?1, ?2, ?3) "
+                       "ON CONFLICT DO UPDATE SET program = excluded.program",
+                       &q);
   if (s != TESS_OK) return s;
   sqlite3_bind_int64(q, 1, (sqlite3_int64)w->k->workload);
   bind_text(q, 2, tess_program_name(w->p));
@@ -334,7 +333,7 @@ static tess_status put_record(database *d, sqlite3_stmt *q,
 static tess_status put_next(database *d, const database_key *k, uint64_t seed,
                             uint64_t next) {
   sqlite3_stmt *q;
-  tess_status s = prepare_statement(
+  tess_status s = database_prepare(
       d,
       "INSERT INTO session VALUES (?1, ?2, ?3, ?4, ?5)"
       " ON CONFLICT DO UPDATE SET next = max(next, excluded.next)",
@@ -351,7 +350,7 @@ static tess_status put_next(database *d, const database_key *k, uint64_t seed,
 tess_status database_put_records(database *d, const database_key *k, uint32_t n,
                                  const database_record *r) {
   sqlite3_stmt *q;
-  tess_status s = prepare_statement(
+  tess_status s = database_prepare(
       d,
       "INSERT INTO record (workload, target, policy, "
       "engine, sketch, decisions, status, message, seconds, samples, "
@@ -382,7 +381,7 @@ tess_status database_put(database *d, const database_key *k, uint32_t n,
 tess_status database_compared(database *d, const database_key *k,
                               const database_record *r) {
   sqlite3_stmt *q;
-  tess_status s = prepare_statement(
+  tess_status s = database_prepare(
       d,
       "UPDATE record SET status = ?6, message = ?7, checked = ?6 = 'OK', "
       "seconds = CASE ?6 WHEN 'OK' THEN seconds END, "
@@ -434,7 +433,7 @@ tess_status database_each(database *d, const database_key *k,
                           void *ud) {
   sqlite3_stmt *q;
   int code = SQLITE_DONE;
-  tess_status s = prepare_statement(
+  tess_status s = database_prepare(
       d,
       "SELECT sketch, decisions, status, message, "
       "seconds, program_hash, trace, checked, id, sketch_of(decisions, trace), "
@@ -478,10 +477,10 @@ tess_status database_next(database *d, const database_key *k, uint64_t seed,
   sqlite3_stmt *q;
   *next = 0;
   tess_status s =
-      prepare_statement(d,
-                        "SELECT next FROM session WHERE workload = ?1 "
-                        "AND target = ?2 AND policy = ?3 AND seed = ?4",
-                        &q);
+      database_prepare(d,
+                       "SELECT next FROM session WHERE workload = ?1 "
+                       "AND target = ?2 AND policy = ?3 AND seed = ?4",
+                       &q);
   if (s != TESS_OK) return s;
   bind_key(q, k);
   sqlite3_bind_int64(q, 4, (sqlite3_int64)seed);

@@ -40,6 +40,8 @@ tess_status database_open(tess_context *c, const char *path,
                           tess_database **out);
 /* Sets the error from SQLite's last one; `what`: the action that failed. */
 tess_status database_fail(const database *d, const char *what);
+/* For sqlite3_finalize. */
+tess_status database_prepare(database *d, const char *sql, sqlite3_stmt **q);
 
 /* ---- schema (database_schema.c) ----------------------------------------- */
 

@@ -6,6 +6,16 @@
 
 #include "search/database.h"
 
+/* Columns of a record that go from file to file. */
+#define DATABASE_COPIED                                                    \
+  "workload, target, policy, engine, sketch, decisions, status, message, " \
+  "seconds, samples, program_hash, trace, stored_at, checked"
+/* A record is in a file when one of the same candidate, result and time is. */
+#define DATABASE_SAME                                                   \
+  "m.workload = o.workload AND m.target = o.target AND m.policy = "     \
+  "o.policy AND m.sketch = o.sketch AND m.decisions = o.decisions AND " \
+  "m.status = o.status AND m.seconds IS o.seconds"
+
 enum { DATABASE_CHECK_MAX = 1200 };
 typedef struct database_check {
   const char *table, *column;

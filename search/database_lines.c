@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Records between files: merging databases, JSON lines out and in. */
+ * Records as JSON lines, out and in. */
+#include "base/file.h"
 #include "base/json.h"
 #include "search/database_columns.h"
 
@@ -8,76 +9,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-static tess_status prepare_copy(database *d, const char *sql,
-                                sqlite3_stmt **q) {
-  if (sqlite3_prepare_v2(d->db, sql, -1, q, NULL) == SQLITE_OK) return TESS_OK;
-  return database_fail(d, "preparing a statement");
-}
-
-/* ---- merging ------------------------------------------------------------ */
-
-#define COPIED                                                             \
-  "workload, target, policy, engine, sketch, decisions, status, message, " \
-  "seconds, samples, program_hash, trace, stored_at, checked"
-/* A record is in a file when one of the same candidate, result and time is. */
-#define SAME                                                            \
-  "m.workload = o.workload AND m.target = o.target AND m.policy = "     \
-  "o.policy AND m.sketch = o.sketch AND m.decisions = o.decisions AND " \
-  "m.status = o.status AND m.seconds IS o.seconds"
-static const char merge_sql[] =
-    "BEGIN IMMEDIATE;"
-    "INSERT OR IGNORE INTO workload SELECT hash, name, program FROM"
-    " other.workload;"
-    "INSERT INTO record (" COPIED ") SELECT " COPIED " FROM other.record AS o"
-    " WHERE NOT EXISTS (SELECT 1 FROM main.record AS m WHERE " SAME ")"
-    " ORDER BY id;";
-
-static tess_status attach(database *d, const char *path) {
-  sqlite3_stmt *q;
-  tess_status s = prepare_copy(d, "ATTACH ?1 AS other", &q);
-  if (s != TESS_OK) return s;
-  sqlite3_bind_text(q, 1, path, -1, SQLITE_STATIC);
-  if (sqlite3_step(q) != SQLITE_DONE) s = database_fail(d, "attaching");
-  sqlite3_finalize(q);
-  return s;
-}
-
-static bool is_same_file(const char *a, const char *b) {
-  struct stat x, y;
-  return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev &&
-         x.st_ino == y.st_ino;
-}
-
-/* The other file is opened once, so that it is one of ours, and complete. */
-static tess_status open_other(database *d, const char *path) {
-  database *other;
-  if (access(path, R_OK))
-    return ctx_fail(d->c, TESS_IO, "database %s: %s", path, strerror(errno));
-  tess_status s = database_open(d->c, path, &other);
-  tess_database_free(s == TESS_OK ? other : NULL);
-  return s;
-}
-
-tess_status tess_database_merge(tess_database *d, const char *path,
-                                uint64_t *added) {
-  *added = 0;
-  database_end_filter(d);
-  if (is_same_file(d->path, path))
-    return ctx_fail(d->c, TESS_INVALID,
-                    "database %s cannot be merged into itself", path);
-  tess_status s = open_other(d, path);
-  if (s == TESS_OK) s = attach(d, path);
-  if (s != TESS_OK) return s;
-  s = database_run(d, merge_sql, "merging");
-  if (s == TESS_OK) *added = (uint64_t)sqlite3_changes64(d->db);
-  if (s == TESS_OK) s = database_run(d, "COMMIT", "merging");
-  if (s != TESS_OK) sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
-  sqlite3_exec(d->db, "DETACH other", NULL, NULL, NULL);
-  return s;
-}
 
 /* ---- lines out ---------------------------------------------------------- */
 
@@ -153,51 +84,57 @@ static json_t *record_line(sqlite3_stmt *q) {
   return o;
 }
 
-static tess_status write_lines(database *d, const char *sql, FILE *f,
+/* The lines of one table, appended to `text`, which is emptied into the file
+ * whenever it is long. */
+static tess_status write_lines(database *d, const char *sql, file_writer *f,
                                json_t *(*line)(sqlite3_stmt *q)) {
+  enum { LONG = 1 << 16 };
   sqlite3_stmt *q;
-  tess_status s = prepare_copy(d, sql, &q);
+  tess_status s = database_prepare(d, sql, &q);
   int code = SQLITE_DONE;
   strbuf text;
   if (s != TESS_OK) return s;
   str_init(&text, &d->c->heap);
   while (s == TESS_OK && (code = sqlite3_step(q)) == SQLITE_ROW) {
     json_t *o = line(q);
-    str_clear(&text);
     js_write(&text, o);
+    str_putc(&text, '\n');
     json_decref(o);
     s = str_status(&text);
-    if (s == TESS_OK) fprintf(f, "%s\n", str_get(&text));
+    if (s == TESS_OK && text.n < LONG) continue;
+    if (s == TESS_OK) s = file_append(f, text.v, text.n, &d->c->err);
+    str_clear(&text);
   }
   if (s == TESS_OK && code != SQLITE_DONE) s = database_fail(d, "reading");
+  if (s == TESS_OK) s = file_append(f, text.v, text.n, &d->c->err);
   str_free(&text);
   sqlite3_finalize(q);
   return s;
 }
 
-static tess_status file_failed(database *d, const char *path) {
-  return ctx_fail(d->c, TESS_IO, "%s: %s", path, strerror(errno));
-}
-
 tess_status tess_database_export(tess_database *d, const char *path) {
-  FILE *f = fopen(path, "w");
-  if (!f) return file_failed(d, path);
-  tess_status s =
-      write_lines(d, "SELECT hash, name, program FROM workload ORDER BY hash",
-                  f, workload_line);
+  file_writer f;
+  ctx_clear(d->c);
+  tess_status s = file_create(&f, path, &d->c->err);
   if (s == TESS_OK)
-    s = write_lines(d, "SELECT " COPIED " FROM record ORDER BY id", f,
+    s = write_lines(d, "SELECT hash, name, program FROM workload ORDER BY hash",
+                    &f, workload_line);
+  if (s == TESS_OK)
+    s = write_lines(d, "SELECT " DATABASE_COPIED " FROM record ORDER BY id", &f,
                     record_line);
-  bool bad = ferror(f) != 0;
-  if ((fclose(f) || bad) && s == TESS_OK) s = file_failed(d, path);
-  return s;
+  return file_commit(&f, s, &d->c->err);
 }
 
 /* ---- lines in ----------------------------------------------------------- */
 
+static tess_status file_failed(database *d, const char *path) {
+  return ctx_fail(d->c, TESS_IO, "%s: %s", path, strerror(errno));
+}
+
 typedef struct reading {
   database *d;
   const char *path;
+  strbuf text; /* of the line, as far as it is read */
   uint64_t line, added;
   sqlite3_stmt *workload, *record, *check[DATABASE_RECORD_CHECKS];
 } reading;
@@ -357,32 +294,55 @@ static tess_status take_line(reading *r, const char *text, size_t n) {
   return s;
 }
 
-static tess_status take_file(reading *r, FILE *f) {
-  char *line = NULL;
-  size_t cap = 0;
-  ssize_t n;
-  tess_status s = TESS_OK;
-  while (s == TESS_OK && (n = getline(&line, &cap, f)) >= 0) {
-    r->line++;
-    if (n > 0 && line[n - 1] == '\n') n--;
-    if (n) s = take_line(r, line, (size_t)n);
-  }
-  if (s == TESS_OK && ferror(f)) s = file_failed(r->d, r->path);
-  free(line);
+static tess_status end_line(reading *r) {
+  r->line++;
+  tess_status s = str_status(&r->text);
+  if (s != TESS_OK) return ctx_ran_out(r->d->c, s, "a line of records");
+  s = r->text.n ? take_line(r, r->text.v, r->text.n) : TESS_OK;
+  str_clear(&r->text);
   return s;
 }
 
+/* The lines that end in n bytes of the file; the rest begins the next one. */
+static tess_status take_part(reading *r, const char *part, size_t n) {
+  tess_status s = TESS_OK;
+  while (s == TESS_OK && n > 0) {
+    const char *end = memchr(part, '\n', n);
+    size_t len = end ? (size_t)(end - part) : n;
+    str_write(&r->text, part, len);
+    if (r->text.n > js_default_limits.bytes) {
+      r->line++;
+      return bad_line(r, "it has more than 64 MiB");
+    }
+    if (end) s = end_line(r);
+    part += len + (end != NULL);
+    n -= len + (end != NULL);
+  }
+  return s;
+}
+
+static tess_status take_file(reading *r, FILE *f) {
+  char part[1 << 14];
+  size_t n;
+  tess_status s = TESS_OK;
+  while (s == TESS_OK && (n = fread(part, 1, sizeof part, f)) > 0)
+    s = take_part(r, part, n);
+  if (s == TESS_OK && ferror(f)) s = file_failed(r->d, r->path);
+  return s == TESS_OK && r->text.n ? end_line(r) : s;
+}
+
 static tess_status prepare_lines(reading *r) {
-  tess_status s = prepare_copy(
+  tess_status s = database_prepare(
       r->d, "INSERT OR IGNORE INTO workload VALUES (?1, ?2, ?3)", &r->workload);
   if (s == TESS_OK) s = database_prepare_record_checks(r->d, r->check);
   if (s != TESS_OK) return s;
-  return prepare_copy(
+  return database_prepare(
       r->d,
-      "INSERT INTO record (" COPIED ") SELECT * FROM (SELECT ?1 AS workload,"
+      "INSERT INTO record (" DATABASE_COPIED
+      ") SELECT * FROM (SELECT ?1 AS workload,"
       " ?2 AS target, ?3 AS policy, ?4, ?5 AS sketch, ?6 AS decisions,"
       " ?7 AS status, ?8, ?9 AS seconds, ?10, ?11, ?12, ?13, ?14) AS o"
-      " WHERE NOT EXISTS (SELECT 1 FROM record AS m WHERE " SAME ")",
+      " WHERE NOT EXISTS (SELECT 1 FROM record AS m WHERE " DATABASE_SAME ")",
       &r->record);
 }
 
@@ -393,6 +353,7 @@ tess_status tess_database_import(tess_database *d, const char *path,
   database_end_filter(d);
   FILE *f = fopen(path, "r");
   if (!f) return file_failed(d, path);
+  str_init(&r.text, &d->c->heap);
   tess_status s = database_run(d, "BEGIN IMMEDIATE", "importing");
   if (s == TESS_OK) {
     s = prepare_lines(&r);
@@ -405,6 +366,7 @@ tess_status tess_database_import(tess_database *d, const char *path,
     if (s != TESS_OK) sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
   }
   fclose(f);
+  str_free(&r.text);
   if (s == TESS_OK) *added = r.added;
   return s;
 }

@@ -53,14 +53,11 @@ function keeping.save(core)
     local out = {}
     local ok, why = pcall(write.table, out, model, 1)
     if not ok then core.invalid("the cost model cannot be saved: " .. why) end
-    local file, missing = io.open(path, "wb")
-    if not file then core.invalid("the cost model cannot be saved: " ..
-                                  missing) end
-    local done
-    done, missing = file:write(HEAD, table.concat(out))
-    if done then done, missing = file:close() end
-    if not done then core.invalid("the cost model cannot be saved: " ..
-                                  tostring(missing)) end
+    ok, why = pcall(require("tessera").write_file, path,
+                    HEAD .. table.concat(out))
+    if not ok then
+      core.invalid("the cost model cannot be saved: " .. why.message)
+    end
   end
 end
 

@@ -153,16 +153,9 @@ end
 function stepping.write(s, words)
   local path = words.rest
   if path == "" then fail "write needs a file name" end
-  local f, why = io.open(path, "w")
-  if not f then fail("%s", why) end
   local text = path:match("%.json$") and s:trace():json() or
                s:trace():lua()
-  local ok
-  ok, why = f:write(text, "\n")
-  local closed, late = f:close()
-  if not (ok and closed) then
-    fail("%s: %s", path, tostring(why or late))
-  end
+  ts.write_file(path, text .. "\n")
   print("-- written to " .. path)
 end
 

@@ -109,13 +109,8 @@ end
 -- instructions that TVM has not.
 function tvm.export(db, dir, programs)
   local path = dir .. "/tuning_record.json"
-  local f, why = io.open(path, "wb")
-  if not f then
-    os.execute(("mkdir -- '%s' 2>/dev/null"):format(dir:gsub("'", "'\\''")))
-    f, why = io.open(path, "wb")
-  end
-  if not f then error(why, 0) end
-  local written, left = 0, 0
+  os.execute(("mkdir -- '%s' 2>/dev/null"):format(dir:gsub("'", "'\\''")))
+  local lines, left = {}, 0
   for index, program in ipairs(programs) do
     local arguments = arguments_json(program)
     for _, r in ipairs(db:records { program = program,
@@ -127,17 +122,16 @@ function tvm.export(db, dir, programs)
         for i, s in ipairs(#r.samples > 0 and r.samples or { r.seconds }) do
           times[i] = ("%.17g"):format(s)
         end
-        f:write(("[%d, [%s, [%s], %s, %s]]\n"):format(index - 1, text,
-                table.concat(times, ", "), target_json(r.target), arguments))
-        written = written + 1
+        lines[#lines + 1] = ("[%d, [%s, [%s], %s, %s]]\n"):format(
+          index - 1, text, table.concat(times, ", "), target_json(r.target),
+          arguments)
       elseif r.status == "OK" then
         left = left + 1
       end
     end
   end
-  local ok, bad = f:close()
-  if not ok then error(bad, 0) end
-  return written, left
+  ts.write_file(path, table.concat(lines))
+  return #lines, left
 end
 
 -- ---- in --------------------------------------------------------------------

@@ -116,6 +116,13 @@ TESS_API const tess_error_info *tess_error(tess_context *c);
 /* In words ("out of memory") and by name ("NOMEM"); static. */
 TESS_API const char *tess_status_text(tess_status s);
 TESS_API const char *tess_status_name(tess_status s);
+/* Replaces what the file holds by n bytes, at once, as all that the engine
+ * writes: they are written beside it, and renamed over it when they are
+ * complete.  INVALID for a database, whose records would be lost; IO. */
+TESS_API tess_status tess_file_write(tess_context *c, const char *path,
+                                     const void *data, size_t n);
+/* Whether two paths lead to one file that is there: 1 or 0. */
+TESS_API int tess_file_same(const char *a, const char *b);
 /* "0.1.0"; and what was built in, with versions; static. */
 TESS_API const char *tess_version(void);
 TESS_API const char *tess_build_info(void);  /* LLVM, jansson, SQLite, ... */

@@ -137,11 +137,18 @@ local function parse(args, known, of)
   return options, rest
 end
 
--- More than any trace or program has; and what has no end, as /dev/zero,
--- shall not be read until memory is full.
-local MOST_BYTES = 1 << 27
 arguments.usage = usage
 arguments.parse = parse
+
+-- What is written is none of the files that are read; those that options may
+-- name stand in the table's fields.
+function arguments.check_output(option, path, inputs)
+  for _, input in pairs(inputs) do
+    if require("tessera").same_file(path, input) then
+      usage("option %s: '%s' is read, and would be overwritten", option, path)
+    end
+  end
+end
 
 -- The target that --target names; nil without one.
 function arguments.target(text)

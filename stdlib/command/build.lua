@@ -29,6 +29,13 @@ return function(args)
   if not (o.o:find "%.s?o$" or o.o:find "%.kernel$") then
     usage("option -o: '%s' is neither NAME.so nor NAME.o nor NAME.kernel", o.o)
   end
+  local read = { rest[1]:match "^(.+):%d+$" or rest[1], db = o.db,
+                 program = o.program }
+  arguments.check_output("-o", o.o, read)
+  if o.header then
+    if o.header == o.o then usage("options -o and --header name one file") end
+    arguments.check_output("--header", o.header, read)
+  end
   local target = arguments.target(o.target or "llvm")
   local found, record = files.load_lowered(rest[1], o), nil
   if not o.target and o.described then target = ts.target(o.described) end

@@ -152,6 +152,7 @@ function words.export(rest, o)
     return 0
   end
   if not o.o then usage("db export needs -o FILE.jsonl") end
+  arguments.check_output("-o", o.o, { rest[1] })
   files.open_database(rest[1]):export(o.o)
 end
 

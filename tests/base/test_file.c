@@ -17,7 +17,7 @@ typedef struct file_case {
   char dir[64], path[128];
 } file_case;
 
-static void file_start(file_case *c) {
+static void case_start(file_case *c) {
   test_heap_start(&c->t, 0);
   str_init(&c->text, &c->t.heap);
   err_clear(&c->err);
@@ -27,7 +27,7 @@ static void file_start(file_case *c) {
 }
 
 /* The folder holds the given number of files, none of them temporary. */
-static void file_end(file_case *c, int files) {
+static void case_end(file_case *c, int files) {
   DIR *d = opendir(c->dir);
   char path[512];
   for (struct dirent *e; (e = readdir(d));) {
@@ -57,7 +57,7 @@ static void holds(file_case *c, const char *path, const char *text) {
 static void test_round_trip(void **state) {
   (void)state;
   file_case c;
-  file_start(&c);
+  case_start(&c);
   file_write_text(&c, "one\n");
   holds(&c, c.path, "one\n");
   file_write_text(&c, "");
@@ -68,14 +68,14 @@ static void test_round_trip(void **state) {
   file_write_text(&c, big);
   holds(&c, c.path, big);
   free(big);
-  file_end(&c, 1);
+  case_end(&c, 1);
 }
 
 static void test_reading_fails_clearly(void **state) {
   (void)state;
   file_case c;
   char want[256];
-  file_start(&c);
+  case_start(&c);
   assert_int_equal(file_read(c.path, 10, &c.text, &c.err), TESS_NOT_FOUND);
   snprintf(want, sizeof want, "cannot open '%s': No such file or directory",
            c.path);
@@ -90,14 +90,14 @@ static void test_reading_fails_clearly(void **state) {
   str_free(&c.text);
   fault_arm(&c.t.fault, 1);
   assert_int_equal(file_read(c.path, 10, &c.text, &c.err), TESS_NOMEM);
-  file_end(&c, 1);
+  case_end(&c, 1);
 }
 
 static void test_writing_fails_clearly(void **state) {
   (void)state;
   file_case c;
   char path[200];
-  file_start(&c);
+  case_start(&c);
   snprintf(path, sizeof path, "%s/none/a", c.dir);
   assert_int_equal(file_write(path, "x", 1, &c.err), TESS_IO);
   assert_non_null(strstr(c.err.message, path));
@@ -105,7 +105,7 @@ static void test_writing_fails_clearly(void **state) {
   assert_int_equal(file_write("/dev/full", "x", 1, &c.err), TESS_IO);
   assert_non_null(strstr(c.err.message, "No space left"));
   assert_int_equal(file_write("/dev/null", "x", 1, &c.err), TESS_OK);
-  file_end(&c, 0);
+  case_end(&c, 0);
 }
 
 static void test_mode_and_links_stay(void **state) {
@@ -113,7 +113,7 @@ static void test_mode_and_links_stay(void **state) {
   file_case c;
   char link[128];
   struct stat s;
-  file_start(&c);
+  case_start(&c);
   snprintf(link, sizeof link, "%s/link", c.dir);
   file_write_text(&c, "old");
   assert_int_equal(chmod(c.path, 0600), 0);
@@ -124,7 +124,54 @@ static void test_mode_and_links_stay(void **state) {
   assert_true(S_ISLNK(s.st_mode));
   assert_int_equal(stat(c.path, &s), 0);
   assert_int_equal(s.st_mode & 0777, 0600);
-  file_end(&c, 2);
+  case_end(&c, 2);
+}
+
+/* Until the end the old file is there, and after a failure it stays. */
+static void test_written_beside(void **state) {
+  (void)state;
+  file_case c;
+  file_writer w;
+  case_start(&c);
+  file_write_text(&c, "old");
+  assert_int_equal(file_create(&w, c.path, &c.err), TESS_OK);
+  assert_int_equal(file_append(&w, "half", 4, &c.err), TESS_OK);
+  holds(&c, c.path, "old");
+  assert_int_equal(file_commit(&w, TESS_NOMEM, &c.err), TESS_NOMEM);
+  holds(&c, c.path, "old");
+  assert_int_equal(file_create(&w, c.path, &c.err), TESS_OK);
+  assert_int_equal(file_append(&w, "one ", 4, &c.err), TESS_OK);
+  assert_int_equal(file_append(&w, "two", 3, &c.err), TESS_OK);
+  assert_int_equal(file_commit(&w, TESS_OK, &c.err), TESS_OK);
+  holds(&c, c.path, "one two");
+  case_end(&c, 1);
+}
+
+/* A database is never replaced by something else. */
+static void test_databases_stay(void **state) {
+  (void)state;
+  static const char head[] = "SQLite format 3";
+  file_case c;
+  case_start(&c);
+  assert_int_equal(file_write(c.path, head, sizeof head, &c.err), TESS_OK);
+  assert_int_equal(file_write(c.path, "x", 1, &c.err), TESS_INVALID);
+  assert_non_null(strstr(c.err.message, "it is a database"));
+  holds(&c, c.path, head);
+  case_end(&c, 1);
+}
+
+static void test_same_file(void **state) {
+  (void)state;
+  file_case c;
+  char link[128];
+  case_start(&c);
+  snprintf(link, sizeof link, "%s/link", c.dir);
+  assert_false(file_is_same(c.path, c.path));
+  file_write_text(&c, "x");
+  assert_int_equal(symlink("a.txt", link), 0);
+  assert_true(file_is_same(c.path, link));
+  assert_false(file_is_same(c.path, c.dir));
+  case_end(&c, 2);
 }
 
 int main(void) {
@@ -133,6 +180,9 @@ int main(void) {
       cmocka_unit_test(test_reading_fails_clearly),
       cmocka_unit_test(test_writing_fails_clearly),
       cmocka_unit_test(test_mode_and_links_stay),
+      cmocka_unit_test(test_written_beside),
+      cmocka_unit_test(test_databases_stay),
+      cmocka_unit_test(test_same_file),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -523,6 +523,47 @@ static void words_of_databases(void **state) {
                                 "integer of milliseconds from 1 on"));
 }
 
+/* What is written replaces neither what is read nor a database. */
+static void own_files_stay(void **state) {
+  (void)state;
+  remove_database();
+  records_run("tune d.lua --trials 2 --db a.db");
+  console_run(&c, "ln -s a.db link.db");
+  refuses("db export a.db -o a.db",
+          "option -o: 'a.db' is read, and would be overwritten");
+  refuses("db export link.db -o ./a.db", "would be overwritten");
+  refuses("report a.db -o a.db", "would be overwritten");
+  refuses("report a.db -o d.lua --program d.lua", "would be overwritten");
+  refuses("build d.lua -o x.o --header d.lua",
+          "option --header: 'd.lua' is read");
+  refuses("build d.lua -o x.o --header x.o", "-o and --header name one file");
+  refuses("build a.db:1 -o x.o --header a.db", "would be overwritten");
+  console_says(&c, "build d.lua -o x.o --header a.db", 1,
+               "cannot write 'a.db': it is a database");
+  console_run(&c, "echo 'w a.db' | " CONSOLE_TESSERA " step d.lua");
+  says("db verify a.db", "a.db: 2 records, 0 bad\n");
+  assert_int_not_equal(console_run(&c, "ls *.tmp"), 0);
+  records_run("db export a.db -o a.jsonl");
+  assert_int_equal(console_run(&c, "test $(wc -l < a.jsonl) = 3"), 0);
+}
+
+#ifndef __SANITIZE_ADDRESS__
+/* Where there is no memory for a line it is not taken for the end of the
+ * file. */
+static void lines_without_end(void **state) {
+  (void)state;
+  remove_database();
+  records_run("tune d.lua --trials 2 --db a.db");
+  console_run(&c, CONSOLE_TESSERA " db export a.db -o long.jsonl;"
+                                  "truncate -s 3G long.jsonl; rm -f new.db*");
+  assert_int_equal(console_run(&c, "ulimit -v 3000000; " CONSOLE_TESSERA
+                                   " db import new.db long.jsonl"),
+                   1);
+  assert_non_null(strstr(c.err, "long.jsonl, line 4: it has more than 64 MiB"));
+  assert_int_not_equal(console_run(&c, "ls new.db"), 0);
+}
+#endif
+
 /* All 64 bits are taken, and are those that -1 has in Lua. */
 static void greatest_seed(void **state) {
   (void)state;
@@ -559,6 +600,10 @@ int main(void) {
       cmocka_unit_test(damaged_tables),
       cmocka_unit_test(impossible_values),
       cmocka_unit_test(words_of_databases),
+      cmocka_unit_test(own_files_stay),
+#ifndef __SANITIZE_ADDRESS__
+      cmocka_unit_test(lines_without_end),
+#endif
       cmocka_unit_test(samples),
       cmocka_unit_test(another_program),
       cmocka_unit_test(refused_traces),
