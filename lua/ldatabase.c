@@ -171,18 +171,41 @@ static void push_trace(lua_State *L, tess_database *d, int64_t id) {
   *b = t;
 }
 
-/* db:best(program [, target]): the fastest record and its trace, or nil and
- * why */
+/* `measure` is true, for any function, or the name of one.  What is read lives
+ * as long as what this leaves on the stack. */
+static void read_best_filter(lua_State *L, int t, tess_program *p,
+                             tess_best_filter *f) {
+  static const char *const known[] = {"policy", "inputs", "measure", NULL};
+  lt_options(L, t, "database:best", known);
+  f->policy = lt_field_str(L, t, "policy", NULL);
+  if (push_given(L, t, "measure")) {
+    f->measure = lua_toboolean(L, -1);
+    if (!lua_isboolean(L, -1))
+      f->measure_name = lt_string(L, lua_gettop(L), "the option 'measure'");
+  }
+  if (push_given(L, t, "inputs")) {
+    uint32_t most = tess_program_nparams(p) + 1; /* one too many is refused */
+    tess_tensor **list = lua_newuserdatauv(L, most * sizeof *list, 0);
+    f->ninputs = lt_to_tensors(L, lua_absindex(L, -2), most, list);
+    f->inputs = list;
+  }
+}
+
+/* db:best(program [, target [, options]]): the fastest record and its trace, or
+ * nil and why */
 static int best(lua_State *L) {
   tess_database *d = lt_get(L, 1, LT_DATABASE);
   tess_program *p = lt_program(L, 2);
-  if (lua_isnoneornil(L, 3)) {
-    lua_settop(L, 2);
+  tess_best_filter f = TESS_INIT(tess_best_filter);
+  lua_settop(L, 4);
+  if (lua_isnil(L, 3)) {
     lua_pushliteral(L, "llvm");
+    lua_replace(L, 3);
   }
-  const char *target = tess_target_text(lt_to_target(L, 3));
+  f.target = tess_target_text(lt_to_target(L, 3));
+  read_best_filter(L, 4, p, &f);
   tess_record r = TESS_INIT(tess_record);
-  tess_status s = tess_database_best(d, p, target, &r);
+  tess_status s = tess_database_best_of(d, p, &f, &r);
   if (s == TESS_NOT_FOUND) {
     lua_pushnil(L);
     lua_pushstring(L, tess_error(lt_context(L))->message);

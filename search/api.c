@@ -211,26 +211,31 @@ tess_status work_complete(tune_work *w) {
 
 /* Times of different functions are not comparable. */
 static void write_own_policy(const char *name, strbuf *out) {
-  str_puts(out, "v1 measure=function");
+  str_puts(out, DATABASE_OF_FUNCTION);
   if (name) str_printf(out, " name=%s", name);
 }
 
-static tess_status prepare_tune(tune_work *w) {
-  tess_status s = work_complete(w);
-  if (s != TESS_OK) return s;
-  measure_policy policy = policy_of(&w->o);
-  s = measure_check_policy(tess_target_text(w->target), &policy, &w->c->err);
+tess_status work_policy(tune_work *w, measure_policy *out) {
+  *out = policy_of(&w->o);
+  tess_status s =
+      measure_check_policy(tess_target_text(w->target), out, &w->c->err);
   if (s != TESS_OK) return s;
   if (w->o.inputs)
     s = measure_take_inputs(w->p, w->o.ninputs, w->o.inputs, &w->inputs,
-                            &policy.inputs);
+                            &out->inputs);
   if (s != TESS_OK) return s;
   if (w->o.measure)
     write_own_policy(w->o.measure_name, &w->policy);
   else
-    measure_policy_text(&policy, &w->policy);
-  if (w->policy.bad) return str_status(&w->policy);
-  s = work_sketches(w);
+    measure_policy_text(out, &w->policy);
+  return str_status(&w->policy);
+}
+
+static tess_status prepare_tune(tune_work *w) {
+  measure_policy policy;
+  tess_status s = work_complete(w);
+  if (s == TESS_OK) s = work_policy(w, &policy);
+  if (s == TESS_OK) s = work_sketches(w);
   if (s != TESS_OK) return s;
   if (w->o.measure) return objective_open(w->c, &w->o, &w->measurer);
   return measurer_open(w->c, w->p, tess_target_text(w->target), &policy,

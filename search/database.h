@@ -10,6 +10,9 @@
 #include <sqlite3.h>
 
 #define DATABASE_SCHEMA 1
+/* The policy of times that a host's function gave, which " name=NAME" may
+ * follow. */
+#define DATABASE_OF_FUNCTION "v1 measure=function"
 
 /* Of which records tess_database_row gives the rows; NULL: of any. */
 typedef struct database_filter {
@@ -122,6 +125,11 @@ static inline const char *database_text(sqlite3_stmt *q, int i) {
   " AND (?6 IS NULL OR stored_at < ?6) AND (NOT ?7 OR status <> 'OK')" \
   " AND (?8 IS NULL OR sketch NOT IN (SELECT value FROM json_each(?8)))"
 void database_bind_filter(const database *d, sqlite3_stmt *q);
+/* tess_database_best_of; *groups: among how many it chose, whose times are not
+ * comparable (database_best.c). */
+tess_status database_best(tess_database *d, tess_program *p,
+                          const tess_best_filter *f, tess_record *out,
+                          uint32_t *groups);
 /* Drops the filter, and ends the reading of rows. */
 void database_end_filter(database *d);
 /* Whether it lets only some records by. */

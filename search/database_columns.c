@@ -185,7 +185,7 @@ static void sql_is_target(sqlite3_context *q, int n, sqlite3_value **v) {
 
 /* Times that a function gave have its name, which may be any text. */
 static void sql_is_policy(sqlite3_context *q, int n, sqlite3_value **v) {
-  static const char own[] = "v1 measure=function", name[] = " name=";
+  static const char own[] = DATABASE_OF_FUNCTION, name[] = " name=";
   const char *text = text_argument(v), *rest = text + sizeof own - 1;
   (void)n;
   if (strncmp(text, own, sizeof own - 1))

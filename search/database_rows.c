@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The rows of a database, filtered and best first: tess_database_row, _filter,
- * _count and _best. */
+ * The rows of a database, filtered and best first: tess_database_row, _filter
+ * and _count. */
 #include "search/database.h"
 
 #include <inttypes.h>
@@ -284,23 +284,6 @@ tess_status tess_database_count(tess_database *d, uint64_t *n) {
   tess_status s = code == SQLITE_ROW ? TESS_OK : database_fail(d, "counting");
   sqlite3_finalize(q);
   if (s == TESS_OK) ctx_clear(d->c);
-  return s;
-}
-
-tess_status tess_database_best(tess_database *d, tess_program *p,
-                               const char *target, tess_record *out) {
-  const tess_record_filter f = {
-      .struct_size = sizeof f, .checked = 1, .program = p, .target = target};
-  tess_status s = ctx_fits(d->c, tess_record, out);
-  if (s == TESS_OK) s = tess_database_filter(d, &f);
-  if (s != TESS_OK) return s;
-  s = tess_database_row(d, 0, out);
-  if (s == TESS_NOT_FOUND || (s == TESS_OK && out->damaged))
-    s = ctx_fail(d->c, TESS_NOT_FOUND,
-                 "database %s has no success of program '%s' (%016" PRIx64
-                 ")%s%s that was compared with the unscheduled program",
-                 d->path, tess_program_name(p), tess_program_hash(p),
-                 target ? " for target " : "", target ? target : "");
   return s;
 }
 

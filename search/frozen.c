@@ -101,6 +101,7 @@ static tess_status prefer(tess_session *s, double threads, search_cand *best,
 typedef struct frozen {
   tune_work *w;
   tess_result *r;
+  bool asks;          /* the options say how it is to be measured */
   uint32_t unchecked; /* successes that were never compared */
 } frozen;
 
@@ -172,6 +173,35 @@ static tess_status count_unchecked(frozen *f, tess_database *d) {
   return TESS_OK;
 }
 
+/* Of times that were measured just as these options say, where they say it and
+ * there are some; else of the newest by such a function, or on such inputs. */
+static tess_status find_best(frozen *f, tess_database *d, tess_record *row) {
+  tune_work *w = f->w;
+  const tess_tune_options *o = &w->o;
+  measure_policy policy;
+  uint32_t groups;
+  tess_best_filter b = {.struct_size = sizeof b,
+                        .target = tess_target_text(w->target)};
+  if (f->asks && !o->measure) {
+    tess_status s = work_policy(w, &policy);
+    b.policy = str_get(&w->policy);
+    if (s == TESS_OK) s = database_best(d, w->p, &b, row, &groups);
+    if (s != TESS_NOT_FOUND) return s;
+    b.policy = NULL;
+  }
+  b.measure = o->measure != NULL;
+  b.measure_name = o->measure ? o->measure_name : NULL;
+  b.inputs = o->inputs;
+  b.ninputs = o->ninputs;
+  tess_status s = database_best(d, w->p, &b, row, &groups);
+  if (s == TESS_OK && groups > 1)
+    str_printf(&f->r->note,
+               "of %u policies of measuring, whose times are not comparable, "
+               "this is the newest: %s",
+               groups, row->policy);
+  return s;
+}
+
 /* From the database, if there is a file and something in it. */
 static tess_status look_up(frozen *f, bool *found) {
   tune_work *w = f->w;
@@ -185,7 +215,7 @@ static tess_status look_up(frozen *f, bool *found) {
   }
   tess_status s = tess_database_open(w->c, w->o.database, &d);
   if (s != TESS_OK) return s;
-  s = tess_database_best(d, w->p, tess_target_text(w->target), &row);
+  s = find_best(f, d, &row);
   *found = s == TESS_OK;
   if (s == TESS_OK) {
     int64_t flops = ir_flops(&w->p->p);
@@ -208,7 +238,9 @@ static tess_status look_up(frozen *f, bool *found) {
 }
 
 tess_status work_frozen(tune_work *w, tess_result **out) {
-  frozen f = {.w = w};
+  const tess_tune_options *o = &w->o;
+  bool asks = o->min_time > 0 || o->warm_cache || o->kernel_threads;
+  frozen f = {.w = w, .asks = asks};
   bool found = false;
   tess_status s = work_complete(w);
   if (s == TESS_OK) s = mem_protect(&w->c->heap, make_frozen, &f);

@@ -26,8 +26,10 @@ tess_status work_begin(tune_work *w, const tess_tune_options *o);
 /* Completes options, target and space, writes the sketches and opens the
  * measurer; after tess_stop it is TESS_OK, and the setup says so. */
 tess_status work_prepare(tune_work *w, tune_setup *setup);
-/* Its parts: options and target; then space and sketches. */
+/* Its parts: options and target; how it is measured, and the contents of the
+ * host's tensors; space and sketches. */
 tess_status work_complete(tune_work *w);
+tess_status work_policy(tune_work *w, measure_policy *out);
 tess_status work_sketches(tune_work *w);
 /* What is known without measuring (frozen.c). */
 tess_status work_frozen(tune_work *w, tess_result **out);

@@ -332,11 +332,13 @@ local rows = {
     '"2026-01-31", other_than = sketches, limit = 100 }; a number is the ' ..
     "limit.  The list's field total says how many there are.  `tessera doc " ..
     "record` lists their fields.", "tutorial" },
-  { "database:best(program [, target])",
+  { "database:best(program [, target [, options]])",
     "tessera.Record?, tessera.Trace|string",
     'The fastest record of a program for a target ("llvm": this machine) ' ..
-    "whose results were compared, and its trace; or nil and why.",
-    "tutorial" },
+    "whose results were compared, and its trace; or nil and why.  Measured " ..
+    "ones on drawn inputs, and of several policies those of the newest; or " ..
+    "{ policy = TEXT }, { inputs = TENSORS }, { measure = true or NAME }.",
+    "database" },
   { "database:trace(id)", "tessera.Trace",
     "The trace of a record, bound to its program.", "tutorial" },
   { "database:add(trace, target, policy, samples)", "",

@@ -1531,9 +1531,30 @@ TESS_API tess_status tess_database_filter(tess_database *d,
                                           const tess_record_filter *f);
 /* How many rows there are, damaged ones included. */
 TESS_API tess_status tess_database_count(tess_database *d, uint64_t *n);
-/* The fastest record of the program that agreed with the unscheduled one, for
- * the target (as tess_target_text gives it; NULL: any); NOT_FOUND if there is
- * none.  Sets the filter to what it searched for. */
+/* Among which records the best is: those whose times say the same. */
+typedef struct tess_best_filter {
+  uint32_t struct_size;         /* sizeof(tess_best_filter) */
+  int32_t measure;              /* non-zero: times that a function `measure`
+                                 * gave; 0: measured ones */
+  const char *measure_name;     /* of the function; NULL: any */
+  const char *target;           /* as tess_target_text gives it; NULL: any */
+  const char *policy;           /* measured just so, and nothing else is asked;
+                                 * NULL: any that the others allow */
+  tess_tensor *const *inputs;   /* measured on these, as the option of tess_tune;
+                                 * NULL: on drawn ones */
+  uint32_t ninputs, reserved;
+} tess_best_filter;
+/* The fastest record of the program that agreed with the unscheduled one.
+ * Where such records are of several targets or policies, whose times are not
+ * comparable, it is the best of those that are measured as the newest of them
+ * is; its fields say how.  NULL: an empty filter.  NOT_FOUND if there is none;
+ * INVALID for a policy with inputs or `measure`, and as tess_tune for inputs
+ * that are not the program's.  Sets the rows' filter to what it searched
+ * for. */
+TESS_API tess_status tess_database_best_of(tess_database *d, tess_program *p,
+                                           const tess_best_filter *f,
+                                           tess_record *out);
+/* The same with a target only, which may be NULL. */
 TESS_API tess_status tess_database_best(tess_database *d, tess_program *p,
                                         const char *target, tess_record *out);
 /* Best first.  Of the records of one workload, target and policy the first was
