@@ -178,6 +178,15 @@ void str_close_comment(strbuf *b, size_t at) {
   }
 }
 
+void str_put_utf8(strbuf *b, const char *s, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    size_t good = str_utf8(s + i, n - i);
+    str_write(b, s + i, good);
+    i += good;
+    if (i < n) str_puts(b, "\xef\xbf\xbd");
+  }
+}
+
 /* Decimals of up to 15 digits round-trip through a normal double, so %.15g is
  * shortest where it suffices; 17 always suffice.  Subnormals have fewer. */
 void str_put_double(strbuf *b, double x) {

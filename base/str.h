@@ -47,6 +47,8 @@ void str_put_quoted(strbuf *b, const char *s, size_t n);
 /* What was written to b from `at` on stands in a comment of C (or OpenCL C):
  * replaces what would end or continue that. */
 void str_close_comment(strbuf *b, size_t at);
+/* Appends s with the replacement character for each byte that is no UTF-8. */
+void str_put_utf8(strbuf *b, const char *s, size_t n);
 /* Shortest decimal that round-trips to the same double; also inf and nan. */
 void str_put_double(strbuf *b, double x);
 

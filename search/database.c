@@ -36,11 +36,18 @@ tess_status database_fail(const database *d, const char *what) {
   int code = sqlite3_errcode(d->db);
   if (code == SQLITE_NOMEM && d->lacked != TESS_OK)
     return ctx_ran_out(d->c, d->lacked, "a record");
+  if ((code & 0xff) == SQLITE_INTERRUPT)
+    return ctx_fail(d->c, TESS_CANCELLED, "interrupted");
   bool nomem = code == SQLITE_NOMEM || code == SQLITE_IOERR_NOMEM;
   const char *why = system_error_text(d, code);
   return ctx_fail(
       d->c, nomem ? TESS_NOMEM : TESS_IO, "database %s: %s: %s%s%s%s", d->path,
       what, sqlite3_errmsg(d->db), *why ? " (" : "", why, *why ? ")" : "");
+}
+
+tess_status database_prepare(database *d, const char *sql, sqlite3_stmt **q) {
+  if (sqlite3_prepare_v2(d->db, sql, -1, q, NULL) == SQLITE_OK) return TESS_OK;
+  return database_fail(d, "preparing a statement");
 }
 
 /* ---- opening ------------------------------------------------------------ */
@@ -74,6 +81,29 @@ static tess_status check_version(database *d) {
                   d->path, (long long)version, DATABASE_SCHEMA);
 }
 
+/* A view or trigger would be performed by what reads or writes: only tables and
+ * indices are opened. */
+static tess_status check_objects(database *d) {
+  static const char sql[] =
+      "SELECT max(type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%'"
+      "), max(type = 'table' AND name = 'meta') FROM sqlite_master";
+  sqlite3_stmt *q;
+  tess_status s = database_prepare(d, sql, &q);
+  if (s != TESS_OK) return s;
+  if (sqlite3_step(q) != SQLITE_ROW)
+    s = database_fail(d, "opening");
+  else if (sqlite3_column_int(q, 0) && !sqlite3_column_int(q, 1))
+    s = foreign_file(d);
+  else if (sqlite3_column_int(q, 0))
+    s = ctx_fail(d->c, TESS_INVALID,
+                 "database %s has views, triggers or virtual tables, which no "
+                 "database of Tessera's has, and which reading it would "
+                 "perform: drop them first",
+                 d->path);
+  sqlite3_finalize(q);
+  return s;
+}
+
 /* Whether the database has no tables yet.  Returns a code of SQLite. */
 static int is_new(database *d, bool *yes) {
   sqlite3_stmt *q = NULL;
@@ -85,6 +115,9 @@ static int is_new(database *d, bool *yes) {
   return code == SQLITE_ROW ? SQLITE_OK : code;
 }
 
+/* Of SQLite's machine, between looks at whether it is to stop: a millisecond.
+ */
+enum { STEPS = 20000 };
 enum { OPEN_FLAGS = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE };
 
 /* The path as a URI of SQLite's for an immutable file. */
@@ -125,6 +158,31 @@ static tess_status open_unchanging(database *d) {
     s = database_fail(d, "opening");
   str_free(&name);
   return s;
+}
+
+/* Where a call of the host's is at work, and not a run, which stores what it
+ * has after it was stopped. */
+static int is_stopped(void *ud) {
+  const database *d = ud;
+  return d->asked && thread_flag_is_raised(&d->c->stop);
+}
+
+void database_begin(database *d) {
+  ctx_begin_work(d->c);
+  if (d->c->works == 1) d->asked = true;
+}
+
+tess_status database_end(database *d, tess_status s) {
+  ctx_end_work(d->c);
+  if (!d->c->works) d->asked = false;
+  return s;
+}
+
+/* Where nothing of the file is performed that is not asked for. */
+static void set_up(database *d) {
+  sqlite3_db_config(d->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+  sqlite3_db_config(d->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+  sqlite3_progress_handler(d->db, STEPS, is_stopped, d);
 }
 
 /* Opens the connection; *make: the database is new and needs its tables. */
@@ -171,8 +229,10 @@ static tess_status open_file(database *d) {
                     d->path, d->path);
   bool was_there = stat(d->path, &st) == 0 || errno != ENOENT;
   tess_status s = open_connection(d, &make_database);
+  if (s == TESS_OK) set_up(d);
   if (s == TESS_OK && make_database) s = database_make_tables(d);
   if (s != TESS_OK && !was_there) remove_made(d);
+  if (s == TESS_OK) s = check_objects(d);
   if (s == TESS_OK) s = check_version(d);
   if (s == TESS_OK) s = database_migrate(d);
   if (s == TESS_OK) s = database_add_functions(d);
@@ -217,11 +277,6 @@ void tess_database_free(tess_database *d) {
 }
 
 /* ---- writing ------------------------------------------------------------ */
-
-tess_status database_prepare(database *d, const char *sql, sqlite3_stmt **q) {
-  if (sqlite3_prepare_v2(d->db, sql, -1, q, NULL) == SQLITE_OK) return TESS_OK;
-  return database_fail(d, "preparing a statement");
-}
 
 static void bind_text(sqlite3_stmt *q, int i, const char *s) {
   sqlite3_bind_text(q, i, s ? s : "", -1, SQLITE_STATIC);

@@ -30,6 +30,7 @@ struct tess_database {
   sqlite3_stmt *row;        /* and with them: the rest of the row */
   sqlite3_stmt *run;        /* of tess_database_run */
   bool passed_over, second; /* some are; which the second round gives */
+  bool asked;               /* tess_stop ends what SQLite is doing */
   uint64_t at;              /* the row it stands at, from 0 */
   database_filter filter;
   bool has_shapes; /* of the program with the hash shapes_of */
@@ -43,6 +44,10 @@ tess_status database_open(tess_context *c, const char *path,
                           tess_database **out);
 /* Sets the error from SQLite's last one; `what`: the action that failed. */
 tess_status database_fail(const database *d, const char *what);
+/* Around what a call of the host's does, which tess_stop ends with CANCELLED;
+ * a run stores what it has after it was stopped.  database_end gives s. */
+void database_begin(database *d);
+tess_status database_end(database *d, tess_status s);
 /* For sqlite3_finalize. */
 tess_status database_prepare(database *d, const char *sql, sqlite3_stmt **q);
 

@@ -99,17 +99,16 @@ static tess_status choose_group(choosing *w) {
 }
 
 static tess_status say_none(const choosing *w) {
-  const char *how = w->f->policy                           ? " by this policy"
-                    : w->f->measure || w->f->measure_name  ? " by a function"
-                    : w->f->inputs                         ? " on these inputs"
-                                                           : "";
+  const char *how = "";
+  if (w->f->policy) how = ", measured by this policy,";
+  if (w->f->measure || w->f->measure_name) how = ", measured by a function,";
+  if (w->f->inputs) how = ", measured on these inputs,";
   const char *target = w->f->target;
   return ctx_fail(w->d->c, TESS_NOT_FOUND,
                   "database %s has no success of program '%s' (%016" PRIx64
-                  ")%s%s%s%s that was compared with the unscheduled program",
+                  ")%s%s%s that was compared with the unscheduled program",
                   w->d->path, tess_program_name(w->p), tess_program_hash(w->p),
-                  target ? " for target " : "", target ? target : "",
-                  *how ? ", measured" : "", how);
+                  target ? " for target " : "", target ? target : "", how);
 }
 
 static tess_status take_best(choosing *w, tess_record *out) {
@@ -149,7 +148,9 @@ tess_status tess_database_best_of(tess_database *d, tess_program *p,
   uint32_t groups;
   tess_status s = ctx_fits(d->c, tess_record, out);
   if (s == TESS_OK && in) s = ctx_take(d->c, tess_best_filter, in, &f);
-  return s == TESS_OK ? database_best(d, p, &f, out, &groups) : s;
+  database_begin(d);
+  if (s == TESS_OK) s = database_best(d, p, &f, out, &groups);
+  return database_end(d, s);
 }
 
 tess_status tess_database_best(tess_database *d, tess_program *p,

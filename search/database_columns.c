@@ -37,13 +37,15 @@ static const domain a_date = {IS_TEXT
 static const domain a_workload = {IS_INTEGER
                                   " AND x IN (SELECT hash FROM workload)",
                                   "the hash of a row of the table workload"};
-/* Parsing one takes long beside the rest: each is parsed once. */
+/* Parsing one takes long beside the rest: each is parsed once.  Of a single row
+ * nothing else is looked at. */
 static const domain a_target = {
     IS_TEXT " AND x IN (WITH every AS MATERIALIZED (SELECT target FROM record"
             " UNION SELECT target FROM run UNION SELECT target FROM session"
             " UNION SELECT target FROM quality)"
             " SELECT target FROM every WHERE is_target(target))",
     "a target"};
+static const char one_target[] = IS_TEXT " AND is_target(x)";
 static const domain a_policy = {IS_TEXT " AND is_policy(x)",
                                 "a measuring policy"};
 /* Of records from elsewhere tess_database_add was told any. */
@@ -152,16 +154,21 @@ static const column column_table[] = {
   "CASE WHEN length(quote(x)) > 64 THEN" \
   " substr(quote(x), 1, 60) || '...' ELSE quote(x) END"
 
-bool database_column_check(size_t i, database_check *out) {
+static bool column_check(size_t i, bool alone, database_check *out) {
   if (i >= sizeof column_table / sizeof *column_table) return false;
   const column *k = &column_table[i];
+  const char *holds = alone && k->in == &a_target ? one_target : k->in->holds;
   out->table = k->table;
   out->column = k->name;
   snprintf(out->sql, sizeof out->sql,
            "SELECT %s || ': %s is ' || " SHOWN " || ', not %s' FROM"
            " (SELECT *, %s AS x FROM %s) WHERE NOT coalesce(%s, 0)",
-           k->who, k->name, k->in->must, k->name, k->table, k->in->holds);
+           k->who, k->name, k->in->must, k->name, k->table, holds);
   return true;
+}
+
+bool database_column_check(size_t i, database_check *out) {
+  return column_check(i, false, out);
 }
 
 /* ---- functions of the conditions ---------------------------------------- */
@@ -239,13 +246,11 @@ tess_status database_add_domains(database *d) {
 
 /* ---- one record --------------------------------------------------------- */
 
-static bool is_checked_at_import(const char *name) {
-  static const char *const list[DATABASE_RECORD_CHECKS] = {
-      "workload", "status", "seconds", "samples"};
-  size_t i = 0;
-  while (i < DATABASE_RECORD_CHECKS && strcmp(list[i], name)) i++;
-  return i < DATABASE_RECORD_CHECKS;
-}
+/* As damaged ones are found where records are read. */
+static const char own_decisions[] =
+    "SELECT 'record ' || id || ': its trace or decisions cannot be read, or do"
+    " not belong together' FROM record WHERE id = ?1 AND"
+    " sketch_of(decisions, trace) IS NULL";
 
 tess_status
 database_prepare_record_checks(database *d,
@@ -253,12 +258,13 @@ database_prepare_record_checks(database *d,
   database_check k;
   size_t n = 0;
   tess_status s = database_add_domains(d);
-  for (size_t i = 0; s == TESS_OK && database_column_check(i, &k); i++) {
+  for (size_t i = 0; s == TESS_OK && column_check(i, true, &k); i++) {
     char sql[DATABASE_CHECK_MAX + 16];
-    if (strcmp(k.table, "record") || !is_checked_at_import(k.column)) continue;
+    if (strcmp(k.table, "record")) continue;
     snprintf(sql, sizeof sql, "%s AND id = ?1", k.sql);
-    if (sqlite3_prepare_v2(d->db, sql, -1, &q[n++], NULL) != SQLITE_OK)
-      s = database_fail(d, "preparing a statement");
+    s = n + 1 < DATABASE_RECORD_CHECKS
+            ? database_prepare(d, sql, &q[n++])
+            : ctx_fail(d->c, TESS_INTERNAL, "more checks than there is room");
   }
-  return s;
+  return s == TESS_OK ? database_prepare(d, own_decisions, &q[n]) : s;
 }

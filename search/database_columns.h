@@ -26,8 +26,9 @@ typedef struct database_check {
 /* The i-th check, from 0; false past the last. */
 bool database_column_check(size_t i, database_check *out);
 /* Statements that check what an imported record says, of the id ?1: a line as
- * above where a column is out of its domain. */
-enum { DATABASE_RECORD_CHECKS = 4 };
+ * above where a column is out of its domain, or it is damaged; those past the
+ * last stay NULL. */
+enum { DATABASE_RECORD_CHECKS = 24 };
 tess_status
 database_prepare_record_checks(database *d,
                                sqlite3_stmt *q[DATABASE_RECORD_CHECKS]);

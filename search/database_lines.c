@@ -49,37 +49,45 @@ static json_t *json_times(sqlite3_stmt *q, int i) {
   return list;
 }
 
-static void set_text(json_t *o, const char *k, sqlite3_stmt *q, int i) {
-  json_object_set_new(o, k, json_string_nocheck(database_text(q, i)));
+/* What is no UTF-8, as a message of a host's may be, is replaced: JSON has
+ * nothing else. */
+static void set_text(database *d, json_t *o, const char *k, sqlite3_stmt *q,
+                     int i) {
+  const char *text = database_text(q, i);
+  strbuf good;
+  str_init(&good, &d->c->heap);
+  str_put_utf8(&good, text, strlen(text));
+  json_object_set_new(o, k, json_string_nocheck(str_get(&good)));
+  str_free(&good);
 }
 
-static json_t *workload_line(sqlite3_stmt *q) {
+static json_t *workload_line(database *d, sqlite3_stmt *q) {
   json_t *o = json_object();
   json_object_set_new(o, "type", json_string("workload"));
   json_object_set_new(o, "hash", json_hash(sqlite3_column_int64(q, 0)));
-  set_text(o, "name", q, 1);
+  set_text(d, o, "name", q, 1);
   json_object_set_new(o, "program", json_bytes(q, 2));
   return o;
 }
 
-static json_t *record_line(sqlite3_stmt *q) {
+static json_t *record_line(database *d, sqlite3_stmt *q) {
   json_t *o = json_object();
   json_object_set_new(o, "type", json_string("record"));
   json_object_set_new(o, "workload", json_hash(sqlite3_column_int64(q, 0)));
-  set_text(o, "target", q, 1);
-  set_text(o, "policy", q, 2);
-  set_text(o, "engine", q, 3);
+  set_text(d, o, "target", q, 1);
+  set_text(d, o, "policy", q, 2);
+  set_text(d, o, "engine", q, 3);
   json_object_set_new(o, "sketch", json_hash(sqlite3_column_int64(q, 4)));
   json_object_set_new(o, "decisions", json_integers(q, 5));
-  set_text(o, "status", q, 6);
-  set_text(o, "message", q, 7);
+  set_text(d, o, "status", q, 6);
+  set_text(d, o, "message", q, 7);
   if (sqlite3_column_type(q, 8) != SQLITE_NULL)
     json_object_set_new(o, "seconds", json_real(sqlite3_column_double(q, 8)));
   json_object_set_new(o, "samples", json_times(q, 9));
   json_object_set_new(o, "program_hash",
                       json_hash(sqlite3_column_int64(q, 10)));
-  set_text(o, "trace", q, 11);
-  set_text(o, "stored_at", q, 12);
+  set_text(d, o, "trace", q, 11);
+  set_text(d, o, "stored_at", q, 12);
   json_object_set_new(o, "checked", json_boolean(sqlite3_column_int(q, 13)));
   return o;
 }
@@ -87,7 +95,7 @@ static json_t *record_line(sqlite3_stmt *q) {
 /* The lines of one table, appended to `text`, which is emptied into the file
  * whenever it is long. */
 static tess_status write_lines(database *d, const char *sql, file_writer *f,
-                               json_t *(*line)(sqlite3_stmt *q)) {
+                               json_t *(*line)(database *, sqlite3_stmt *)) {
   enum { LONG = 1 << 16 };
   sqlite3_stmt *q;
   tess_status s = database_prepare(d, sql, &q);
@@ -96,7 +104,7 @@ static tess_status write_lines(database *d, const char *sql, file_writer *f,
   if (s != TESS_OK) return s;
   str_init(&text, &d->c->heap);
   while (s == TESS_OK && (code = sqlite3_step(q)) == SQLITE_ROW) {
-    json_t *o = line(q);
+    json_t *o = line(d, q);
     js_write(&text, o);
     str_putc(&text, '\n');
     json_decref(o);
@@ -112,7 +120,7 @@ static tess_status write_lines(database *d, const char *sql, file_writer *f,
   return s;
 }
 
-tess_status tess_database_export(tess_database *d, const char *path) {
+static tess_status write_all_lines(tess_database *d, const char *path) {
   file_writer f;
   ctx_clear(d->c);
   tess_status s = file_create(&f, path, &d->c->err);
@@ -123,6 +131,11 @@ tess_status tess_database_export(tess_database *d, const char *path) {
     s = write_lines(d, "SELECT " DATABASE_COPIED " FROM record ORDER BY id", &f,
                     record_line);
   return file_commit(&f, s, &d->c->err);
+}
+
+tess_status tess_database_export(tess_database *d, const char *path) {
+  database_begin(d);
+  return database_end(d, write_all_lines(d, path));
 }
 
 /* ---- lines in ----------------------------------------------------------- */
@@ -136,7 +149,8 @@ typedef struct reading {
   const char *path;
   strbuf text; /* of the line, as far as it is read */
   uint64_t line, added;
-  sqlite3_stmt *workload, *record, *check[DATABASE_RECORD_CHECKS];
+  sqlite3_stmt *workload, *record;
+  sqlite3_stmt *check[DATABASE_RECORD_CHECKS + 1]; /* NULL behind the last */
 } reading;
 
 static tess_status bad_line(reading *r, const char *why) {
@@ -227,7 +241,7 @@ static bool bind_list(sqlite3_stmt *q, int at, const json_t *list, bool real) {
 static tess_status check_added(reading *r) {
   sqlite3_int64 id = sqlite3_last_insert_rowid(r->d->db);
   tess_status s = TESS_OK;
-  for (int i = 0; s == TESS_OK && i < DATABASE_RECORD_CHECKS; i++) {
+  for (int i = 0; s == TESS_OK && r->check[i]; i++) {
     sqlite3_stmt *q = r->check[i];
     sqlite3_bind_int64(q, 1, id);
     int code = sqlite3_step(q);
@@ -346,8 +360,8 @@ static tess_status prepare_lines(reading *r) {
       &r->record);
 }
 
-tess_status tess_database_import(tess_database *d, const char *path,
-                                 uint64_t *added) {
+static tess_status take_lines(tess_database *d, const char *path,
+                              uint64_t *added) {
   reading r = {.d = d, .path = path};
   *added = 0;
   database_end_filter(d);
@@ -369,4 +383,10 @@ tess_status tess_database_import(tess_database *d, const char *path,
   str_free(&r.text);
   if (s == TESS_OK) *added = r.added;
   return s;
+}
+
+tess_status tess_database_import(tess_database *d, const char *path,
+                                 uint64_t *added) {
+  database_begin(d);
+  return database_end(d, take_lines(d, path, added));
 }

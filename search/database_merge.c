@@ -35,8 +35,8 @@ static tess_status open_other(database *d, const char *path) {
   return s;
 }
 
-tess_status tess_database_merge(tess_database *d, const char *path,
-                                uint64_t *added) {
+static tess_status merge_file(tess_database *d, const char *path,
+                              uint64_t *added) {
   *added = 0;
   database_end_filter(d);
   if (file_is_same(d->path, path))
@@ -51,4 +51,10 @@ tess_status tess_database_merge(tess_database *d, const char *path,
   if (s != TESS_OK) sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
   sqlite3_exec(d->db, "DETACH other", NULL, NULL, NULL);
   return s;
+}
+
+tess_status tess_database_merge(tess_database *d, const char *path,
+                                uint64_t *added) {
+  database_begin(d);
+  return database_end(d, merge_file(d, path, added));
 }

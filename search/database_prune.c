@@ -73,8 +73,8 @@ static tess_status remove_found(database *d, uint32_t keep, int dry,
 }
 
 /* Counting needs no lock of a writer. */
-tess_status tess_database_remove(tess_database *d, const tess_record_filter *f,
-                                 uint32_t keep, int dry, uint64_t *removed) {
+static tess_status remove_records(tess_database *d, const tess_record_filter *f,
+                                  uint32_t keep, int dry, uint64_t *removed) {
   uint64_t n = 0;
   *removed = 0;
   tess_status s = tess_database_filter(d, f);
@@ -93,6 +93,12 @@ tess_status tess_database_remove(tess_database *d, const tess_record_filter *f,
   database_end_filter(d);
   if (s == TESS_OK) *removed = n;
   return s == TESS_OK && n && !dry ? database_run(d, "VACUUM", "pruning") : s;
+}
+
+tess_status tess_database_remove(tess_database *d, const tess_record_filter *f,
+                                 uint32_t keep, int dry, uint64_t *removed) {
+  database_begin(d);
+  return database_end(d, remove_records(d, f, keep, dry, removed));
 }
 
 tess_status tess_database_prune(tess_database *d, uint32_t keep,

@@ -2,11 +2,6 @@
  * Runs of tuning in the database: found again where they were broken off. */
 #include "search/database.h"
 
-static tess_status prepare_run(database *d, const char *sql, sqlite3_stmt **q) {
-  if (sqlite3_prepare_v2(d->db, sql, -1, q, NULL) == SQLITE_OK) return TESS_OK;
-  return database_fail(d, "preparing a statement");
-}
-
 static void bind_run(sqlite3_stmt *q, const database_key *k,
                      const database_run_key *r) {
   sqlite3_bind_int64(q, 1, (sqlite3_int64)k->workload);
@@ -24,7 +19,7 @@ static void bind_run(sqlite3_stmt *q, const database_key *k,
 static tess_status find_run(database *d, const database_key *k,
                             const database_run_key *r, database_run_row *out) {
   sqlite3_stmt *q;
-  tess_status s = prepare_run(
+  tess_status s = database_prepare(
       d,
       "SELECT id, after, first, seconds, ended FROM run WHERE workload = ?1 "
       "AND target = ?2 AND policy = ?3 AND space = ?4 AND seed = ?5 "
@@ -49,7 +44,7 @@ static tess_status find_run(database *d, const database_key *k,
 static tess_status add_run(database *d, const database_key *k,
                            const database_run_key *r, database_run_row *out) {
   sqlite3_stmt *q;
-  tess_status s = prepare_run(
+  tess_status s = database_prepare(
       d,
       "INSERT INTO run (workload, target, policy, space, seed, strategy, model,"
       " batch, transfer, after, first, engine) VALUES (?1, ?2, ?3, ?4, ?5, ?6,"
@@ -88,7 +83,7 @@ tess_status database_put_run(database *d, int64_t id, double seconds,
                              const char *funnel, const char *ledger,
                              const char *ended) {
   sqlite3_stmt *q;
-  tess_status s = prepare_run(
+  tess_status s = database_prepare(
       d,
       "UPDATE run SET seconds = ?2, funnel = ?3, ledger = ?4, ended = ?5 "
       "WHERE id = ?1",
@@ -106,16 +101,23 @@ tess_status database_put_run(database *d, int64_t id, double seconds,
 
 /* ---- reading ------------------------------------------------------------ */
 
+/* Rows of quality that are damaged, which verifying names, are passed over. */
+#define A_NUMBER(x) "typeof(" x ") IN ('null', 'integer', 'real')"
 static const char run_sql[] =
     "SELECT id, workload, seed, batch, target, policy, strategy, model, engine,"
     " started_at, ended, seconds, funnel, ledger, ifnull((SELECT"
     " json_group_array(json_array(trials, n, rmse, rank_accuracy,"
     " top_k_recall)) FROM quality AS y WHERE y.workload = run.workload AND"
     " y.target = run.target AND y.policy = run.policy AND y.seed = run.seed AND"
-    " y.model = run.model), '[]'), ifnull(transfer, -1) FROM run ORDER BY id"
-    " LIMIT 1 OFFSET ?1";
+    " y.model = run.model AND typeof(trials) = 'integer' AND typeof(n) ="
+    " 'integer' AND " A_NUMBER("rmse") " AND " A_NUMBER(
+        "rank_accuracy") " AND " A_NUMBER("top_k_recall") "), '[]'), "
+                                                          "ifnull(transfer, "
+                                                          "-1) FROM run ORDER "
+                                                          "BY id"
+                                                          " LIMIT 1 OFFSET ?1";
 
-tess_status tess_database_run(tess_database *d, uint64_t k, tess_run *out) {
+static tess_status give_run(tess_database *d, uint64_t k, tess_run *out) {
   sqlite3_finalize(d->run);
   d->run = NULL;
   if (sqlite3_prepare_v2(d->db, run_sql, -1, &d->run, NULL) != SQLITE_OK)
@@ -145,4 +147,9 @@ tess_status tess_database_run(tess_database *d, uint64_t k, tess_run *out) {
                   .transfer = sqlite3_column_int(q, 15)};
   ctx_clear(d->c);
   return ctx_give(d->c, tess_run, &row, out);
+}
+
+tess_status tess_database_run(tess_database *d, uint64_t k, tess_run *out) {
+  database_begin(d);
+  return database_end(d, give_run(d, k, out));
 }

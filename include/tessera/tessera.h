@@ -1540,8 +1540,8 @@ typedef struct tess_best_filter {
   const char *target;           /* as tess_target_text gives it; NULL: any */
   const char *policy;           /* measured just so, and nothing else is asked;
                                  * NULL: any that the others allow */
-  tess_tensor *const *inputs;   /* measured on these, as the option of tess_tune;
-                                 * NULL: on drawn ones */
+  tess_tensor *const *inputs;   /* measured on these, as the option of
+                                 * tess_tune; NULL: on drawn ones */
   uint32_t ninputs, reserved;
 } tess_best_filter;
 /* The fastest record of the program that agreed with the unscheduled one.

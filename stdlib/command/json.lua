@@ -4,6 +4,18 @@
 -- JSON text, to stand in a value as it is.
 local written = {}
 
+-- JSON is UTF-8: each other byte becomes the replacement character.
+local function utf8_of(s)
+  local parts, at = {}, 1
+  while true do
+    local ok, bad = utf8.len(s, at)
+    if ok then break end
+    parts[#parts + 1] = s:sub(at, bad - 1) .. "\u{fffd}"
+    at = bad + 1
+  end
+  return table.concat(parts) .. s:sub(at)
+end
+
 -- A value as JSON; keys in order, an empty table is a list.
 local function json(v)
   if getmetatable(v) == written then return v.text end
@@ -19,7 +31,7 @@ local function json(v)
     for i, k in ipairs(keys) do parts[i] = json(k) .. ": " .. json(v[k]) end
     return "{" .. table.concat(parts, ", ") .. "}"
   elseif type(v) == "string" then
-    return '"' .. v:gsub('[%c"\\]', function(c)
+    return '"' .. utf8_of(v):gsub('[%c"\\]', function(c)
       return ("\\u%04x"):format(c:byte())
     end) .. '"'
   elseif type(v) == "number" and (v ~= v or v == math.huge or

@@ -147,7 +147,7 @@ static void failing_in_a_pipe(void **state) {
       {"g 2 back", "goto takes one word: 'back' is too much"},
       {"4 b", "goto takes one word: 'b' is too much"},
       {"w", "write needs a file name"},
-      {"w /no/such/new.lua", "/no/such/new.lua: No such file"}};
+      {"w /no/such/new.lua", "'/no/such/new.lua': No such file"}};
   (void)state;
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
     char text[100];

@@ -555,8 +555,29 @@ static void test_made_at_once(void **state) {
   sqlite3_close(m.other);
 }
 
+static void stop_now(void *ud, const char *what) {
+  (void)what;
+  tess_stop(ud);
+}
+
+/* SQLite's long work ends where the host asks for it. */
+static void test_stopped(void **state) {
+  (void)state;
+  tess_database *d;
+  assert_int_equal(tess_database_open(f.c, f.path, &d), TESS_OK);
+  run_sql("INSERT INTO session WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL"
+          " SELECT n + 1 FROM x WHERE n < 20000)"
+          " SELECT n, 'no target', '', 0, 0 FROM x");
+  assert_int_equal(tess_database_verify(d, stop_now, f.c), TESS_CANCELLED);
+  uint64_t n;
+  assert_int_equal(tess_database_count(d, &n), TESS_OK); /* a later call */
+  tess_database_free(d);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_stopped, database_set_up,
+                                      database_tear_down),
       cmocka_unit_test_setup_teardown(test_of_another_program, database_set_up,
                                       database_tear_down),
       cmocka_unit_test_setup_teardown(test_of_another_version, database_set_up,

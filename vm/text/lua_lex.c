@@ -1,26 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Lexer of the Lua text of a trace: names, numbers, strings, punctuation;
- * comments extend to the end of their line. */
+ * comments are Lua's. */
 #include "vm/text/lua_lex.h"
 #include "vm/text/lua_write.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+/* The level of the long bracket "[==[" at s, the number of its "="; -1: there
+ * is none. */
+static int bracket_level(const char *s, const char *end) {
+  int level = 0;
+  if (s >= end || *s != '[') return -1;
+  while (++s < end && *s == '=') level++;
+  return s < end && *s == '[' ? level : -1;
+}
+
+/* The place behind "]==]" of that level; NULL: it does not end. */
+static const char *bracket_end(const char *s, const char *end, int level) {
+  for (; s < end; s++) {
+    const char *at = s + 1;
+    if (*s != ']') continue;
+    while (at < end && *at == '=') at++;
+    if (at < end && *at == ']' && at - s - 1 == level) return at + 1;
+  }
+  return NULL;
+}
+
+/* As Lua does: to the end of the line, or of the block. */
+static bool skip_comment(vm_lexer *x) {
+  const char *s = x->at + 2, *end = NULL;
+  int level = bracket_level(s, x->end);
+  if (level < 0) {
+    end = memchr(s, '\n', (size_t)(x->end - s));
+    x->at = end ? end : x->end;
+    return true;
+  }
+  end = bracket_end(s + level + 2, x->end, level);
+  if (!end) return vm_reader_fail(x->r, TESS_PARSE, "a comment is not closed");
+  for (; x->at < end; x->at++) x->r->line += *x->at == '\n';
+  return true;
+}
+
 static bool skip_blank(vm_lexer *x) {
   while (x->at < x->end) {
     char c = *x->at;
     if (c == '\n') x->r->line++;
     if (c == '-' && x->end - x->at > 1 && x->at[1] == '-') {
-      const char *nl = memchr(x->at, '\n', (size_t)(x->end - x->at));
-      x->at = nl ? nl : x->end;
+      if (!skip_comment(x)) return false;
     } else if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
       x->at++;
     } else {
       break;
     }
   }
-  return x->at < x->end;
+  return true;
 }
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -101,7 +135,8 @@ static void lex_name(vm_lexer *x) {
 bool vm_lex(vm_lexer *x) {
   x->token = VM_T_END;
   x->last = x->r->line;
-  if (!skip_blank(x)) return true;
+  if (!skip_blank(x)) return false;
+  if (x->at == x->end) return true;
   char c = *x->at;
   char next = x->end - x->at > 1 ? x->at[1] : '\0';
   if (c == '"') return lex_string(x);
