@@ -55,8 +55,8 @@ static void only_tables_are_opened(void **state) {
       " x",
       "CREATE VIRTUAL TABLE t USING fts5(text)"};
   static const char *const calls[] = {"db a.db", "db verify a.db",
-                                      "db merge made.db a.db",
-                                      "db a.db", "tune d.lua --db a.db"};
+                                      "db merge made.db a.db", "db a.db",
+                                      "tune d.lua --db a.db"};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     bool has_meta = i != 2;
     change(cases[i]);
@@ -121,9 +121,9 @@ static void damaged_quality(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(only_tables_are_opened),
-      cmocka_unit_test(texts_that_are_no_utf8), cmocka_unit_test(bad_lines),
-      cmocka_unit_test(damaged_quality)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(only_tables_are_opened),
+                                     cmocka_unit_test(texts_that_are_no_utf8),
+                                     cmocka_unit_test(bad_lines),
+                                     cmocka_unit_test(damaged_quality)};
   return cmocka_run_group_tests(tests, foreign_set_up, foreign_tear_down);
 }
