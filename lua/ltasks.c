@@ -75,22 +75,27 @@ static int call_tasks_progress(lua_State *L) { /* 1: progress, 2: function */
   return 1;
 }
 
-/* On a terminal the table is drawn over the one before; elsewhere there is a
+/* On a terminal the table, as far as it fits, is drawn over the one before;
+ * elsewhere there is a
  * line for each batch. */
 static void draw_tasks(tasks_call *t, const tess_tasks_progress *p) {
   if (!t->run.tty) {
     if (p->round) fprintf(stderr, "%s\n", p->text);
     return;
   }
-  if (t->drawn) fprintf(stderr, "\r\033[%dA", t->drawn);
+  int columns, rows;
+  lt_terminal_size(&columns, &rows);
+  fputc('\r', stderr);
+  if (t->drawn) fprintf(stderr, "\033[%dA", t->drawn);
   t->drawn = 0;
-  for (const char *at = p->table; *at;) {
+  for (const char *at = p->table; *at && t->drawn < rows - 1;) {
     int n = (int)strcspn(at, "\n");
-    fprintf(stderr, "\033[K%.*s\n", n, at);
+    lt_draw_line(at, n);
+    fputc('\n', stderr);
     at += n + (at[n] == '\n');
     t->drawn++;
   }
-  fprintf(stderr, "\033[K%s", p->text);
+  lt_draw_line(p->text, (int)strlen(p->text));
   fflush(stderr);
 }
 

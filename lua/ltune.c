@@ -265,7 +265,7 @@ static int progress(void *ud, const tess_progress *p) {
   int stop = 0;
   if (r->progress == LT_PRINT) {
     if (r->tty)
-      fprintf(stderr, "\r\033[K%s", p->text);
+      fputc('\r', stderr), lt_draw_line(p->text, (int)strlen(p->text));
     else
       fprintf(stderr, "%s\n", p->text);
     fflush(stderr);

@@ -56,6 +56,10 @@ void lt_read_progress(lt_run *r);
 /* A strategy and a model that call the tables in the run's slots. */
 void lt_run_strategy(lt_run *r, tess_strategy *out);
 void lt_run_model(lt_run *r, tess_cost_model *out);
+/* Draws n bytes in place of the terminal's line, as far as they fit; and the
+ * terminal's size (lprogress.c). */
+void lt_draw_line(const char *text, int n);
+void lt_terminal_size(int *columns, int *rows);
 /* Sets the fields of a trial's progress in the table at the top. */
 void lt_set_progress(lua_State *L, const tess_progress *p);
 

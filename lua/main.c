@@ -4,7 +4,9 @@
  *
  * Exit status: 0 done; 1 the work failed, one line on stderr says why (also
  * where a file or what else is named is not there); 2 the call was wrong,
- * whatever there is: options, their values, too few arguments or too many. */
+ * whatever there is: options, their values, too few arguments or too many; 130,
+ * 143 or 129 SIGINT, SIGTERM or SIGHUP ended it, after what it has was saved.
+ */
 #include "lua/lt.h"
 #include "lua/main.h"
 #include "lua/warn.h"
@@ -24,7 +26,7 @@ static const char usage[] =
     "               [--cost-model M] [--db F] [--seed N] [--threads N] "
     "[--json]\n"
     "               [--inputs A.npy,B.npy] [--kernel-threads N] [--batch N]\n"
-    "               [--min-time S] [--timeout S] [--deadline S]\n"
+    "               [--min-time S] [--timeout S] [--deadline S] [-o TRACE]\n"
     "               [--on-error record|stop] [--check best|all]\n"
     "               [--scheduler gradient|round_robin] [--frozen]\n"
     "               [--no-transfer] [--warm-cache]\n"
@@ -52,10 +54,13 @@ static const char usage[] =
     "and\n"
     "your own frames; with db: also why records failed\n";
 
-/* What was printed is safe from a Ctrl-C that comes while all is put away. */
-static void end_interruptible(void) {
+/* What was printed is safe from a Ctrl-C that comes while all is put away.  The
+ * status of what an ending signal ended, as shells have it; else `status`. */
+static int end_interruptible(int status) {
   fflush(stdout);
+  int sig = main_stopped_by();
   main_catch_interrupts(0);
+  return sig ? 128 + sig : status;
 }
 
 /* ---- errors ------------------------------------------------------------- */
@@ -82,7 +87,7 @@ void main_push_error_text(lua_State *L, int i) {
 /* A call of the engine that the signal cancelled may end before Lua has raised
  * the interrupt, or after it was raised in a module of the space. */
 static int is_interrupt(lua_State *L, int i) {
-  if (!main_is_stopping() || !lua_istable(L, i)) return 0;
+  if (!main_stopped_by() || !lua_istable(L, i)) return 0;
   int type = lua_getfield(L, i, "code");
   int is = type == LUA_TSTRING &&
            !strcmp(lua_tostring(L, -1), tess_status_name(TESS_CANCELLED));
@@ -238,8 +243,7 @@ static int run_script(lua_State *L, int argc, char **argv, int i) {
   for (int k = 1; k <= n; k++) lua_pushstring(L, argv[i + k]);
   main_catch_interrupts(1);
   int bad = lua_pcall(L, n, 0, base);
-  end_interruptible();
-  return bad ? report_error(L) : 0;
+  return end_interruptible(bad ? report_error(L) : 0);
 }
 
 /* Ctrl-C ends a command that waits for a line from a pipe; on the terminal
@@ -289,9 +293,8 @@ static int run_command(lua_State *L, int argc, char **argv, int i) {
   lua_setfield(L, -2, "verbose");
   main_catch_interrupts(1);
   int bad = lua_pcall(L, 2, 1, handler);
-  end_interruptible();
-  if (bad) return report_error(L);
-  return lua_isinteger(L, -1) ? (int)lua_tointeger(L, -1) : 0;
+  int status = lua_isinteger(L, -1) ? (int)lua_tointeger(L, -1) : 0;
+  return end_interruptible(bad ? report_error(L) : status);
 }
 
 main_option_set main_options;

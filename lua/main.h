@@ -17,8 +17,8 @@ extern main_option_set main_options;
 void main_let_stop(lua_State *L, tess_context *c);
 /* Ctrl-C, SIGTERM and SIGHUP stop what runs (on), or end the process (off). */
 void main_catch_interrupts(int on);
-/* Whether an ending signal has arrived, raised in Lua yet or not. */
-int main_is_stopping(void);
+/* The ending signal that has arrived, raised in Lua yet or not; 0: none. */
+int main_stopped_by(void);
 /* Ctrl-C waits (on) until it can be attended to (off). */
 void main_hold_interrupts(int on);
 

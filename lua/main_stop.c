@@ -14,7 +14,7 @@ static struct {
   lua_State *volatile L; /* what runs: the main thread, or a coroutine */
   tess_context *c;
   volatile sig_atomic_t raised; /* arrived, not yet raised in Lua */
-  volatile sig_atomic_t came;   /* arrived since signals are caught */
+  volatile sig_atomic_t came;   /* which arrived since signals are caught */
 } running;
 
 /* The error has no place: it may be in one of Tessera's own files. */
@@ -57,9 +57,9 @@ static void take_signals(int on) {
  * raised error upon itself), or a script at its next call; the second ends
  * the process.  So do the other ending signals, and whichever comes second. */
 static void on_interrupt(int sig) {
-  (void)sig;
   take_signals(0);
-  running.raised = running.came = 1;
+  running.raised = 1;
+  running.came = sig;
   tess_stop(running.c);
   stop_soon(running.L);
 }
@@ -71,7 +71,7 @@ void main_catch_interrupts(int on) {
   lua_sethook(running.L, NULL, 0, 0);
 }
 
-int main_is_stopping(void) { return running.came != 0; }
+int main_stopped_by(void) { return running.came; }
 
 void main_hold_interrupts(int on) {
   sigset_t held;

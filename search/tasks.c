@@ -184,8 +184,11 @@ tess_status tasks_run(task_set *s) {
   for (uint32_t i = 0; st == TESS_OK && i < s->n; i++)
     tune_end_search(&s->run[i].t);
   bool cancelled = st == TESS_OK && was_cancelled(s);
+  bool late = false;
+  for (uint32_t i = 0; i < s->n; i++) late |= s->run[i].t.late;
   for (uint32_t i = 0; st == TESS_OK && i < s->n; i++) {
     if (cancelled) s->run[i].t.ended = TESS_CANCELLED;
+    s->run[i].t.late |= late;
     st = tune_conclude(&s->run[i].t);
   }
   return st;

@@ -34,7 +34,7 @@ local function report(result, program, as_json)
     print("-- the best trace")
     print(result.trace)
   end
-  print(result)
+  print("-- " .. tostring(result)) -- all of it can be read as a trace
   if result.ledger ~= "" then io.stderr:write("time:\n", result.ledger) end
   if result.trials == 0 and result.note then
     io.stderr:write(result.note, "\n")
@@ -197,8 +197,11 @@ end
 
 -- Several programs; the exit status as of one.
 local function tune_several(o, d, path, run)
-  if o.inputs then
-    usage("option --inputs is of one program, and %s returns several", path)
+  for _, name in ipairs { "inputs", "o" } do
+    if o[name] then
+      usage("option %s%s is of one program, and %s returns several",
+            #name > 1 and "--" or "-", name, path)
+    end
   end
   local ok, results = pcall(ts.tune_tasks, d.tasks, tune_options(o, d, path))
   if not ok then
@@ -217,7 +220,7 @@ local function tune_several(o, d, path, run)
 end
 
 return function(args)
-  local known = { json = "flag" }
+  local known = { json = "flag", o = "string" }
   for _, option in ipairs(options.list) do
     if option.flag then known[option.flag] = option.most or option.takes end
   end
@@ -228,6 +231,7 @@ return function(args)
   local run <close> = setmetatable({ reported = not o.json }, ending)
   if #rest ~= 1 then usage("tune takes one FILE.lua") end
   o.target = arguments.target(o.target)
+  if o.o then arguments.check_output("-o", o.o, { rest[1], db = o.db }) end
   local d = files.run_tasks(rest[1])
   if d.tasks then return tune_several(o, d, rest[1], run) end
   if o.scheduler then
@@ -239,6 +243,11 @@ return function(args)
     check_names(o, result)
   end
   report(result, d.program, o.json)
+  if o.o and result.trace then
+    local trace = result.trace
+    ts.write_file(o.o, (o.o:find "%.json$" and trace:json() or trace:lua())
+                       .. "\n")
+  end
   run.reported = true
   if not result.trace then
     local interrupted = result.status == "CANCELLED"

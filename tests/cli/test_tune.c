@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <string.h>
 
 static void tuning(void **state) {
@@ -262,8 +263,45 @@ static void interrupted_in_a_terminal(void **state) {
   console_expect(&c, "-- the best trace");
   console_expect(&c, "GFLOP/s after");
   console_expect(&c, "interrupted: this is the best so far");
-  assert_int_equal(console_close(&c), 0);
+  assert_int_equal(console_close(&c), 128 + SIGINT);
   expect("db i.db", 0, "OK");
+}
+
+/* What is printed is a trace that can be read, and -o writes one. */
+static void traces_to_go_on_with(void **state) {
+  (void)state;
+  static const char *const calls[] = {
+      "tune d.lua --trials 2 > best.lua",
+      "tune d.lua --trials 2 -o best.lua > said",
+      "tune d.lua --trials 2 -o best.json > said; mv best.json best.lua"};
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+    assert_int_equal(
+        console_run(&c, "rm -f best.lua b.o; %s %s", CONSOLE_TESSERA, calls[i]),
+        0);
+    expect("build best.lua --program d.lua -o b.o", 0, "as it is scheduled");
+    assert_int_equal(console_run(&c,
+                                 "echo q | %s step best.lua --program "
+                                 "d.lua",
+                                 CONSOLE_TESSERA),
+                     0);
+  }
+  expect("tune d.lua --trials 2 -o d.lua", 2, "would be overwritten");
+}
+
+/* Lines of progress are no longer than the terminal is wide. */
+static void narrow_terminals(void **state) {
+  (void)state;
+  enum { WIDTH = 20 };
+  struct winsize size = {.ws_row = 5, .ws_col = WIDTH};
+  console_open(&c, "tune d.lua --trials 30");
+  assert_int_equal(ioctl(c.terminal, TIOCSWINSZ, &size), 0);
+  console_expect(&c, "\r\033[Ktrial 20/30");
+  for (int i = 0; i < 5; i++) {
+    console_expect(&c, "\r\033[K");
+    assert_true(strlen(c.passed) < WIDTH);
+  }
+  console_expect(&c, "-- the best trace");
+  assert_int_equal(console_close(&c), 0);
 }
 
 /* Ctrl-C, as reported by Lua, before anything was measured: one line. */
@@ -286,6 +324,7 @@ static void interrupted_at_once(void **state) {
 static void interrupted_in_lua(void **state) {
   (void)state;
   static const char *const signals[] = {"INT", "TERM", "HUP"};
+  static const int number[] = {SIGINT, SIGTERM, SIGHUP};
   signal(SIGHUP, SIG_DFL);
   for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
     char text[128];
@@ -293,7 +332,7 @@ static void interrupted_in_lua(void **state) {
              "io.popen('kill -%s $PPID'):close()\nwhile true do end\n",
              signals[i]);
     console_write(&c, "loop.lua", text);
-    expect("show loop.lua", 1, "interrupted");
+    expect("show loop.lua", 128 + number[i], "interrupted");
     assert_string_equal(c.err, "tessera: interrupted\n");
   }
   console_write(&c, "stay.lua",
@@ -312,7 +351,10 @@ static void terminated(void **state) {
                 "  if p.trials == 3 then os.execute 'kill -TERM $PPID' end\n"
                 "end\n"
                 "return d\n");
-  expect("tune term.lua --trials 100000 --db term.db", 0, "-- the best trace");
+  assert_int_equal(console_run(&c, CONSOLE_TESSERA
+                               " tune term.lua --trials 100000 --db term.db"),
+                   128 + SIGTERM);
+  assert_non_null(strstr(c.out, "-- the best trace"));
   assert_non_null(strstr(c.err, "interrupted: this is the best so far"));
   expect("db term.db", 0, "OK");
 }
@@ -341,7 +383,7 @@ static void interrupted_in_a_call(void **state) {
                 ".matmul { m = 1024, n = 1024, k = 1024 }\n"
                 "os.execute('p=$PPID; { sleep 0.3; kill -INT $p; } &')\n"
                 "ts.equivalent(p, p)\n");
-  expect("long.lua", 1, "interrupted");
+  expect("long.lua", 128 + SIGINT, "interrupted");
 }
 
 /* A run that ends in an error says so in its one line of JSON, too. */
@@ -360,7 +402,7 @@ static void failing_as_json(void **state) {
        "", "the scheduling function failed: bad.lua:2: no space", "CALLBACK",
        1},
       {"io.popen('kill -INT $PPID'):close()\nwhile true do end\n", "",
-       "interrupted", "CANCELLED", 1},
+       "interrupted", "CANCELLED", 128 + SIGINT},
       {"return dofile 'd.lua'\n", "--trials 2 --db no/such.db",
        "database no/such.db", "IO", 1},
       {"return dofile 'd.lua'\n", "--strategy none",
@@ -427,7 +469,7 @@ static void interrupted_in_our_lua(void **state) {
              "checks()\n",
              i);
     console_write(&c, "often.lua", text);
-    expect("often.lua", 1, "interrupted");
+    expect("often.lua", 128 + SIGINT, "interrupted");
     assert_string_equal(c.err, "tessera: interrupted\n");
   }
 }
@@ -453,7 +495,7 @@ static void interrupted_in_a_coroutine(void **state) {
              "os.execute('p=$PPID; { sleep 0.3; kill -INT $p; } &')\n%s\n",
              loops[i]);
     console_write(&c, "co.lua", text);
-    expect("co.lua", 1, "interrupted");
+    expect("co.lua", 128 + SIGINT, "interrupted");
     assert_string_equal(c.err, "tessera: interrupted\n");
     if (i == 1) assert_string_equal(c.out, "false\tinterrupted\n");
   }
@@ -680,6 +722,8 @@ int main(void) {
       cmocka_unit_test(exhausted_space),
       cmocka_unit_test(full_disk),
       cmocka_unit_test(interrupted_in_a_terminal),
+      cmocka_unit_test(traces_to_go_on_with),
+      cmocka_unit_test(narrow_terminals),
       cmocka_unit_test(interrupted_at_once),
       cmocka_unit_test(no_worker),
       cmocka_unit_test(no_files_left),

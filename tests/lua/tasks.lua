@@ -127,6 +127,24 @@ for _, scheduler in ipairs { "round_robin", "gradient" } do
   end
 end
 
+-- Past the deadline nothing is timed again: the latency is one that is stored.
+do
+  local late, base = os.tmpname(), nil
+  os.remove(late)
+  rs = ts.tune_tasks({ a, b }, { deadline = 0.5, trials = 100000, seed = 3,
+                                 min_time = 0.001, database = late })
+  assert(rs.note:find "the deadline of 0.5 s ended the search", rs.note)
+  base = ts.database(late)
+  for i, q in ipairs { a, b } do
+    local best = base:best(q)
+    assert(rs[i].latency == (best and best.seconds), tostring(rs[i]))
+  end
+  base:close()
+  for _, ending in ipairs { "", "-wal", "-shm" } do
+    os.remove(late .. ending)
+  end
+end
+
 -- Frozen: what is stored, else a guess; nothing is measured.
 rs = ts.tune_tasks({ a, { program = b, weight = 2 }, c, a }, {
   frozen = true, database = path,
