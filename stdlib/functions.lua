@@ -506,6 +506,9 @@ local function page(row, brief)
   if row[2] ~= "" then
     lines[#lines + 1] = ("- returns `%s`"):format(row[2])
   end
+  if row.on_tensors then
+    lines[#lines + 1] = ("- on tensors: `%s`"):format(row.on_tensors)
+  end
   for _, o in ipairs(options.of[name_of(row)] or {}) do
     lines[#lines + 1] = option_line(o)
   end
@@ -546,6 +549,7 @@ local function operators()
   for i, o in ipairs(declare.list) do
     list[i] = { ("ops.%s(options)"):format(o.name), "tessera.Program",
                 o.summary, "operators", says = o.says,
+                on_tensors = declare.call(o),
                 example = function() return shown_example(o) end }
   end
   return list

@@ -1,11 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Operators: each function takes one table and returns a program.  The families
--- are in ops/, where each operator is declared with its options and its page.
+-- Operators: each function takes tensors and gives tensors, or takes a table of
+-- options and gives a program.  The families are in ops/, where each operator
+-- is declared with its tensors, its options and its page.
 local declare = require "tessera.ops.declare"
 
-for _, family in ipairs { "dense", "conv", "winograd", "attention", "norm",
-                          "pool", "reduce", "elementwise", "move", "gather",
-                          "quantize", "stencil", "linear", "fourier" } do
+require "tessera.ops.apply"
+
+for _, family in ipairs { "dense", "conv", "conv_transpose", "winograd",
+                          "attention", "norm", "pool", "resize", "reduce",
+                          "elementwise", "move", "gather", "quantize",
+                          "stencil", "linear", "fourier" } do
   require("tessera.ops." .. family)
 end
 

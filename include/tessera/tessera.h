@@ -346,7 +346,8 @@ TESS_API tess_status tess_buffer_new(tess_builder *b, const char *name,
     tess_role role, int is_parameter, tess_buffer *out);
 
 /* The program that computes the outputs from the inputs (what they need of
- * this builder's computes is collected).  The builder may be used on. */
+ * this builder's computes is collected).  The builder may be used on.  Blocks
+ * of equal names, and what they write, are numbered in their order: C, C_1. */
 TESS_API tess_status tess_program_new(tess_builder *b, const char *name,
     uint32_t nin, const tess_buffer *in, uint32_t nout,
     const tess_buffer *out, TESS_GIVE tess_program **p);

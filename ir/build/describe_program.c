@@ -128,21 +128,12 @@ static tess_status check_buffers(plan *x) {
 static tess_status check_names(plan *x) {
   ir_builder *b = x->b;
   const ir_program *p = &b->p;
-  uint8_t *taken = arena_zalloc(&b->scratch, p->text.n);
   for (uint32_t i = 0; i < b->stage.n; i++) {
     ir_stmt stage = b->stage.v[i].s;
-    for (ir_stmt s = stage; s && x->included[i]; s = ir_next(p, s, stage)) {
-      if (!ir_is_block(p, s)) continue;
-      ir_str name = ir_blk(p, s)->name;
-      if (taken[name] || !strcmp(ir_text(p, name), "root"))
+    for (ir_stmt s = stage; s && x->included[i]; s = ir_next(p, s, stage))
+      if (ir_is_block(p, s) && !strcmp(ir_text(p, ir_blk(p, s)->name), "root"))
         return err_set(b->err, TESS_INVALID,
-                       taken[name]
-                           ? "two blocks are called '%s'"
-                           : "a block cannot be called '%s'; the outermost one "
-                             "is",
-                       ir_text(p, name));
-      taken[name] = 1;
-    }
+                       "a block cannot be called 'root'; the outermost one is");
   }
   return TESS_OK;
 }
@@ -154,6 +145,62 @@ static tess_status check_closed(ir_builder *b) {
   if (!b->compute.n) return TESS_OK;
   return err_set(b->err, TESS_INVALID, "compute '%s' is still open",
                  ir_text(&b->p, b->compute.v[b->compute.n - 1].name));
+}
+
+/* ---- names ------------------------------------------------------------- */
+
+/* Blocks of one name are numbered in their order: C, C_1, C_2.  So a program's
+ * names depend on what it contains, not on what else was described. */
+typedef struct numbering {
+  ir_program *p;
+  arena *scratch;
+  uint32_t n;     /* names before any was added */
+  uint8_t *taken; /* by name: a block has it */
+  uint32_t *last; /* by name: the last number behind it */
+} numbering;
+
+static ir_str next_name(numbering *m, ir_str name) {
+  for (;;) {
+    const char *text = ir_text(m->p, name);
+    text = arena_printf(m->scratch, "%s_%u", text, ++m->last[name]);
+    ir_str x = ir_name(m->p, text);
+    if (x >= m->n || !m->taken[x]) return x;
+  }
+}
+
+/* What a block writes is called after it: C, or C_v0, C_v1 of several. */
+static void rename_written(numbering *m, ir_stmt block, ir_str old) {
+  ir_program *p = m->p;
+  size_t len = strlen(ir_text(p, old));
+  for (ir_stmt s = block; s; s = ir_next(p, s, block)) {
+    if (ir_st(p, s)->kind != IR_STORE) continue;
+    ir_buf_rec *buf = &p->buf.v[ir_st(p, s)->buf];
+    const char *name = ir_text(p, buf->name);
+    bool made = buf->role == IR_ROLE_LOCAL || buf->role == IR_ROLE_OUTPUT;
+    if (!made || strncmp(name, ir_text(p, old), len)) continue;
+    if (name[len] && strncmp(name + len, "_v", 2)) continue;
+    const char *to = ir_text(p, ir_blk(p, block)->name);
+    buf->name = ir_name(p, arena_printf(m->scratch, "%s%s", to, name + len));
+  }
+}
+
+static void number_blocks(ir_program *p, ir_stmt root, arena *scratch) {
+  numbering m = {.p = p, .scratch = scratch, .n = p->text.n};
+  m.taken = arena_zalloc(scratch, m.n);
+  m.last = arena_array(scratch, uint32_t, m.n);
+  memset(m.last, 0, m.n * sizeof *m.last);
+  uint8_t *seen = arena_zalloc(scratch, m.n);
+  for (ir_stmt s = root; s; s = ir_next(p, s, root))
+    if (ir_is_block(p, s)) m.taken[ir_blk(p, s)->name] = 1;
+  for (ir_stmt s = root; s; s = ir_next(p, s, root)) {
+    if (!ir_is_block(p, s)) continue;
+    ir_str name = ir_blk(p, s)->name;
+    if (seen[name]) {
+      ir_blk(p, s)->name = next_name(&m, name);
+      rename_written(&m, s, name);
+    }
+    seen[name] = 1;
+  }
 }
 
 /* ---- assembling --------------------------------------------------------- */
@@ -170,6 +217,7 @@ static void import_all(plan *x, const char *name, ir_program *dst) {
   for (uint32_t i = 0; i < b->stage.n; i++)
     if (x->included[i])
       ir_append(dst, root, ir_import_stmt(&m, b->stage.v[i].s));
+  number_blocks(dst, root, &b->scratch);
   for (ir_buf i = 1; i < b->p.buf.n; i++)
     if (m.buf[i] && !x->param[i] && b->p.buf.v[i].role == IR_ROLE_LOCAL)
       ir_block_add_alloc(dst, root, m.buf[i]);

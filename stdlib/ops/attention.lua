@@ -3,14 +3,13 @@
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
-local count = declare.count
+local count, tensor = declare.count, declare.tensor
 
-local function tensors(o)
-  local dtype = o.dtype or "float32"
+-- The numbers of a value, what products are multiplied with, and the result's
+-- shape.
+local function facts(o)
   local dv = o.dv or o.d
-  local scale = o.scale or 1 / math.sqrt(o.d)
-  return dtype, dv, scale, { o.b, o.h, o.m, o.d }, { o.b, o.h, o.n, o.d },
-         { o.b, o.h, o.n, dv }, { o.b, o.h, o.m, dv }
+  return dv, o.scale or 1 / math.sqrt(o.d), { o.b, o.h, o.m, dv }
 end
 
 -- Key j is seen by query i: the last query sees all of them.
@@ -18,48 +17,40 @@ local function seen(o, i, j) return ts.le(j, i + (o.n - o.m)) end
 
 -- ---- by softmax ------------------------------------------------------------
 
-local function unfused(o)
-  local dtype, dv, scale, q_shape, k_shape, v_shape, y_shape = tensors(o)
+local function unfused(o, Q, K, V, mask)
+  local _, scale, y_shape = facts(o)
   local acc, wide, narrow = kit.accumulator(o)
-  local Q = ts.placeholder("Q", q_shape, dtype)
-  local K = ts.placeholder("K", k_shape, dtype)
-  local V = ts.placeholder("V", v_shape, dtype)
-  local inputs, scores = { Q, K, V }, { o.b, o.h, o.m, o.n }
+  local scores = { o.b, o.h, o.m, o.n }
   local d, r = ts.reduce_axis("d", o.d), ts.reduce_axis("r", o.n)
-  local P = ts.compute("product", scores, function(b, h, i, j)
+  local P = kit.map("product", scores, function(b, h, i, j)
     return ts.sum(wide(Q(b, h, i, d)) * wide(K(b, h, j, d)), d)
   end)
-  local mask = o.mask and ts.placeholder("mask", { o.m, o.n }, dtype)
-  inputs[4] = mask or nil
-  local S = ts.compute("scores", scores, function(b, h, i, j)
+  local S = kit.map("scores", scores, function(b, h, i, j)
     local x = P(b, h, i, j) * scale
     if mask then x = x + wide(mask(i, j)) end
     if o.causal then x = ts.select(seen(o, i, j), x, -math.huge) end
     return x
   end)
   local rows = { o.b, o.h, o.m }
-  local most = ts.compute("greatest", rows, function(b, h, i)
+  local most = kit.map("greatest", rows, function(b, h, i)
     return ts.reduce_max(S(b, h, i, r), r)
   end)
-  local E = ts.compute("exp", scores, function(b, h, i, j)
+  local E = kit.map("exp", scores, function(b, h, i, j)
     return ts.exp(S(b, h, i, j) - most(b, h, i))
   end)
-  local sum = ts.compute("sum", rows, function(b, h, i)
+  local sum = kit.map("sum", rows, function(b, h, i)
     return ts.sum(E(b, h, i, r), r)
   end)
-  local W = ts.compute("weights", scores, function(b, h, i, j)
+  local W = kit.map("weights", scores, function(b, h, i, j)
     return E(b, h, i, j) / sum(b, h, i)
   end)
-  local Y = ts.compute("Y", y_shape, function(b, h, i, v)
+  local Y = kit.map("Y", y_shape, function(b, h, i, v)
     return ts.sum(W(b, h, i, r) * wide(V(b, h, r, v)), r)
   end)
-  if acc ~= dtype then
-    local of = Y
-    Y = ts.compute("converted", y_shape, function(b, h, i, v)
-      return narrow(of(b, h, i, v))
-    end)
-  end
-  return ts.program("attention", inputs, { Y })
+  if acc == o.dtype then return Y end
+  return kit.map("converted", y_shape, function(b, h, i, v)
+    return narrow(Y(b, h, i, v))
+  end)
 end
 
 -- ---- in one pass -----------------------------------------------------------
@@ -71,15 +62,12 @@ end
 
 -- What one query has seen so far: the greatest score, the sum of e^(score -
 -- greatest), and that of the values so weighted; a greater score scales both.
-local function one_pass(o)
-  local dtype, dv, scale, q_shape, k_shape, v_shape, y_shape = tensors(o)
+local function one_pass(o, Q, K, V, mask)
+  local dv, scale, y_shape = facts(o)
   local acc, wide, narrow = kit.accumulator(o)
-  local b = ts.builder "attention_online"
-  local Q, K = b:input("Q", q_shape, dtype), b:input("K", k_shape, dtype)
-  local V = b:input("V", v_shape, dtype)
-  local mask = o.mask and b:input("mask", { o.m, o.n }, dtype)
-  local Y, rows = b:output("Y", y_shape, dtype), { o.b, o.h, o.m }
-  local O = acc == dtype and Y or b:buffer("values", y_shape, acc)
+  local b = kit.builder "attention_online"
+  local Y, rows = b:buffer("Y", y_shape, o.dtype), { o.b, o.h, o.m }
+  local O = acc == o.dtype and Y or b:buffer("values", y_shape, acc)
   local S = b:buffer("score", rows, acc)
   local M, L = b:buffer("greatest", rows, acc), b:buffer("sum", rows, acc)
   local C, P = b:buffer("scale", rows, acc), b:buffer("weight", rows, acc)
@@ -174,7 +162,7 @@ local function one_pass(o)
       end)
     end)
   end)
-  return b:program()
+  return Y
 end
 
 declare.operator {
@@ -200,12 +188,22 @@ through once, and no scores are kept: the softmax is that of ops.softmax with
     declare.dtype("float"), declare.acc(),
   },
   example = "{ b = 1, h = 1, m = 2, n = 3, d = 2 }",
-  make = function(o)
-    if o.causal and o.m > o.n then
+  tensors = {
+    tensor("Q", { "b", "h", "m", "d" }), tensor("K", { "b", "h", "n", "d" }),
+    tensor("V", function(o) return { "b", "h", "n", o.dv and "dv" or "d" }
+    end),
+    tensor("mask", { "m", "n" }, { when = "mask" }),
+  },
+  symbolic = { b = true, h = true, m = true, n = true },
+  infer = function(o, tensors) o.dv = tensors.V.shape[4] end,
+  program = function(o) return o.online and "attention_online" or "attention"
+  end,
+  apply = function(o, ...)
+    if o.causal and kit.above(o.m, o.n) then
       declare.wrong(o.name, "of %d causal queries the first sees none of %d " ..
                     "keys", o.m, o.n)
     end
-    return o.online and one_pass(o) or unfused(o)
+    return o.online and one_pass(o, ...) or unfused(o, ...)
   end,
 }
 

@@ -4,7 +4,7 @@
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
-local count, each = declare.count, declare.each
+local count, each, tensor = declare.count, declare.each, declare.tensor
 
 local acc, out = declare.accumulation()
 local letters = { { "w" }, { "h", "w" }, { "d", "h", "w" } }
@@ -72,31 +72,28 @@ local function laid_out(first, n, channel, places)
   return list
 end
 
-local function weight_shape(first, windows, ci, co)
+-- The tensors of a convolution of n dimensions.
+local function tensors_of(n, first)
   local k = {}
-  for i, w in ipairs(windows) do k[i] = w.k end
-  if first then return { co, ci, table.unpack(k) } end
-  k[#k + 1], k[#k + 2] = ci, co
-  return k
+  for i = 1, n do k[i] = "k." .. i end
+  local function ci(o) return o.ci // o.groups end
+  local w = { table.unpack(k) }
+  if first then w = { "co", ci, table.unpack(k) }
+  else w[n + 1], w[n + 2] = ci, "co" end
+  return { tensor("X", laid_out(first, "n", "ci", letters[n])), tensor("W", w),
+           kit.epilogue_tensors("co", true) }
 end
 
-local function conv(o, n, first)
-  local dtype, names = o.dtype or "float32", letters[n]
-  local groups, sum_type, wide = o.groups or 1, kit.accumulator(o)
-  if o.ci % groups ~= 0 or o.co % groups ~= 0 then
-    declare.wrong(o.name, "%d groups do not divide %d and %d channels", groups,
-                  o.ci, o.co)
-  end
+local function conv(o, n, first, X, W, ...)
+  local names, groups = letters[n], o.groups
+  local sum_type, wide = kit.accumulator(o)
   local windows = kit.windows(o, lengths_of(o, n))
   local x_shape = laid_out(first, o.n, o.ci, lengths_of(o, n))
-  local X = ts.placeholder("X", x_shape, dtype)
-  local W = ts.placeholder("W", weight_shape(first, windows, o.ci // groups,
-                                             o.co), dtype)
   local places = {}
   for i, w in ipairs(windows) do places[i] = w.out end
   local shape = laid_out(first, o.n, o.co, places)
   local P = kit.padded(X, x_shape, laid_out(first, "n", "c", names), windows,
-                       first and 3 or 2, ts.const(0, dtype))
+                       first and 3 or 2, ts.const(0, o.dtype))
   local axes, where = window_axes(windows, names)
   local ci = ts.reduce_axis("ci", o.ci // groups)
   local order = first and { ci, table.unpack(axes) } or kit.with(axes, n + 1,
@@ -113,10 +110,7 @@ local function conv(o, n, first)
       wide(P(table.unpack(laid_out(first, image, c, where(at))))) *
       wide(W(table.unpack(w))), order)
   end)
-  local inputs = { X, W }
-  local y = kit.epilogue(o, Y, shape, y_names, first and 2 or n + 2, inputs,
-                         sum_type)
-  return ts.program(o.name, inputs, { y })
+  return kit.epilogue(o, Y, shape, y_names, first and 2 or n + 2, sum_type, ...)
 end
 
 -- The formula of a layout, for its page.
@@ -151,8 +145,12 @@ local function declare_conv(name, n, first, layout, example)
                 layout),
     says = formula(n, first),
     options = with_epilogue(list),
+    tensors = tensors_of(n, first),
+    check = function(o) kit.check_groups(o, n) end,
     example = example,
-    make = function(o) return conv(o, n, first) end,
+    symbolic = { n = true },
+    result = "conv",
+    apply = function(o, ...) return conv(o, n, first, ...) end,
   }
 end
 
@@ -187,9 +185,26 @@ has the shape [co/ob, ob].]],
   })),
   example = "{ n = 1, h = 2, w = 2, ci = 2, co = 2, k = 1, in_block = 2, " ..
             "out_block = 2 }",
-  make = function(o)
-    local dtype = o.dtype or "float32"
-    local ib, ob = o.in_block or 1, o.out_block or 1
+  tensors = {
+    tensor("X", { "n", function(o) return o.ci // o.in_block end, "h", "w",
+                  "in_block" }),
+    tensor("W", { function(o) return o.co // o.out_block end,
+                  function(o) return o.ci // o.in_block end, "k.1", "k.2",
+                  "in_block", "out_block" }),
+    tensor("bias", { function(o) return o.co // o.out_block end, "out_block" },
+           { type = kit.beside, when = "bias" }),
+  },
+  infer = function(o, tensors)
+    local x, w = tensors.X.shape, tensors.W.shape
+    if #x == 5 and #w == 6 then
+      o.ci, o.co = x[2] * x[5], w[1] * w[6]
+    end
+  end,
+  check = function(o) kit.each(o, "k", 2) end,
+  symbolic = { n = true },
+  result = "conv",
+  apply = function(o, X, W, bias)
+    local ib, ob = o.in_block, o.out_block
     local sum_type, wide = kit.accumulator(o)
     if o.ci % ib ~= 0 or o.co % ob ~= 0 then
       declare.wrong(o.name, "blocks of %d and %d do not divide %d and %d " ..
@@ -198,12 +213,9 @@ has the shape [co/ob, ob].]],
     if o.bn then declare.wrong(o.name, "'bn' is of the other layouts") end
     local windows = kit.windows(o, { o.h, o.w })
     local h, w = windows[1], windows[2]
-    local x_shape = { o.n, o.ci // ib, o.h, o.w, ib }
-    local X = ts.placeholder("X", x_shape, dtype)
-    local W = ts.placeholder("W", { o.co // ob, o.ci // ib, h.k, w.k, ib, ob },
-                             dtype)
-    local P = kit.padded(X, x_shape, { "n", "c", "h", "w", "b" }, windows, 3,
-                         ts.const(0, dtype))
+    local P = kit.padded(X, { o.n, o.ci // ib, o.h, o.w, ib },
+                         { "n", "c", "h", "w", "b" }, windows, 3,
+                         ts.const(0, o.dtype))
     local c, b = ts.reduce_axis("ci", o.ci // ib), ts.reduce_axis("ib", ib)
     local axes, where = window_axes(windows, letters[2])
     local shape = { o.n, o.co // ob, h.out, w.out, ob }
@@ -214,20 +226,14 @@ has the shape [co/ob, ob].]],
                     wide(W(co, c, axes[1], axes[2], b, of)),
                     { c, axes[1], axes[2], b })
     end)
-    local inputs = { X, W }
-    if o.bias then
-      local bias, of = ts.placeholder("bias", { o.co // ob, ob },
-                                      kit.beside(o)), y
-      inputs[3] = bias
+    if bias then
+      local of = y
       y = kit.compute("biased", shape, names, function(n, co, i, j, at)
         return of(n, co, i, j, at) +
                kit.as(bias(co, at), kit.beside(o), sum_type)
       end)
     end
-    local rest = { name = o.name, act = o.act, relu = o.relu,
-                   out = o.out, acc = o.acc, dtype = o.dtype }
-    y = kit.epilogue(rest, y, shape, names, 2, inputs, sum_type)
-    return ts.program("conv2d_nchwc", inputs, { y })
+    return kit.epilogue(o, y, shape, names, 2, sum_type)
   end,
 }
 
@@ -242,15 +248,19 @@ Y[n, h, w, c] = act(sum over kh, kw of
 X is zero outside.]],
   options = with_epilogue(options_of(2, { count("c", "their channels") })),
   example = "{ n = 1, h = 3, w = 3, c = 2, k = 2 }",
-  make = function(o)
-    local dtype, sum_type, wide = o.dtype or "float32", kit.accumulator(o)
+  tensors = { tensor("X", { "n", "h", "w", "c" }),
+              tensor("W", { "k.1", "k.2", "c" }),
+              kit.epilogue_tensors("c", true) },
+  check = function(o) kit.each(o, "k", 2) end,
+  symbolic = { n = true },
+  result = "conv",
+  apply = function(o, X, W, ...)
+    local sum_type, wide = kit.accumulator(o)
     local windows = kit.windows(o, { o.h, o.w })
     local h, w = windows[1], windows[2]
-    local X = ts.placeholder("X", { o.n, o.h, o.w, o.c }, dtype)
-    local W = ts.placeholder("W", { h.k, w.k, o.c }, dtype)
     local names = { "n", "h", "w", "c" }
     local P = kit.padded(X, { o.n, o.h, o.w, o.c }, names, windows, 2,
-                         ts.const(0, dtype))
+                         ts.const(0, o.dtype))
     local axes, where = window_axes(windows, letters[2])
     local shape = { o.n, h.out, w.out, o.c }
     local Y = kit.compute("conv", shape, names, function(n, i, j, c)
@@ -258,110 +268,9 @@ X is zero outside.]],
       return ts.sum(wide(P(n, at[1], at[2], c)) * wide(W(axes[1], axes[2], c)),
                     axes)
     end)
-    local inputs = { X, W }
-    local y = kit.epilogue(o, Y, shape, names, 4, inputs, sum_type)
-    return ts.program("depthwise_conv2d_nhwc", inputs, { y })
+    return kit.epilogue(o, Y, shape, names, 4, sum_type, ...)
   end,
 }
-
--- ---- transposed ------------------------------------------------------------
-
--- Along a dimension of stride s result y gets, of the k elements of the window,
--- only those of its phase, the remainder of y + pad: every s-th, so that none
--- is multiplied with a zero between the inputs.
---   reach: how many;
---   where(y, t): the padded input's index, the window's, and a condition that
--- it is inside where s does not divide k.
-local function phases(k, s, pad, extent, out)
-  local reach = (k + s - 1) // s
-  local before = reach - 1 - pad // s
-  local padded = (out - 1 + pad) // s - pad // s + reach
-  return {
-    reach = reach, before = before, extent = extent, padded = padded,
-    after = padded - before - extent,
-    where = function(y, t)
-      local q = y + pad
-      local at = (reach - 1 - t) * s + q % s
-      return q // s - pad // s + t, at, k % s ~= 0 and ts.lt(at, k) or nil
-    end,
-  }
-end
-
-local function transposed(o, first)
-  local dtype, sum_type, wide = o.dtype or "float32", kit.accumulator(o)
-  local k, s = kit.each(o, "k", 2), kit.each(o, "stride", 2, 1)
-  local pad, more = kit.each(o, "pad", 2, 0), kit.each(o, "out_pad", 2, 0)
-  local windows, places = {}, {}
-  for i, extent in ipairs { o.h, o.w } do
-    local out = (extent - 1) * s[i] - 2 * pad[i] + k[i] + more[i]
-    if pad[i] >= k[i] then
-      declare.wrong(o.name, "'pad' is %d, not less than the window of %d",
-                    pad[i], k[i])
-    elseif out < 1 then
-      declare.wrong(o.name, "nothing is left of the result")
-    end
-    windows[i] = phases(k[i], s[i], pad[i], extent, out)
-    places[i] = out
-  end
-  local x_shape = laid_out(first, o.n, o.ci, { o.h, o.w })
-  local X = ts.placeholder("X", x_shape, dtype)
-  local W = ts.placeholder("W", first and { o.ci, o.co, k[1], k[2] } or
-                                { k[1], k[2], o.ci, o.co }, dtype)
-  local P = kit.padded(X, x_shape, laid_out(first, "n", "c", { "h", "w" }),
-                       windows, first and 3 or 2, ts.const(0, dtype))
-  local kh = ts.reduce_axis("kh", windows[1].reach)
-  local kw = ts.reduce_axis("kw", windows[2].reach)
-  local ci = ts.reduce_axis("ci", o.ci)
-  local shape = laid_out(first, o.n, o.co, places)
-  local names = laid_out(first, "n", "co", { "h", "w" })
-  local Y = kit.compute("conv", shape, names, function(n, ...)
-    local at = { ... }
-    local co = table.remove(at, first and 1 or 3)
-    local h, i, whole_h = windows[1].where(at[1], kh)
-    local w, j, whole_w = windows[2].where(at[2], kw)
-    local factor = first and W(ci, co, i, j) or W(i, j, ci, co)
-    if whole_h or whole_w then
-      local inside = whole_h and whole_w and ts.all(whole_h, whole_w)
-      factor = ts.select(inside or whole_h or whole_w, factor,
-                         ts.const(0, dtype))
-    end
-    return ts.sum(wide(P(table.unpack(laid_out(first, n, ci, { h, w })))) *
-                  wide(factor), { kh, kw, ci })
-  end)
-  local inputs = { X, W }
-  local y = kit.epilogue(o, Y, shape, names, first and 2 or 4, inputs, sum_type)
-  return ts.program(o.name, inputs, { y })
-end
-
-for _, layout in ipairs { "nhwc", "nchw" } do
-  local first = layout == "nchw"
-  declare.operator {
-    name = "conv2d_transpose_" .. layout,
-    summary = "The transpose of a convolution of images, layout " ..
-              layout:upper() .. ".",
-    says = ([[
-Y = act(Z + bias), Z the sum of what each element of X adds: to
-%s the product of
-%s.
-Along a dimension there are (extent - 1) s - 2 p + k + out_pad results; what
-falls outside is left out.]]):format(
-      first and "Z[n, co, h*s + kh - p, w*s + kw - p]" or
-      "Z[n, h*s + kh - p, w*s + kw - p, co]",
-      first and "X[n, ci, h, w] and W[ci, co, kh, kw]" or
-      "X[n, h, w, ci] and W[kh, kw, ci, co]"),
-    options = with_epilogue {
-      count("n", "images"), count("h", "their height"),
-      count("w", "their width"), count("ci", "their channels"),
-      count("co", "channels of the result"),
-      each("k", 1, "extent of the window, one for both dimensions or a list"),
-      each("stride", 1, "how far apart windows are, or a list", "1"),
-      each("pad", 0, "rows and columns left out on each side, or a list", "0"),
-      each("out_pad", 0, "rows and columns more behind, or a list", "0"),
-    },
-    example = "{ n = 1, h = 2, w = 2, ci = 1, co = 1, k = 2, stride = 2 }",
-    make = function(o) return transposed(o, first) end,
-  }
-end
 
 -- ---- capsules --------------------------------------------------------------
 
@@ -382,28 +291,30 @@ X is zero outside; i, j and k run over `capsule`.]],
     declare.dtype("number"), acc, out,
   },
   example = "{ n = 1, h = 2, w = 2, ci = 1, co = 1, k = 2, capsule = 2 }",
-  make = function(o)
-    local dtype, m = o.dtype or "float32", o.capsule or 4
-    local sum_type, wide = kit.accumulator(o)
+  tensors = {
+    tensor("X", { "n", "h", "w", "capsule", "capsule", "ci" }),
+    tensor("W", { "k.1", "k.2", "capsule", "capsule", "ci", "co" }),
+  },
+  check = function(o) kit.each(o, "k", 2) end,
+  symbolic = { n = true },
+  result = "conv",
+  apply = function(o, X, W)
+    local m, sum_type, wide = o.capsule, kit.accumulator(o)
     local windows = kit.windows(o, { o.h, o.w })
     local h, w = windows[1], windows[2]
-    local x_shape = { o.n, o.h, o.w, m, m, o.ci }
-    local X = ts.placeholder("X", x_shape, dtype)
-    local W = ts.placeholder("W", { h.k, w.k, m, m, o.ci, o.co }, dtype)
-    local P = kit.padded(X, x_shape, { "n", "h", "w", "i", "j", "c" }, windows,
-                         2, ts.const(0, dtype))
+    local P = kit.padded(X, { o.n, o.h, o.w, m, m, o.ci },
+                         { "n", "h", "w", "i", "j", "c" }, windows, 2,
+                         ts.const(0, o.dtype))
     local axes, where = window_axes(windows, letters[2])
     local k, ci = ts.reduce_axis("k", m), ts.reduce_axis("ci", o.ci)
-    local Y = ts.compute("conv", { o.n, h.out, w.out, m, m, o.co },
-      function(n, y, x, i, j, co)
-        local at = where { y, x }
-        return ts.sum(wide(P(n, at[1], at[2], i, k, ci)) *
-                      wide(W(axes[1], axes[2], k, j, ci, co)),
-                      { axes[1], axes[2], k, ci })
-      end)
-    Y = kit.epilogue({ name = o.name, dtype = o.dtype, acc = o.acc,
-                       out = o.out }, Y, { o.n, h.out, w.out, m, m, o.co },
-                     { "n", "y", "x", "i", "j", "co" }, 6, {}, sum_type)
-    return ts.program("capsule_conv2d_nhwc", { X, W }, { Y })
+    local shape = { o.n, h.out, w.out, m, m, o.co }
+    local Y = kit.map("conv", shape, function(n, y, x, i, j, co)
+      local at = where { y, x }
+      return ts.sum(wide(P(n, at[1], at[2], i, k, ci)) *
+                    wide(W(axes[1], axes[2], k, j, ci, co)),
+                    { axes[1], axes[2], k, ci })
+    end)
+    return kit.epilogue(o, Y, shape, { "n", "y", "x", "i", "j", "co" }, 6,
+                        sum_type)
   end,
 }

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Declares operators: what one is called, computes and takes is said once, and
--- its function, the checks of its options and its page of the reference follow.
+-- its function of options and of tensors (apply.lua), the checks of both and
+-- its page of the reference follow.
 local options = require "tessera.options"
 
 local declare = { list = {}, ops = {} }
@@ -172,43 +173,108 @@ local function refusal(row, o)
   end
 end
 
--- The options with integers for floats of their values, as 2.0, and with lists
--- that are the operator's own.
+-- What the text of a default stands for, where it is a value: "1e-5", "false",
+-- a word or a type, but not "all" or "1 / sqrt(d)".
+local function value_of(option)
+  local text = option.default
+  if not text then return nil end
+  if text == "true" or text == "false" then return text == "true" end
+  if option.class then return declare.is(text, "any") and text or nil end
+  if option.type:find(('"%s"'):format(text), 1, true) then return text end
+  return tonumber(text)
+end
+
+-- The options with defaults filled in, integers for floats of their values, as
+-- 2.0, and lists that are the operator's own.
 local function normal(row, o)
-  local copy = {}
+  local own = { name = row.name }
   for _, option in ipairs(row.options) do
     local x = o[option.name]
+    if x == nil then x = option.value end
     if type(x) == "table" and option.list then
       local list = {}
-      for i, v in ipairs(x) do list[i] = math.tointeger(v) end
+      for i, v in ipairs(x) do list[i] = math.tointeger(v) or v end
       x = list
     elseif type(x) == "number" and option.type:find "integer" then
       x = math.tointeger(x)
     end
-    copy[option.name] = x
+    own[option.name] = x
   end
-  return copy
+  return own
+end
+
+-- The options as the operator gets them, if they are right; `given` in their
+-- place for the checks.
+function declare.options(row, o, given)
+  local why = refusal(row, given or o)
+  if why then debug.getregistry()["tessera.invalid"](why) end
+  local own = normal(row, o)
+  if row.check then row.check(own) end
+  return own
+end
+
+-- ---- tensors ---------------------------------------------------------------
+
+-- A tensor that an operator takes.  `shape` lists its extents, or gives the
+-- list for the options:
+--   "m"         option m
+--   "k.1"       entry 1 of option k
+--   "shape..."  all of option shape, a list
+--   a number, or a function of the options that gives one
+-- more:
+--   type     the option that is its type ("dtype"), a type, or a function of
+--            the options that gives one
+--   when     the option that says whether there is one at all
+--   list     a function of the options: how many there are; `shape` then gets
+--            the number, from 1, too
+--   changed  true: the operator computes in it, and gives it
+function declare.tensor(name, shape, more)
+  local t = { name = name, shape = shape, type = "dtype" }
+  for key, x in pairs(more or {}) do t[key] = x end
+  return t
 end
 
 -- Declares an operator:
 --   name, summary   of ops.NAME and what it does, in one line
 --   says            formula, shapes and layouts, in some lines
---   options         what it takes, made by the functions above
+--   tensors         what it takes, made by declare.tensor
+--   options         extents, types and attributes, made by the functions above
+--   infer           sets options, of the tensors by their names, that shapes as
+--                   lists cannot say
+--   check           refuses options that do not fit together, before shapes are
+--                   made of them
+--   symbolic        which extents may be symbolic: true, or a set of names
 --   example         the text of a small call's options
 --   inputs          the texts of what its inputs hold there, by their names,
 --                   where integers would not do
---   make            the program of options that were found right; defaults of
---                   type "string" are filled in where they are no option's name
+--   result          what the block of the result is called ("Y")
+--   program         the program's name, a function of the options
+--   apply           gives the results, of the options and the tensors
+-- Defaults of options that are values are filled in.
 function declare.operator(row)
   options.of["ops." .. row.name] = row.options
-  table.insert(declare.list, row)
-  declare.ops[row.name] = function(o)
-    local why = refusal(row, o)
-    if why then debug.getregistry()["tessera.invalid"](why) end
-    local given = setmetatable({ name = row.name },
-                               { __index = normal(row, o) })
-    return row.make(given)
+  for _, option in ipairs(row.options) do
+    option.value = value_of(option)
   end
+  row.tensors = row.tensors or {}
+  table.insert(declare.list, row)
+  declare.ops[row.name] = function(...)
+    if select("#", ...) == 1 and type(...) == "table" then
+      return declare.program(row, ...)
+    end
+    return declare.apply(row, ...)
+  end
+end
+
+-- How it is called with tensors, those that may be left out in brackets.
+function declare.call(row)
+  local list = {}
+  for i, t in ipairs(row.tensors) do
+    list[i] = t.when and ("[%s]"):format(t.name) or
+              t.list and t.name .. "1, .." or t.name
+  end
+  if #list == 0 then list[1] = "nil" end
+  return ("ops.%s(%s, options)"):format(row.name, table.concat(list, ", "))
 end
 
 -- ---- pages -----------------------------------------------------------------

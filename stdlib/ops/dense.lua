@@ -3,7 +3,7 @@
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
-local count, flag = declare.count, declare.flag
+local count, flag, tensor = declare.count, declare.flag, declare.tensor
 
 local acc, out = declare.accumulation()
 
@@ -13,35 +13,68 @@ local function at(trans, i, j)
   return i, j
 end
 
-local function wider(o, name)
-  return name .. (o.bias and "_bias" or "") ..
+-- A shape, or a list of indices, that ends so.
+local function ending(trans, list, i, j)
+  local to = table.move(list, 1, #list, 1, {})
+  to[#to + 1], to[#to + 2] = at(trans, i, j)
+  return to
+end
+
+local function wider(o)
+  return o.name .. (o.bias and "_bias" or "") ..
          ((o.act or o.relu) and "_" .. (o.act or "relu") or "")
 end
 
 -- ---- one product -----------------------------------------------------------
 
-local function product(o, name, trans_a, trans_b)
-  local dtype = o.dtype or "float32"
+-- The sum over k of A[b.., i, k] B[b.., k, j], its shape, its axes' names and
+-- its type; the batches b are broadcast.
+local function product(o, A, B, trans_a, trans_b)
   local sum_type, wide = kit.accumulator(o)
-  local A = ts.placeholder("A", { at(trans_a, o.m, o.k) }, dtype)
-  local B = ts.placeholder("B", { at(trans_b, o.k, o.n) }, dtype)
+  local ba, bb = o.batch or {}, o.batch_b or o.batch or {}
+  local batch = kit.common(o, ba, bb, "batch", "batch_b")
+  local names = {}
+  for d = 1, #batch do names[d] = "b" .. d end
+  local n = #batch
   local k = ts.reduce_axis("k", o.k)
-  local C = ts.compute("C", { o.m, o.n }, function(i, j)
-    return ts.sum(wide(A(at(trans_a, i, k))) * wide(B(at(trans_b, k, j))), k)
+  local shape = ending(false, batch, o.m, o.n)
+  names[n + 1], names[n + 2] = "i", "j"
+  local C = kit.compute("C", shape, names, function(...)
+    local index = { ... }
+    local i, j = index[n + 1], index[n + 2]
+    local a = ending(trans_a, { kit.broadcast(ba, batch, index) }, i, k)
+    local b = ending(trans_b, { kit.broadcast(bb, batch, index) }, k, j)
+    return ts.sum(wide(A(table.unpack(a))) * wide(B(table.unpack(b))), k)
   end)
-  local inputs = { A, B }
-  local y = kit.epilogue(o, C, { o.m, o.n }, { "i", "j" }, 2, inputs, sum_type)
-  return ts.program(wider(o, name), inputs, { y })
+  return C, shape, names, sum_type
+end
+
+local function layer(o, trans_a, trans_b, A, B, bias)
+  local C, shape, names, sum_type = product(o, A, B, trans_a, trans_b)
+  return kit.epilogue(o, C, shape, names, #shape, sum_type, bias)
 end
 
 declare.operator {
   name = "matmul",
-  summary = "A matrix product.",
+  summary = "A matrix product, or one for each of a batch.",
   says = [[
-C[i, j] = act(sum over k of A[i, k] * B[k, j] + bias[j])
-A[m, k], B[k, n], bias[n] -> C[m, n], row-major; trans_a: A[k, m], trans_b:
-B[n, k].  Elements become `acc` before they are multiplied; bias is of
-`acc` where that is given.]],
+C[b.., i, j] = act(sum over k of A[b.., i, k] * B[b.., k, j] + bias[j])
+A[.., m, k], B[.., k, n], bias[n] -> C[.., m, n], row-major; trans_a:
+A[.., k, m], trans_b: B[.., n, k].  The dimensions in front, those of `batch`
+and `batch_b`, are broadcast.  Elements become `acc` before they are multiplied;
+bias is of `acc` where that is given.]],
+  tensors = {
+    tensor("A", function(o) return { "batch...", at(o.trans_a, "m", "k") } end),
+    tensor("B", function(o)
+      return { o.batch_b and "batch_b..." or "batch...",
+               at(o.trans_b, "k", "n") }
+    end),
+    kit.epilogue_tensors "n",
+  },
+  infer = function(o, tensors)
+    local b = tensors.B.shape
+    o.batch_b = o.batch_b or table.move(b, 1, #b - 2, 1, {})
+  end,
   options = {
     count("m", "rows of A and of the result"),
     count("n", "columns of B and of the result"),
@@ -52,9 +85,14 @@ B[n, k].  Elements become `acc` before they are multiplied; bias is of
     flag("bias", "add a vector of n to each row"),
     kit.activations(),
     flag("relu", "what is below 0 becomes 0"),
+    declare.list_of("batch", 1, "the dimensions of A in front", "none"),
+    declare.list_of("batch_b", 1, "those of B", "batch"),
   },
+  symbolic = true,
   example = "{ m = 2, n = 3, k = 2, relu = true }",
-  make = function(o) return product(o, "matmul", o.trans_a, o.trans_b) end,
+  result = "C",
+  program = wider,
+  apply = function(o, ...) return layer(o, o.trans_a, o.trans_b, ...) end,
 }
 
 declare.operator {
@@ -63,6 +101,8 @@ declare.operator {
   says = [[
 C[i, j] = act(sum over k of A[i, k] * B[j, k] + bias[j])
 A[m, k], B[n, k], bias[n] -> C[m, n], row-major.]],
+  tensors = { tensor("A", { "m", "k" }), tensor("B", { "n", "k" }),
+              kit.epilogue_tensors "n" },
   options = {
     count("m", "rows: how many inputs there are at once"),
     count("n", "features of the result"),
@@ -72,11 +112,11 @@ A[m, k], B[n, k], bias[n] -> C[m, n], row-major.]],
       help = "add a number to each feature" },
     kit.activations(),
   },
+  symbolic = true,
   example = "{ m = 2, n = 2, k = 3, act = \"gelu\" }",
-  make = function(o)
-    local with_bias = setmetatable({ bias = o.bias ~= false }, { __index = o })
-    return product(with_bias, "dense", false, true)
-  end,
+  result = "C",
+  program = wider,
+  apply = function(o, ...) return layer(o, false, true, ...) end,
 }
 
 declare.operator {
@@ -84,34 +124,48 @@ declare.operator {
   summary = "A matrix product, scaled, added to a scaled matrix.",
   says = [[
 Y[i, j] = alpha * (sum over k of A[i, k] * B[k, j]) + beta * C[i, j]
-A[m, k], B[k, n], C[m, n] -> Y[m, n], row-major; trans_a: A[k, m], trans_b:
-B[n, k].]],
+A[m, k], B[k, n] -> Y[m, n], row-major; trans_a: A[k, m], trans_b: B[n, k].  C
+is of `c_shape`, which is broadcast to that of Y.]],
+  tensors = {
+    tensor("A", function(o) return { at(o.trans_a, "m", "k") } end),
+    tensor("B", function(o) return { at(o.trans_b, "k", "n") } end),
+    tensor("C", function(o)
+      return o.c_shape and { "c_shape..." } or { "m", "n" }
+    end, { when = "add" }),
+  },
   options = {
     count("m", "rows of A and of the result"),
     count("n", "columns of B and of the result"),
     count("k", "columns of A and rows of B"),
     declare.number("alpha", "what the product is multiplied with", "1"),
     declare.number("beta", "what C is multiplied with", "1"),
-    declare.dtype("float"), declare.acc(),
+    { name = "add", type = "boolean", default = "true", help = "add C" },
+    declare.list_of("c_shape", 1, "the shape of C", "that of Y"),
+    declare.dtype("number"), declare.acc "number",
     flag("trans_a", "A is given as A[k, m]"),
     flag("trans_b", "B is given as B[n, k]"),
   },
+  infer = function(o, tensors) o.c_shape = tensors.C and tensors.C.shape end,
+  symbolic = true,
   example = "{ m = 2, n = 2, k = 2, alpha = 2 }",
-  make = function(o)
-    local dtype = o.dtype or "float32"
-    local _, wide, narrow = kit.accumulator(o)
-    local A = ts.placeholder("A", { at(o.trans_a, o.m, o.k) }, dtype)
-    local B = ts.placeholder("B", { at(o.trans_b, o.k, o.n) }, dtype)
-    local C = ts.placeholder("C", { o.m, o.n }, dtype)
-    local k = ts.reduce_axis("k", o.k)
-    local P = ts.compute("product", { o.m, o.n }, function(i, j)
+  apply = function(o, A, B, C)
+    local acc_type, wide, narrow = kit.accumulator(o)
+    local to, k = { o.m, o.n }, ts.reduce_axis("k", o.k)
+    local of = o.c_shape or to
+    if C then kit.check_broadcast(o, of, to, "c_shape") end
+    local alpha = kit.constant(o, "alpha", 1, acc_type)
+    local beta = kit.constant(o, "beta", 1, acc_type)
+    local P = kit.compute("product", to, { "i", "j" }, function(i, j)
       return ts.sum(wide(A(at(o.trans_a, i, k))) *
                     wide(B(at(o.trans_b, k, j))), k)
     end)
-    local Y = ts.compute("Y", { o.m, o.n }, function(i, j)
-      return narrow(P(i, j) * (o.alpha or 1) + wide(C(i, j)) * (o.beta or 1))
+    return kit.compute("Y", to, { "i", "j" }, function(i, j)
+      local y = P(i, j) * alpha
+      if C then
+        y = y + wide(C(kit.broadcast(of, to, { i, j }))) * beta
+      end
+      return narrow(y)
     end)
-    return ts.program("gemm", { A, B, C }, { Y })
   end,
 }
 
@@ -124,6 +178,11 @@ declare.operator {
 C[b, i, j] = act(sum over k of A[b, i, k] * B[b, k, j] + bias[j])
 A[b, m, k], B[b, k, n], bias[n] -> C[b, m, n], row-major; trans_a: A[b, k, m],
 trans_b: B[b, n, k].]],
+  tensors = {
+    tensor("A", function(o) return { "b", at(o.trans_a, "m", "k") } end),
+    tensor("B", function(o) return { "b", at(o.trans_b, "k", "n") } end),
+    kit.epilogue_tensors "n",
+  },
   options = {
     count("b", "matrices"),
     count("m", "rows of A and of the result"),
@@ -134,20 +193,19 @@ trans_b: B[b, n, k].]],
     flag("trans_b", "B is given as B[b, n, k]"),
     kit.epilogue_options(),
   },
+  symbolic = true,
   example = "{ b = 2, m = 1, n = 2, k = 2 }",
-  make = function(o)
-    local dtype = o.dtype or "float32"
+  result = "C",
+  program = wider,
+  apply = function(o, A, B, bias)
     local sum_type, wide = kit.accumulator(o)
-    local A = ts.placeholder("A", { o.b, at(o.trans_a, o.m, o.k) }, dtype)
-    local B = ts.placeholder("B", { o.b, at(o.trans_b, o.k, o.n) }, dtype)
     local k, shape = ts.reduce_axis("k", o.k), { o.b, o.m, o.n }
-    local C = ts.compute("C", shape, function(b, i, j)
+    local names = { "b", "i", "j" }
+    local C = kit.compute("C", shape, names, function(b, i, j)
       return ts.sum(wide(A(b, at(o.trans_a, i, k))) *
                     wide(B(b, at(o.trans_b, k, j))), k)
     end)
-    local inputs = { A, B }
-    local y = kit.epilogue(o, C, shape, { "b", "i", "j" }, 3, inputs, sum_type)
-    return ts.program(wider(o, "batch_matmul"), inputs, { y })
+    return kit.epilogue(o, C, shape, names, 3, sum_type, bias)
   end,
 }
 
@@ -158,28 +216,26 @@ declare.operator {
 C[b, h, i, j] = sum over k of Q[b, i, h, k] * V[b, j, h, k]
 Q[b, seq, heads, dim], V[b, seq, heads, dim] -> C[b, heads, seq, seq]; both are
 first laid out anew, as Q[b, h, i, k] and V[b, h, k, j].]],
+  tensors = { tensor("Q", { "b", "seq", "heads", "dim" }),
+              tensor("V", { "b", "seq", "heads", "dim" }) },
   options = {
     count("b", "sequences"), count("seq", "their length"),
     count("heads", "heads"), count("dim", "numbers of a head"),
     declare.dtype("number"), acc, out,
   },
+  symbolic = true,
   example = "{ b = 1, seq = 2, heads = 2, dim = 2 }",
-  make = function(o)
-    local dtype, n = o.dtype or "float32", { o.b, o.seq, o.heads, o.dim }
-    local Q, V = ts.placeholder("Q", n, dtype), ts.placeholder("V", n, dtype)
+  result = "C",
+  apply = function(o, Q, V)
     local sum_type, wide = kit.accumulator(o)
-    local Qt = ts.compute("Qt", { o.b, o.heads, o.seq, o.dim },
+    local Qt = kit.map("Qt", { o.b, o.heads, o.seq, o.dim },
       function(b, h, i, k) return Q(b, i, h, k) end)
-    local Vt = ts.compute("Vt", { o.b, o.heads, o.dim, o.seq },
+    local Vt = kit.map("Vt", { o.b, o.heads, o.dim, o.seq },
       function(b, h, k, j) return V(b, j, h, k) end)
-    local k = ts.reduce_axis("k", o.dim)
-    local C = ts.compute("C", { o.b, o.heads, o.seq, o.seq },
-      function(b, h, i, j)
-        return ts.sum(wide(Qt(b, h, i, k)) * wide(Vt(b, h, k, j)), k)
-      end)
-    C = kit.epilogue({ name = o.name, dtype = o.dtype, acc = o.acc,
-                       out = o.out }, C, { o.b, o.heads, o.seq, o.seq },
-                     { "b", "h", "i", "j" }, 4, {}, sum_type)
-    return ts.program("transpose_batch_matmul", { Q, V }, { C })
+    local k, shape = ts.reduce_axis("k", o.dim), { o.b, o.heads, o.seq, o.seq }
+    local C = kit.map("C", shape, function(b, h, i, j)
+      return ts.sum(wide(Qt(b, h, i, k)) * wide(Vt(b, h, k, j)), k)
+    end)
+    return kit.epilogue(o, C, shape, { "b", "h", "i", "j" }, 4, sum_type)
   end,
 }

@@ -3,9 +3,10 @@
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
-local list_of, number = declare.list_of, declare.number
+local list_of, number, tensor = declare.list_of, declare.number, declare.tensor
 
 local shape = list_of("shape", 1, "the shape of X and Y")
+local X = tensor("X", { "shape..." })
 
 -- What the inputs of an example hold where small integers show nothing.
 local inputs_of = {
@@ -31,13 +32,12 @@ local function unary(name, class, text, f, more, out)
     options = row,
     example = "{ shape = { 4 } }",
     inputs = inputs_of[name],
-    make = function(o)
-      local dtype = o.dtype or row[#row].default
-      local X = ts.placeholder("X", o.shape, dtype)
-      local Y = kit.map("Y", o.shape, function(...)
-        return f(X(...), o, dtype)
+    tensors = { X },
+    symbolic = true,
+    apply = function(o, x)
+      return kit.map("Y", o.shape, function(...)
+        return f(x(...), o, o.dtype)
       end)
-      return ts.program(name, { X }, { Y })
     end,
   }
 end
@@ -159,12 +159,10 @@ declare.operator {
   options = { shape, declare.dtype("any", "float32", "the type of X"),
               declare.dtype("any", "float32", "the type of Y", "to") },
   example = "{ shape = { 4 }, to = \"int8\" }",
-  make = function(o)
-    local X = ts.placeholder("X", o.shape, o.dtype)
-    local Y = kit.map("Y", o.shape, function(...)
-      return ts.cast(X(...), o.to or "float32")
-    end)
-    return ts.program("cast", { X }, { Y })
+  tensors = { X },
+  symbolic = true,
+  apply = function(o, x)
+    return kit.map("Y", o.shape, function(...) return ts.cast(x(...), o.to) end)
   end,
 }
 
@@ -174,27 +172,18 @@ declare.operator {
   says = "Y = not X\nX and Y are bool, of `shape`.",
   options = { shape },
   example = "{ shape = { 4 } }",
-  make = function(o)
-    local X = ts.placeholder("X", o.shape, "bool")
-    local Y = kit.map("Y", o.shape, function(...) return ts.lnot(X(...)) end)
-    return ts.program("logical_not", { X }, { Y })
+  tensors = { tensor("X", { "shape..." }, { type = "bool" }) },
+  symbolic = true,
+  apply = function(o, x)
+    return kit.map("Y", o.shape, function(...) return ts.lnot(x(...)) end)
   end,
 }
 
 -- ---- of two tensors --------------------------------------------------------
 
--- The shape that two broadcast to.
-local function common(o, a, b)
-  local to, n = {}, math.max(#a, #b)
-  for d = 1, n do
-    local x, y = a[d - n + #a] or 1, b[d - n + #b] or 1
-    if x ~= y and x ~= 1 and y ~= 1 then
-      declare.wrong(o.name, "extents %d and %d of 'shape' and 'z_shape' do " ..
-                    "not fit", x, y)
-    end
-    to[d] = x == 1 and y or x
-  end
-  return to
+-- The second is of the first one's shape where no other is given.
+local function z_shape_of(o)
+  return { o.z_shape and "z_shape..." or "shape..." }
 end
 
 local function binary(name, class, text, f, out)
@@ -207,8 +196,10 @@ local function binary(name, class, text, f, out)
   if class ~= "bool" then
     row[3] = declare.dtype(class, default, "the type of X and Z")
   end
+  local of = { type = class == "bool" and "bool" or nil }
   declare.operator {
     name = name,
+    infer = function(o, tensors) o.z_shape = tensors.Z.shape end,
     summary = ("Y = %s, of each pair of elements."):format(text),
     says = ("Y = %s\nX of `shape` and Z of `z_shape` are broadcast to one " ..
             "shape, as by ops.broadcast%s."):format(text,
@@ -216,18 +207,17 @@ local function binary(name, class, text, f, out)
     options = row,
     example = "{ shape = { 2, 2 }, z_shape = { 2 } }",
     inputs = inputs_of[name],
-    make = function(o)
-      local dtype, z_shape = o.dtype or default or "float32",
-                             o.z_shape or o.shape
-      local to = common(o, o.shape, z_shape)
-      local X = ts.placeholder("X", o.shape, dtype)
-      local Z = ts.placeholder("Z", z_shape, dtype)
-      local Y = kit.map("Y", to, function(...)
+    tensors = { tensor("X", { "shape..." }, of),
+                tensor("Z", z_shape_of, of) },
+    symbolic = true,
+    apply = function(o, x, z)
+      local z_shape = o.z_shape or o.shape
+      local to = kit.common(o, o.shape, z_shape, "shape", "z_shape")
+      return kit.map("Y", to, function(...)
         local at = { ... }
-        return f(X(kit.broadcast(o.shape, to, at)),
-                 Z(kit.broadcast(z_shape, to, at)))
+        return f(x(kit.broadcast(o.shape, to, at)),
+                 z(kit.broadcast(z_shape, to, at)))
       end)
-      return ts.program(name, { X, Z }, { Y })
     end,
   }
 end

@@ -2,6 +2,7 @@
 -- The fast Fourier transform of a power of two, a stage of butterflies each.
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
+local kit = require "tessera.ops.kit"
 
 -- cos and sin of -+ 2 pi p / n for p < n / 2.
 local function twiddles(s, n, inverse, dtype)
@@ -27,12 +28,12 @@ local function stage(re, im, s, N, o, dtype)
     return q + m * p, q + m * (p + n // 2), p, ts.eq(r % 2, 0)
   end
   local last = n == 2
-  local yr = ts.compute(last and "Yr" or "re" .. s, shape, function(k, i)
+  local yr = kit.map(last and "Yr" or "re" .. s, shape, function(k, i)
     local a, b, p, even = parts(i)
     local dr, di = re(k, a) - re(k, b), im(k, a) - im(k, b)
     return ts.select(even, re(k, a) + re(k, b), dr * wr(p) - di * wi(p))
   end)
-  local yi = ts.compute(last and "Yi" or "im" .. s, shape, function(k, i)
+  local yi = kit.map(last and "Yi" or "im" .. s, shape, function(k, i)
     local a, b, p, even = parts(i)
     local dr, di = re(k, a) - re(k, b), im(k, a) - im(k, b)
     return ts.select(even, im(k, a) + im(k, b), dr * wi(p) + di * wr(p))
@@ -54,20 +55,21 @@ radix 2: log2 n stages, each with its factors as a constant.]],
     declare.flag("inverse", "transform back"), declare.dtype("float"),
   },
   example = "{ n = 4 }",
-  make = function(o)
-    local dtype, N = o.dtype or "float32", math.tointeger(o.n)
+  tensors = { declare.tensor("Xr", { "b", "n" }),
+              declare.tensor("Xi", { "b", "n" }) },
+  result = "Yr",
+  apply = function(o, Xr, Xi)
+    local dtype, N = o.dtype, o.n
     if N < 2 or N & N - 1 ~= 0 then
       declare.wrong(o.name, "'n' is %d, not a power of two from 2 on", N)
     elseif N > 1 << 20 then
       declare.wrong(o.name, "'n' is %d, more than 2^20", N)
     end
-    local Xr = ts.placeholder("Xr", { o.b or 1, N }, dtype)
-    local Xi = ts.placeholder("Xi", { o.b or 1, N }, dtype)
     local re, im, s = Xr, Xi, 0
     while N >> s > 1 do
       re, im = stage(re, im, s, N, o, dtype)
       s = s + 1
     end
-    return ts.program("fft", { Xr, Xi }, { re, im })
+    return re, im
   end,
 }

@@ -4,9 +4,11 @@
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
-local count, list_of = declare.count, declare.list_of
+local count, list_of, tensor = declare.count, declare.list_of, declare.tensor
 
 local any = declare.dtype("any")
+local X = tensor("X", { "shape..." })
+local I = tensor("I", { "indices..." }, { type = "int32" })
 
 -- ---- by indices that are data ----------------------------------------------
 
@@ -28,21 +30,20 @@ indices count from the end, and one that is outside is the nearest inside.]],
               list_of("indices", 1, "the shape of I"),
               declare.integer("axis", "the dimension, from 0", "0"), any },
   example = "{ shape = { 4, 2 }, indices = { 3 } }",
-  make = function(o)
-    local d, n = kit.axis(o, #o.shape, o.axis or 0), #o.indices
-    local X = ts.placeholder("X", o.shape, o.dtype)
-    local I = ts.placeholder("I", o.indices, "int32")
+  tensors = { X, I },
+  symbolic = true,
+  apply = function(o, X, I)
+    local d, n = kit.axis(o, #o.shape, o.axis), #o.indices
     local to = table.move(o.shape, 1, d - 1, 1, {})
     table.move(o.indices, 1, n, d, to)
     table.move(o.shape, d + 1, #o.shape, d + n, to)
-    local Y = kit.map("Y", to, function(...)
+    return kit.map("Y", to, function(...)
       local at = { ... }
       local from = table.move(at, 1, d - 1, 1, {})
       from[d] = index(I(table.unpack(at, d, d + n - 1)), o.shape[d])
       table.move(at, d + n, #at, d + 1, from)
       return X(table.unpack(from, 1, #o.shape))
     end)
-    return ts.program("gather", { X, I }, { Y })
   end,
 }
 
@@ -58,9 +59,10 @@ outside is the nearest inside.]],
               list_of("indices", 1, "the shape of I and Y"),
               declare.integer("axis", "the dimension, from 0", "0"), any },
   example = "{ shape = { 3, 2 }, indices = { 2, 2 } }",
-  make = function(o)
+  tensors = { X, I },
+  apply = function(o, X, I)
     local n = #o.shape
-    local d = kit.axis(o, n, o.axis or 0)
+    local d = kit.axis(o, n, o.axis)
     if #o.indices ~= n then
       declare.wrong(o.name, "'indices' has %d entries, and there are %d " ..
                     "dimensions", #o.indices, n)
@@ -71,13 +73,10 @@ outside is the nearest inside.]],
                       extent, o.shape[i])
       end
     end
-    local X = ts.placeholder("X", o.shape, o.dtype)
-    local I = ts.placeholder("I", o.indices, "int32")
-    local Y = kit.map("Y", o.indices, function(...)
+    return kit.map("Y", o.indices, function(...)
       return X(table.unpack(kit.with({ ... }, d, index(I(...), o.shape[d])), 1,
                             n))
     end)
-    return ts.program("gather_elements", { X, I }, { Y })
   end,
 }
 
@@ -92,17 +91,18 @@ end, and one that is outside is the nearest inside.]],
               count("n", "rows that are added"),
               declare.dtype("number") },
   example = "{ shape = { 3, 2 }, n = 2 }",
-  make = function(o)
+  tensors = { X, tensor("I", { "n" }, { type = "int32" }),
+              tensor("U", function(o) return kit.with(o.shape, 1, "n") end) },
+  check = function(o)
     if #o.shape == 0 then
       declare.wrong(o.name, "'shape' has no dimension that indices choose from")
     end
-    local b = ts.builder "scatter_add"
+  end,
+  apply = function(o, X, I, U)
+    local b = kit.builder "scatter_add"
     local names, rows = {}, kit.with(o.shape, 1, o.n)
     for d = 1, #o.shape do names[d] = "i" .. d end
-    local X = b:input("X", o.shape, o.dtype)
-    local I = b:input("I", { o.n }, "int32")
-    local U = b:input("U", rows, o.dtype)
-    local Y = b:output("Y", o.shape, o.dtype)
+    local Y = b:buffer("Y", o.shape, o.dtype)
     kit.block(b, "copy", o.shape, names, function(...)
       b:store(Y, { ... }, X(...))
     end)
@@ -122,11 +122,18 @@ end, and one that is outside is the nearest inside.]],
       end)
     end
     nest(1)
-    return b:program()
+    return Y
   end,
 }
 
 -- ---- by conditions ---------------------------------------------------------
+
+local function operand(name, dtype)
+  local of = name:lower() .. "_shape"
+  return tensor(name, function(o)
+    return { o[of] and of .. "..." or "shape..." }
+  end, { type = dtype })
+end
 
 declare.operator {
   name = "where",
@@ -141,22 +148,28 @@ C: bool, and X, Z are broadcast to `shape`.]],
     list_of("z_shape", 1, "the shape of Z", "shape"), any,
   },
   example = "{ shape = { 2, 2 }, z_shape = { 1 } }",
-  make = function(o)
-    local inputs, of = {}, {}
-    for i, name in ipairs { "C", "X", "Z" } do
-      local option = name:lower() .. "_shape"
-      of[i] = o[option] or o.shape
-      kit.check_broadcast(o, of[i], o.shape, option)
-      inputs[i] = ts.placeholder(name, of[i], i == 1 and "bool" or o.dtype)
+  tensors = { operand("C", "bool"), operand "X", operand "Z" },
+  infer = function(o, tensors)
+    o.c_shape, o.x_shape = tensors.C.shape, tensors.X.shape
+    o.z_shape = tensors.Z.shape
+    local xz = kit.common({ name = "where" }, o.x_shape, o.z_shape, "x_shape",
+                          "z_shape")
+    o.shape = kit.common({ name = "where" }, o.c_shape, xz, "c_shape", "shape")
+  end,
+  symbolic = true,
+  apply = function(o, ...)
+    local inputs, of = { ... }, {}
+    for i, name in ipairs { "c_shape", "x_shape", "z_shape" } do
+      of[i] = o[name] or o.shape
+      kit.check_broadcast(o, of[i], o.shape, name)
     end
-    local Y = kit.map("Y", o.shape, function(...)
+    return kit.map("Y", o.shape, function(...)
       local at, x = { ... }, {}
       for i, b in ipairs(inputs) do
         x[i] = b(kit.broadcast(of[i], o.shape, at))
       end
       return ts.select(x[1], x[2], x[3])
     end)
-    return ts.program("where", inputs, { Y })
   end,
 }
 
@@ -174,16 +187,17 @@ all of the vector is off.]],
     declare.number("off", "what is elsewhere", "0"), declare.dtype("number"),
   },
   example = "{ shape = { 2 }, depth = 3 }",
-  make = function(o)
-    local I, n = ts.placeholder("I", o.shape, "int32"), #o.shape
+  tensors = { tensor("I", { "shape..." }, { type = "int32" }) },
+  symbolic = true,
+  apply = function(o, I)
+    local n = #o.shape
     local on, off = kit.constant(o, "on", 1), kit.constant(o, "off", 0)
-    local Y = kit.map("Y", kit.inserted(o.shape, n + 1, o.depth), function(...)
+    return kit.map("Y", kit.inserted(o.shape, n + 1, o.depth), function(...)
       local at = { ... }
       local i = ts.cast(I(table.unpack(at, 1, n)), "int64")
       local j = at[n + 1]
       return ts.select(ts.any(ts.eq(i, j), ts.eq(i + o.depth, j)),
                        on, off)
     end)
-    return ts.program("one_hot", { I }, { Y })
   end,
 }

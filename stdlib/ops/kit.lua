@@ -14,12 +14,24 @@ function kit.over(names, f)
 end
 
 function kit.compute(name, shape, names, f)
-  return ts.compute(name, shape, kit.over(names, f))
+  return ts.compute(declare.named(name), shape, kit.over(names, f))
 end
 
 -- A tensor of a shape of any rank; f gets its indices.
 function kit.map(name, shape, f)
-  return ts.compute(name, shape, f)
+  return ts.compute(declare.named(name), shape, f)
+end
+
+-- A builder of statements; its blocks are named like those of computes.
+function kit.builder(name)
+  local b = ts.builder(name)
+  local block, buffer = b.block, b.buffer
+  function b:block(...) return block(self, declare.named((...)), select(2, ...))
+  end
+  function b:buffer(...)
+    return buffer(self, declare.named((...)), select(2, ...))
+  end
+  return b
 end
 
 -- ---- lists -----------------------------------------------------------------
@@ -82,11 +94,22 @@ function kit.axes(o, rank, axes)
   return set, n
 end
 
+-- Whether two extents, which may be symbolic, are the same.
+function kit.same(x, y)
+  return math.type(x) == math.type(y) and tostring(x) == tostring(y)
+end
+
+-- Whether one is known to be above the other.
+function kit.above(x, y)
+  return math.type(x) and math.type(y) and x > y
+end
+
 -- `at` as indices of a tensor whose shape ends alike or has ones.
 function kit.broadcast(from, to, at)
   local list, skip = {}, #to - #from
   for d, n in ipairs(from) do
-    list[d] = n == 1 and to[d + skip] ~= 1 and 0 or at[d + skip]
+    list[d] = kit.same(n, 1) and not kit.same(to[d + skip], 1) and 0 or
+              at[d + skip]
   end
   return table.unpack(list, 1, #from)
 end
@@ -94,10 +117,25 @@ end
 function kit.check_broadcast(o, from, to, name)
   local skip = #to - #from
   for d, n in ipairs(from) do
-    if skip < 0 or n ~= 1 and n ~= to[d + skip] then
+    if skip < 0 or not kit.same(n, 1) and not kit.same(n, to[d + skip]) then
       declare.wrong(o.name, "'%s' does not fit the shape of the result", name)
     end
   end
+end
+
+-- The shape that two options broadcast to.
+function kit.common(o, a, b, a_name, b_name)
+  local to, n = {}, math.max(#a, #b)
+  for d = 1, n do
+    local x, y = a[d - n + #a] or 1, b[d - n + #b] or 1
+    local one = kit.same(x, 1)
+    if not one and not kit.same(y, 1) and not kit.same(x, y) then
+      declare.wrong(o.name, "extents %s and %s of '%s' and '%s' do not fit", x,
+                    y, a_name, b_name)
+    end
+    to[d] = one and y or x
+  end
+  return to
 end
 
 -- Iteration variables of a builder's block, each { name, extent, loop }.
@@ -128,21 +166,33 @@ end
 
 -- ---- windows ---------------------------------------------------------------
 
+-- Refuses windows of another rank than n, and groups that do not divide.
+function kit.check_groups(o, n)
+  kit.each(o, "k", n)
+  if o.ci % o.groups ~= 0 or o.co % o.groups ~= 0 then
+    declare.wrong(o.name, "%d groups do not divide %d and %d channels",
+                  o.groups, o.ci, o.co)
+  end
+end
+
+-- `pad` before and behind each of n dimensions: a number for all sides, one a
+-- dimension, or those before all dimensions and then those behind them.
+function kit.both_pads(o, n)
+  local pad = o.pad or 0
+  if type(pad) == "table" and #pad == 2 * n then
+    return table.move(pad, 1, n, 1, {}), table.move(pad, n + 1, 2 * n, 1, {})
+  end
+  local each = kit.each(o, "pad", n, 0)
+  return each, each
+end
+
 -- How far windows reach: { k =, s =, d =, before =, after =, out = } for each
--- of the extents.  `pad` is a number for all sides, one a dimension, or those
--- before all dimensions and then those behind them.
+-- of the extents.
 function kit.windows(o, extents)
   local n, list = #extents, {}
   local k, s = kit.each(o, "k", n), kit.each(o, "stride", n, 1)
-  local d, pad = kit.each(o, "dilation", n, 1), o.pad or 0
-  local before, after
-  if type(pad) == "table" and #pad == 2 * n then
-    before = table.move(pad, 1, n, 1, {})
-    after = table.move(pad, n + 1, 2 * n, 1, {})
-  else
-    before = kit.each(o, "pad", n, 0)
-    after = before
-  end
+  local d = kit.each(o, "dilation", n, 1)
+  local before, after = kit.both_pads(o, n)
   for i, extent in ipairs(extents) do
     local reach = d[i] * (k[i] - 1) + 1
     local out = (extent + before[i] + after[i] - reach) // s[i] + 1
@@ -229,9 +279,16 @@ local lowest = { float16 = -65504, bfloat16 = -0x1.fep127,
 -- The least finite number of a type of floats.
 function kit.lowest(dtype) return lowest[dtype] end
 
--- Option `name` as a constant of the operator's type, which has to have it.
-function kit.constant(o, name, default)
-  local dtype, x = o.dtype or "float32", o[name] or default
+-- An extent as a number of that type, to multiply with or divide by.
+function kit.number(n, dtype)
+  return type(n) == "userdata" and ts.cast(n, dtype) or n
+end
+
+-- Option `name` as a constant of the operator's type, or of `dtype`, which has
+-- to have it.
+function kit.constant(o, name, default, dtype)
+  local x = o[name] or default
+  dtype = dtype or o.dtype or "float32"
   local whole, fits = math.tointeger(x), true
   if dtype == "bool" then
     fits = whole == 0 or whole == 1
@@ -254,29 +311,32 @@ end
 -- The type of parameters that are added to a sum: `acc` only if asked for.
 function kit.beside(o) return o.acc or o.dtype or "float32" end
 
+-- The tensors of what follows a sum; `channel` is the entry of a shape for one
+-- number a channel.
+function kit.epilogue_tensors(channel, bn)
+  local function vector(name, when)
+    return declare.tensor(name, { channel }, { type = kit.beside, when = when })
+  end
+  if not bn then return vector("bias", "bias") end
+  return vector("bias", "bias"), vector("scale", "bn"), vector("shift", "bn")
+end
+
 -- x, a tensor of that shape, names and type, after what `o` asks for: bias,
 -- scale and shift along dimension `channel`, an activation, a conversion.
--- Adds parameters to `inputs`.
-function kit.epilogue(o, x, shape, names, channel, inputs, dtype)
+function kit.epilogue(o, x, shape, names, channel, dtype, bias, scale, shift)
   local function step(name, f)
     local of = x
     x = kit.compute(name, shape, names, function(...)
       return f(of(...), (select(channel, ...)))
     end)
   end
-  local function vector(name)
-    local v = ts.placeholder(name, { shape[channel] }, kit.beside(o))
-    inputs[#inputs + 1] = v
-    return function(c) return kit.as(v(c), kit.beside(o), dtype) end
+  local function at(v, c) return kit.as(v(c), kit.beside(o), dtype) end
+  if bias then
+    step("biased", function(e, c) return e + at(bias, c) end)
   end
-  if o.bias then
-    local bias = vector "bias"
-    step("biased", function(e, c) return e + bias(c) end)
-  end
-  if o.bn then
-    local scale, shift = vector "scale", vector "shift"
-    step("scaled", function(e, c) return e * scale(c) end)
-    step("shifted", function(e, c) return e + shift(c) end)
+  if scale then
+    step("scaled", function(e, c) return e * at(scale, c) end)
+    step("shifted", function(e, c) return e + at(shift, c) end)
   end
   if o.act and o.relu then
     declare.wrong(o.name, "'act' and 'relu' are both given")

@@ -4,7 +4,7 @@
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
-local count, flag = declare.count, declare.flag
+local count, flag, tensor = declare.count, declare.flag, declare.tensor
 
 -- Iteration variables that go in order, and in any order.
 local function ordered(name, n, bind)
@@ -32,6 +32,7 @@ local function update(b, A, L, U, N, k, i, j)
   end)
 end
 
+local square = tensor("A", { "n", "n" }, { changed = true })
 local matrix = { count("n", "rows and columns of A"), declare.dtype("float") }
 
 declare.operator {
@@ -44,10 +45,11 @@ kept in buffers of their own, L and U, which schedules may lay out as they like.
 No pivot may be 0.]],
   options = matrix,
   example = "{ n = 2 }",
-  make = function(o)
+  tensors = { square },
+  result = "A",
+  apply = function(o, A)
     local N, dtype = o.n, o.dtype
-    local b = ts.builder "lu"
-    local A = b:inout("A", { N, N }, dtype)
+    local b = kit.builder "lu"
     local L = b:buffer("L", { N, N }, dtype)
     local U = b:buffer("U", { N, N }, dtype)
     b:loop("k", 0, N, function(k)
@@ -63,7 +65,7 @@ No pivot may be 0.]],
         end)
       end)
     end)
-    return b:program()
+    return A
   end,
 }
 
@@ -77,10 +79,11 @@ alone is read.  Buffers as of ops.lu.]],
   options = matrix,
   example = "{ n = 2 }",
   inputs = { A = "{ { 4, 2 }, { 2, 5 } }" },
-  make = function(o)
+  tensors = { square },
+  result = "A",
+  apply = function(o, A)
     local N, dtype = o.n, o.dtype
-    local b = ts.builder "cholesky"
-    local A = b:inout("A", { N, N }, dtype)
+    local b = kit.builder "cholesky"
     local L = b:buffer("L", { N, N }, dtype)
     local U = b:buffer("U", { N, N }, dtype)
     b:loop("k", 0, N, function(k)
@@ -99,7 +102,7 @@ alone is read.  Buffers as of ops.lu.]],
         end)
       end)
     end)
-    return b:program()
+    return A
   end,
 }
 
@@ -120,10 +123,11 @@ With `unit` the diagonal counts as ones; else none of it may be 0.]],
     declare.dtype("float"),
   },
   example = "{ n = 1, m = 2 }",
-  make = function(o)
-    local N, M, b = o.n, o.m, ts.builder "triangular_solve"
-    local A = b:input("A", { N, N }, o.dtype)
-    local B = b:inout("B", { N, M }, o.dtype)
+  tensors = { tensor("A", { "n", "n" }),
+              tensor("B", { "n", "m" }, { changed = true }) },
+  result = "B",
+  apply = function(o, A, B)
+    local N, M, b = o.n, o.m, kit.builder "triangular_solve"
     -- Row number i of those in the order that they are solved in.
     local function row(i) return o.upper and N - 1 - i or i end
     b:loop("k", 0, N, function(k)
@@ -144,7 +148,7 @@ With `unit` the diagonal counts as ones; else none of it may be 0.]],
         end)
       end)
     end)
-    return b:program()
+    return B
   end,
 }
 
@@ -165,15 +169,19 @@ and columns that lie outside count as the nearest inside.]=],
   },
   example = "{ m = 2, n = 2, nnz = 3 }",
   inputs = { C = "{ 0, 1, 1 }", R = "{ 0, 2, 3 }" },
-  make = function(o)
-    local b = ts.builder "spmv"
-    local V = b:input("V", { o.nnz }, o.dtype)
-    local C = b:input("C", { o.nnz }, "int32")
-    local R = b:input("R", { o.m + 1 }, "int32")
-    local X = b:input("X", { o.n }, o.dtype)
+  tensors = { tensor("V", { "nnz" }),
+              tensor("C", { "nnz" }, { type = "int32" }),
+              tensor("R", { function(o) return o.m + 1 end },
+                     { type = "int32" }),
+              tensor("X", { "n" }) },
+  infer = function(o, tensors)
+    o.m = o.m or (tensors.R.shape[1] or 0) - 1
+  end,
+  apply = function(o, V, C, R, X)
+    local b = kit.builder "spmv"
     local acc, wide = kit.accumulator(o)
     local to_type = o.out or kit.beside(o)
-    local Y = b:output("Y", { o.m }, to_type)
+    local Y = b:buffer("Y", { o.m }, to_type)
     local S = to_type == acc and Y or b:buffer("sums", { o.m }, acc)
     -- Where a row begins; within V, whatever R says.
     local function begin(i)
@@ -198,6 +206,6 @@ and columns that lie outside count as the nearest inside.]=],
         b:store(Y, { vi }, ts.cast(S(vi), to_type))
       end)
     end)
-    return b:program()
+    return Y
   end,
 }

@@ -3,19 +3,18 @@
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
-local list_of = declare.list_of
+local list_of, tensor = declare.list_of, declare.tensor
 
 local shape = list_of("shape", 1, "the shape of X")
 local axis = declare.integer("axis", "the dimension, from 0; -1: the last",
                              "-1")
 local any = declare.dtype("any")
 
-local function input(o) return ts.placeholder("X", o.shape, o.dtype) end
-
 -- Declares an operator with one input of `shape` and `dtype`.
 local function mover(row)
   row.options = { shape, table.unpack(row.options) }
   row.options[#row.options + 1] = any
+  row.tensors = row.tensors or { tensor("X", { "shape..." }) }
   declare.operator(row)
 end
 
@@ -36,7 +35,7 @@ Y[i0, i1, ..] = X[j0, j1, ..], where j[p] = i[d], p = perm[d]
 dimension d of Y is dimension perm[d] of X.]],
   options = { list_of("perm", 0, "dimensions of X, from 0", "reversed") },
   example = "{ shape = { 2, 3 } }",
-  make = function(o)
+  apply = function(o, X)
     local n, perm, to, seen = #o.shape, o.perm or {}, {}, {}
     if not o.perm then
       for d = 1, n do perm[d] = n - d end
@@ -48,13 +47,11 @@ dimension d of Y is dimension perm[d] of X.]],
       end
       seen[from], to[d] = true, o.shape[from + 1]
     end
-    local X = input(o)
-    local Y = kit.map("Y", to, function(...)
+    return kit.map("Y", to, function(...)
       local at, i = {}, { ... }
       for d, from in ipairs(perm) do at[from + 1] = i[d] end
       return X(table.unpack(at, 1, n))
     end)
-    return ts.program("transpose", { X }, { Y })
   end,
 }
 
@@ -78,16 +75,14 @@ mover {
 Y, in row-major order, has the elements of X in row-major order.]],
   options = { list_of("to", 1, "the shape of Y, of as many elements") },
   example = "{ shape = { 2, 3 }, to = { 3, 2 } }",
-  make = function(o)
+  apply = function(o, X)
     if kit.product(o.shape) ~= kit.product(o.to) then
       declare.wrong(o.name, "a shape of %d elements does not become one of %d",
                     kit.product(o.shape), kit.product(o.to))
     end
-    local X = input(o)
-    local Y = kit.map("Y", o.to, function(...)
+    return kit.map("Y", o.to, function(...)
       return X(reindexed(o.shape, o.to, { ... }))
     end)
-    return ts.program("reshape", { X }, { Y })
   end,
 }
 
@@ -99,13 +94,11 @@ Y[.., i, j] = X[i', j'], where i' is i, or 0 along a dimension of 1
 the last dimensions of Y are those of X.]],
   options = { list_of("to", 1, "the shape of Y") },
   example = "{ shape = { 2, 1 }, to = { 2, 2, 3 } }",
-  make = function(o)
+  apply = function(o, X)
     kit.check_broadcast(o, o.shape, o.to, "shape")
-    local X = input(o)
-    local Y = kit.map("Y", o.to, function(...)
+    return kit.map("Y", o.to, function(...)
       return X(kit.broadcast(o.shape, o.to, { ... }))
     end)
-    return ts.program("broadcast", { X }, { Y })
   end,
 }
 
@@ -117,18 +110,17 @@ Y[i0, i1, ..] = X[i0 % shape[0], i1 % shape[1], ..]
 dimension d of Y has shape[d] * times[d] elements.]],
   options = { list_of("times", 1, "how often along each dimension") },
   example = "{ shape = { 2, 2 }, times = { 1, 2 } }",
-  make = function(o)
+  apply = function(o, X)
     same_rank(o, "times")
-    local X, to = input(o), {}
+    local to = {}
     for d, n in ipairs(o.shape) do to[d] = n * o.times[d] end
-    local Y = kit.map("Y", to, function(...)
+    return kit.map("Y", to, function(...)
       local at = { ... }
       for d, n in ipairs(o.shape) do
         if o.times[d] > 1 then at[d] = at[d] % n end
       end
       return X(table.unpack(at))
     end)
-    return ts.program("tile", { X }, { Y })
   end,
 }
 
@@ -142,19 +134,17 @@ the triangle ends or begins.]],
   options = { declare.flag("upper", "the upper triangle"),
               declare.integer("k", "the diagonal, negative: below", "0") },
   example = "{ shape = { 3, 3 } }",
-  make = function(o)
+  apply = function(o, X)
     local n, dtype = #o.shape, o.dtype or "float32"
     if n < 2 then declare.wrong(o.name, "'shape' has no two dimensions") end
     local k = math.max(-o.shape[n - 1], math.min(o.k or 0, o.shape[n]))
-    local X = input(o)
     local zero = dtype == "bool" and ts.const(false, dtype) or
                  ts.const(0, dtype)
-    local Y = kit.map("Y", o.shape, function(...)
+    return kit.map("Y", o.shape, function(...)
       local i, j = select(n - 1, ...)
       local inside = o.upper and ts.ge(j, i + k) or ts.le(j, i + k)
       return ts.select(inside, X(...), zero)
     end)
-    return ts.program("trilu", { X }, { Y })
   end,
 }
 
@@ -184,18 +174,17 @@ b: block, C: c / (b b), the channels of Y[n, C, h b, w b].]],
   options = table.move({ channels_first, any }, 1, 2, 6,
                        table.move(images, 1, 5, 1, {})),
   example = "{ n = 1, c = 4, h = 1, w = 2, block = 2 }",
-  make = function(o)
+  tensors = { tensor("X", { "n", "c", "h", "w" }) },
+  apply = function(o, X)
     local b = o.block
     if o.c % (b * b) ~= 0 then
       declare.wrong(o.name, "%d channels are no blocks of %d by %d", o.c, b, b)
     end
     local C = o.c // (b * b)
-    local X = ts.placeholder("X", { o.n, o.c, o.h, o.w }, o.dtype)
-    local Y = ts.compute("Y", { o.n, C, o.h * b, o.w * b },
+    return kit.map("Y", { o.n, C, o.h * b, o.w * b },
       function(n, c, h, w)
         return X(n, folded_channel(o, c, h % b, w % b, C), h // b, w // b)
       end)
-    return ts.program("depth_to_space", { X }, { Y })
   end,
 }
 
@@ -207,19 +196,18 @@ Y[n, (y*b + x) c + i, h, w] = X[n, i, h*b + y, w*b + x]
 b: block, which divides h and w; Y[n, c b b, h / b, w / b].]],
   options = kit.with(table.move(images, 1, 5, 1, {}), 6, any),
   example = "{ n = 1, c = 1, h = 2, w = 4, block = 2 }",
-  make = function(o)
+  tensors = { tensor("X", { "n", "c", "h", "w" }) },
+  apply = function(o, X)
     local b = o.block
     if o.h % b ~= 0 or o.w % b ~= 0 then
       declare.wrong(o.name, "%d rows and %d columns are no blocks of %d by %d",
                     o.h, o.w, b, b)
     end
-    local X = ts.placeholder("X", { o.n, o.c, o.h, o.w }, o.dtype)
-    local Y = ts.compute("Y", { o.n, o.c * b * b, o.h // b, o.w // b },
+    return kit.map("Y", { o.n, o.c * b * b, o.h // b, o.w // b },
       function(n, c, h, w)
         local place = c // o.c
         return X(n, c % o.c, h * b + place // b, w * b + place % b)
       end)
-    return ts.program("space_to_depth", { X }, { Y })
   end,
 }
 
@@ -238,7 +226,7 @@ up to but without `stop`; steps may be negative.]],
     list_of("step", math.mininteger, "the steps, not 0", "1"),
   },
   example = "{ shape = { 4, 4 }, begin = { 1, 0 }, step = { 1, 2 } }",
-  make = function(o)
+  apply = function(o, X)
     local begin, stop = o.begin, o.stop or o.shape
     local step, to = kit.each(o, "step", #o.shape, 1), {}
     for _, name in ipairs { "begin", "stop" } do
@@ -254,13 +242,11 @@ up to but without `stop`; steps may be negative.]],
       end
       to[d] = count_of
     end
-    local X = input(o)
-    local Y = kit.map("Y", to, function(...)
+    return kit.map("Y", to, function(...)
       local at = { ... }
       for d, i in ipairs(at) do at[d] = begin[d] + i * step[d] end
       return X(table.unpack(at))
     end)
-    return ts.program("slice", { X }, { Y })
   end,
 }
 
@@ -273,14 +259,13 @@ Y1 has the first sizes[1] indices along `axis`, Y2 the next sizes[2], ..]],
                             "extents of the parts; their sum is that " ..
                       "of the dimension"), axis },
   example = "{ shape = { 2, 3 }, sizes = { 1, 2 } }",
-  make = function(o)
+  apply = function(o, X)
     local d, from, outputs = kit.axis(o, #o.shape, o.axis), 0, {}
     local sum = 0
     for _, n in ipairs(o.sizes) do sum = sum + n end
     if sum ~= o.shape[d] then
       declare.wrong(o.name, "the sum of 'sizes' is %d, not %d", sum, o.shape[d])
     end
-    local X = input(o)
     for i, n in ipairs(o.sizes) do
       local begin = from
       outputs[i] = kit.map("Y" .. i, kit.with(o.shape, d, n), function(...)
@@ -290,7 +275,7 @@ Y1 has the first sizes[1] indices along `axis`, Y2 the next sizes[2], ..]],
       end)
       from = from + n
     end
-    return ts.program("split", { X }, outputs)
+    return table.unpack(outputs)
   end,
 }
 
@@ -304,15 +289,21 @@ the others are of the shape but for sizes[1], sizes[2], .. along the axis.]],
                             "extents of the parts along the dimension"),
               axis },
   example = "{ shape = { 2, 1 }, sizes = { 1, 2 } }",
-  make = function(o)
-    local d, inputs, sum = kit.axis(o, #o.shape, o.axis), {}, 0
+  tensors = { tensor("X", function(o, i)
+    return kit.with(o.shape, kit.axis(o, #o.shape, o.axis), o.sizes[i])
+  end, { list = function(o) return #o.sizes end }) },
+  infer = function(o, tensors)
+    local first = tensors.X[1]
+    o.shape, o.sizes = first.shape, {}
+    local d = kit.axis({ name = "concat" }, #o.shape, o.axis)
+    for i, x in ipairs(tensors.X) do o.sizes[i] = x.shape[d] end
+  end,
+  apply = function(o, inputs)
+    local d, sum = kit.axis(o, #o.shape, o.axis), 0
     if #o.sizes == 0 then declare.wrong(o.name, "'sizes' is empty") end
     local begins = {}
-    for i, n in ipairs(o.sizes) do
-      inputs[i] = ts.placeholder("X" .. i, kit.with(o.shape, d, n), o.dtype)
-      begins[i], sum = sum, sum + n
-    end
-    local Y = kit.map("Y", kit.with(o.shape, d, sum), function(...)
+    for i, n in ipairs(o.sizes) do begins[i], sum = sum, sum + n end
+    return kit.map("Y", kit.with(o.shape, d, sum), function(...)
       local at, y = { ... }, nil
       local i = at[d]
       for k = #inputs, 1, -1 do
@@ -322,7 +313,6 @@ the others are of the shape but for sizes[1], sizes[2], .. along the axis.]],
       end
       return y
     end)
-    return ts.program("concat", inputs, { Y })
   end,
 }
 
@@ -349,7 +339,7 @@ Y[i, ..] = X[i - before[0], ..] where that lies in X, else
     declare.number("value", "what a constant border is", "0"),
   },
   example = "{ shape = { 2, 2 }, before = { 0, 1 } }",
-  make = function(o)
+  apply = function(o, X)
     local before, after, to = o.before, o.after or o.before, {}
     local mode = o.mode or "constant"
     same_rank(o, "before")
@@ -361,8 +351,7 @@ Y[i, ..] = X[i - before[0], ..] where that lies in X, else
       end
       to[d] = before[d] + n + after[d]
     end
-    local X = input(o)
-    local Y = kit.map("Y", to, function(...)
+    return kit.map("Y", to, function(...)
       local at, inside = { ... }, {}
       for d, n in ipairs(o.shape) do
         if before[d] + after[d] > 0 then
@@ -376,6 +365,5 @@ Y[i, ..] = X[i - before[0], ..] where that lies in X, else
       return ts.select(ts.all(table.unpack(inside)), x,
                        kit.constant(o, "value", 0))
     end)
-    return ts.program("pad", { X }, { Y })
   end,
 }

@@ -4,13 +4,14 @@
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
-local count, list_of = declare.count, declare.list_of
+local count, list_of, tensor = declare.count, declare.list_of, declare.tensor
 
 local axis = declare.integer("axis", "the dimension, from 0; -1: the last",
                              "-1")
 local shape = list_of("shape", 1, "the shape of X")
 local eps = declare.number("eps", "what is added before the root", "1e-5")
 eps.least = 0
+local X = tensor("X", { "shape..." })
 
 -- ---- over the last dimensions ----------------------------------------------
 
@@ -33,46 +34,37 @@ end
 local function head(n, ...) return table.unpack({ ... }, 1, n) end
 local function tail(n, ...) return select(n, ...) end
 
-local function layer(o, center)
-  local dtype = o.dtype or "float32"
-  local _, wide, narrow = kit.accumulator(o)
+-- The dimensions from `axis` on, those of weight and bias.
+local function inner_shape(o)
+  return table.move(o.shape, kit.axis(o, #o.shape, o.axis), #o.shape, 1, {})
+end
+
+local function layer(o, center, x, weight, bias)
+  local acc, wide, narrow = kit.accumulator(o)
   local first = kit.axis(o, #o.shape, o.axis)
   local axes, outer, at = inner(o, first)
-  local N = kit.product(o.shape, first)
-  local X = ts.placeholder("X", o.shape, dtype)
-  local inputs = { X }
-  local function centered(...) return wide(X(...)) end
+  local N = kit.number(kit.product(o.shape, first), acc)
+  local function centered(...) return wide(x(...)) end
   if center then
     local S = kit.map("sum", outer, function(...)
-      return ts.sum(wide(X(at(...))), axes)
+      return ts.sum(wide(x(at(...))), axes)
     end)
     centered = kit.map("centered", o.shape, function(...)
-      return wide(X(...)) - S(head(first - 1, ...)) / N
+      return wide(x(...)) - S(head(first - 1, ...)) / N
     end)
   end
   local Q = kit.map("squares", outer, function(...)
     return ts.sum(centered(at(...)) * centered(at(...)), axes)
   end)
   local R = kit.map("scale", outer, function(...)
-    return ts.rsqrt(Q(...) / N + (o.eps or 1e-5))
+    return ts.rsqrt(Q(...) / N + o.eps)
   end)
-  local weight, bias
-  local of = table.move(o.shape, first, #o.shape, 1, {})
-  if o.weight ~= false then
-    weight = ts.placeholder("weight", of, dtype)
-    inputs[#inputs + 1] = weight
-  end
-  if center and o.bias ~= false then
-    bias = ts.placeholder("bias", of, dtype)
-    inputs[#inputs + 1] = bias
-  end
-  local Y = kit.map("Y", o.shape, function(...)
+  return kit.map("Y", o.shape, function(...)
     local y = centered(...) * R(head(first - 1, ...))
     if weight then y = y * wide(weight(tail(first, ...))) end
     if bias then y = y + wide(bias(tail(first, ...))) end
     return narrow(y)
   end)
-  return ts.program(o.name, inputs, { Y })
 end
 
 local weight = { name = "weight", type = "boolean", default = "true",
@@ -89,8 +81,11 @@ mean and variance (divided by the number of elements) are over the dimensions
 from `axis` on, which are the shape of weight and bias.]],
   options = { shape, axis, eps, weight, bias, declare.dtype("float"),
               declare.acc() },
+  tensors = { X, tensor("weight", inner_shape, { when = "weight" }),
+              tensor("bias", inner_shape, { when = "bias" }) },
+  symbolic = true,
   example = "{ shape = { 2, 4 } }",
-  make = function(o) return layer(o, true) end,
+  apply = function(o, ...) return layer(o, true, ...) end,
 }
 
 declare.operator {
@@ -103,8 +98,10 @@ the mean is over the dimensions from `axis` on, which are the shape of
 weight.]],
   options = { shape, axis, eps, weight, declare.dtype("float"),
               declare.acc() },
+  tensors = { X, tensor("weight", inner_shape, { when = "weight" }) },
+  symbolic = true,
   example = "{ shape = { 2, 4 } }",
-  make = function(o) return layer(o, false) end,
+  apply = function(o, ...) return layer(o, false, ...) end,
 }
 
 -- ---- over channels ---------------------------------------------------------
@@ -113,6 +110,8 @@ weight.]],
 local function channel_of(o)
   return o.layout == "channels_last" and #o.shape or 2
 end
+
+local function channels(o) return { o.shape[channel_of(o)] } end
 
 local layout = declare.word("layout", { "channels_first", "channels_last" },
   "channels_first", "which dimension has the channels, the second or the last")
@@ -127,26 +126,22 @@ c: the index of X's channel; X[n, c, ..], or X[n, .., c] with channels_last.]],
               layout, eps, declare.dtype("float"), declare.acc() },
   example = "{ shape = { 1, 2, 2 } }",
   inputs = { variance = "{ 4, 0.25 }" },
-  make = function(o)
-    local dtype, c = o.dtype or "float32", channel_of(o)
+  tensors = { X, tensor("weight", channels), tensor("bias", channels),
+              tensor("mean", channels), tensor("variance", channels) },
+  symbolic = true,
+  apply = function(o, x, weight, bias, mean, variance)
+    local c = channel_of(o)
     if #o.shape < 2 then
       declare.wrong(o.name, "'shape' has no dimension of channels")
     end
     local _, wide, narrow = kit.accumulator(o)
-    local X = ts.placeholder("X", o.shape, dtype)
-    local inputs = { X }
-    for i, name in ipairs { "weight", "bias", "mean", "variance" } do
-      inputs[i + 1] = ts.placeholder(name, { o.shape[c] }, dtype)
-    end
-    local _, w, b, mean, variance = table.unpack(inputs)
-    local R = ts.compute("scale", { o.shape[c] }, function(i)
-      return ts.rsqrt(wide(variance(i)) + (o.eps or 1e-5)) * wide(w(i))
+    local R = kit.map("scale", { o.shape[c] }, function(i)
+      return ts.rsqrt(wide(variance(i)) + o.eps) * wide(weight(i))
     end)
-    local Y = kit.map("Y", o.shape, function(...)
+    return kit.map("Y", o.shape, function(...)
       local i = select(c, ...)
-      return narrow((wide(X(...)) - wide(mean(i))) * R(i) + wide(b(i)))
+      return narrow((wide(x(...)) - wide(mean(i))) * R(i) + wide(bias(i)))
     end)
-    return ts.program("batch_norm", inputs, { Y })
   end,
 }
 
@@ -164,34 +159,32 @@ channels of a group.  One group for each channel is instance normalisation.]],
     declare.dtype("float"), declare.acc(),
   },
   example = "{ n = 1, c = 2, l = 3, groups = 2 }",
-  make = function(o)
-    local dtype, groups = o.dtype or "float32", o.groups or 1
+  tensors = { tensor("X", { "n", "c", "l" }), tensor("weight", { "c" }),
+              tensor("bias", { "c" }) },
+  apply = function(o, x, weight, bias)
+    local groups = o.groups
     if o.c % groups ~= 0 then
       declare.wrong(o.name, "%d groups do not divide %d channels", groups, o.c)
     end
     local _, wide, narrow = kit.accumulator(o)
     local g = o.c // groups
     local N = g * o.l
-    local X = ts.placeholder("X", { o.n, o.c, o.l }, dtype)
-    local W = ts.placeholder("weight", { o.c }, dtype)
-    local B = ts.placeholder("bias", { o.c }, dtype)
     local c, l = ts.reduce_axis("rc", g), ts.reduce_axis("rl", o.l)
-    local S = ts.compute("sum", { o.n, groups }, function(n, i)
-      return ts.sum(wide(X(n, i * g + c, l)), { c, l })
+    local S = kit.map("sum", { o.n, groups }, function(n, i)
+      return ts.sum(wide(x(n, i * g + c, l)), { c, l })
     end)
-    local D = ts.compute("centered", { o.n, o.c, o.l }, function(n, i, j)
-      return wide(X(n, i, j)) - S(n, i // g) / N
+    local D = kit.map("centered", { o.n, o.c, o.l }, function(n, i, j)
+      return wide(x(n, i, j)) - S(n, i // g) / N
     end)
-    local Q = ts.compute("squares", { o.n, groups }, function(n, i)
+    local Q = kit.map("squares", { o.n, groups }, function(n, i)
       return ts.sum(D(n, i * g + c, l) * D(n, i * g + c, l), { c, l })
     end)
-    local R = ts.compute("scale", { o.n, groups }, function(n, i)
-      return ts.rsqrt(Q(n, i) / N + (o.eps or 1e-5))
+    local R = kit.map("scale", { o.n, groups }, function(n, i)
+      return ts.rsqrt(Q(n, i) / N + o.eps)
     end)
-    local Y = ts.compute("Y", { o.n, o.c, o.l }, function(n, i, j)
-      return narrow(D(n, i, j) * R(n, i // g) * wide(W(i)) + wide(B(i)))
+    return kit.map("Y", { o.n, o.c, o.l }, function(n, i, j)
+      return narrow(D(n, i, j) * R(n, i // g) * wide(weight(i)) + wide(bias(i)))
     end)
-    return ts.program("group_norm", { X, W, B }, { Y })
   end,
 }
 
@@ -250,17 +243,17 @@ both along `axis`.  With `online` m and the sum are one reduction, of the pairs
 One X of each row has to be finite.]],
   options = { shape, axis, one_pass, declare.dtype("float"), declare.acc() },
   example = "{ shape = { 2, 3 } }",
-  make = function(o)
+  tensors = { X },
+  symbolic = true,
+  apply = function(o, X)
     local d = kit.axis(o, #o.shape, o.axis)
     local acc, wide, narrow = kit.accumulator(o)
-    local X = ts.placeholder("X", o.shape, o.dtype or "float32")
     local function x(...) return wide(X(...)) end
     local most, sum, without, E = rows(o, x, d, o.online, acc)
-    local Y = kit.map("softmax", o.shape, function(...)
+    return kit.map("softmax", o.shape, function(...)
       local e = E and E(...) or ts.exp(x(...) - most(without(...)))
       return narrow(e / sum(without(...)))
     end)
-    return ts.program("softmax", { X }, { Y })
   end,
 }
 
@@ -272,17 +265,17 @@ Y = X - m - log(sum of e^(X - m)), m: the greatest X
 both along `axis`; `online` as of ops.softmax.]],
   options = { shape, axis, one_pass, declare.dtype("float"), declare.acc() },
   example = "{ shape = { 2, 3 } }",
-  make = function(o)
+  tensors = { X },
+  symbolic = true,
+  apply = function(o, X)
     local d = kit.axis(o, #o.shape, o.axis)
     local acc, wide, narrow = kit.accumulator(o)
-    local X = ts.placeholder("X", o.shape, o.dtype or "float32")
     local function x(...) return wide(X(...)) end
     local most, sum, without = rows(o, x, d, o.online, acc)
-    local Y = kit.map("log_softmax", o.shape, function(...)
+    return kit.map("log_softmax", o.shape, function(...)
       return narrow(x(...) - most(without(...)) -
                     ts.log(sum(without(...))))
     end)
-    return ts.program("log_softmax", { X }, { Y })
   end,
 }
 
@@ -298,17 +291,16 @@ X[b, m, n] -> Y[b].]],
               count("n", "their columns"), declare.dtype("float"),
               declare.acc() },
   example = "{ m = 2, n = 2 }",
-  make = function(o)
-    local b = o.b or 1
+  tensors = { tensor("X", { "b", "m", "n" }) },
+  symbolic = true,
+  apply = function(o, X)
     local _, wide, narrow = kit.accumulator(o)
-    local X = ts.placeholder("X", { b, o.m, o.n }, o.dtype or "float32")
     local i, j = ts.reduce_axis("i", o.m), ts.reduce_axis("j", o.n)
-    local S = ts.compute("squares", { b }, function(n)
+    local S = kit.map("squares", { o.b }, function(n)
       return ts.sum(wide(X(n, i, j)) * wide(X(n, i, j)), { i, j })
     end)
-    local Y = ts.compute("norm", { b }, function(n)
+    return kit.map("norm", { o.b }, function(n)
       return narrow(ts.sqrt(S(n)))
     end)
-    return ts.program("norm", { X }, { Y })
   end,
 }

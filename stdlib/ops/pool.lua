@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Pooling of windows and of whole images, and resizing by index arithmetic.
+-- Pooling of windows and of whole images.
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
-local count, each = declare.count, declare.each
+local count, each, tensor = declare.count, declare.each, declare.tensor
 
 local letters = { { "w" }, { "h", "w" }, { "d", "h", "w" } }
 local layouts = { { "NCL", "NLC" }, { "NCHW", "NHWC" }, { "NCDHW", "NDHWC" } }
@@ -48,6 +48,12 @@ local function extents_of(o, rank)
   return each_of(letters[rank], function(x) return o[x] end)
 end
 
+local function images(rank)
+  return { tensor("X", function(o)
+    return laid_out(o, "n", "c", table.unpack(letters[rank]))
+  end) }
+end
+
 -- ---- windows ---------------------------------------------------------------
 
 local function same(x) return x end
@@ -62,10 +68,9 @@ local function inside(w, at)
   return n
 end
 
-local function pool(o, rank, reduce, least, finish)
+local function pool(o, X, rank, reduce, least, finish)
   local _, wide, narrow = kit.accumulator(o)
   if not finish then wide, narrow = same, same end
-  local dtype = o.dtype or "float32"
   local extents = extents_of(o, rank)
   local windows = kit.windows(o, extents)
   for _, x in ipairs(windows) do
@@ -74,10 +79,9 @@ local function pool(o, rank, reduce, least, finish)
     end
   end
   local shape = laid_out(o, o.n, o.c, table.unpack(extents))
-  local X = ts.placeholder("X", shape, dtype)
   local names = laid_out(o, "n", "c", table.unpack(letters[rank]))
   local P = kit.padded(X, shape, names, windows, channels_last(o) and 2 or 3,
-                       least(dtype))
+                       least(o.dtype))
   local axes = each_of(windows, function(w, i)
     return ts.reduce_axis("k" .. letters[rank][i], w.k)
   end)
@@ -92,8 +96,7 @@ local function pool(o, rank, reduce, least, finish)
     local at = laid_out(o, list[1], list[2], table.unpack(places))
     return reduce(wide(P(table.unpack(at))), axes)
   end)
-  if finish then Y = finish(Y, to, names, windows, narrow) end
-  return ts.program(o.name, { X }, { Y })
+  return finish and finish(Y, to, names, windows, narrow) or Y
 end
 
 -- Of a type, the value that is no greater than any.
@@ -160,7 +163,10 @@ s: stride, t: dilation, p: pad; what lies outside of X is left out.]])
     options = with(rank, window[1], window[2], window[3], window[4],
                    declare.dtype("number")),
     example = example_of(rank, ", k = 2, stride = 2"),
-    make = function(o) return pool(o, rank, ts.reduce_max, least) end,
+    tensors = images(rank),
+    symbolic = { n = true },
+    result = "pool",
+    apply = function(o, X) return pool(o, X, rank, ts.reduce_max, least) end,
   }
 
   declare.operator {
@@ -177,9 +183,12 @@ window with count_include_pad, where the others are 0.]])
                                 "divide by the size of the window"),
                    declare.dtype("float"), declare.acc()),
     example = example_of(rank, ", k = 2, stride = 2"),
-    make = function(o)
-      local function zero() return ts.const(0, o.dtype or "float32") end
-      return pool(o, rank, ts.sum, zero, function(...)
+    tensors = images(rank),
+    symbolic = { n = true },
+    result = "mean",
+    apply = function(o, X)
+      local function zero() return ts.const(0, o.dtype) end
+      return pool(o, X, rank, ts.sum, zero, function(...)
         return mean_of_windows(o, ...)
       end)
     end,
@@ -197,10 +206,11 @@ the channel is the second dimension of X and Y, or the last.]])
                                       "which of them"),
                    declare.dtype("float"), declare.acc()),
     example = example_of(rank, ""),
-    make = function(o)
+    tensors = images(rank),
+    symbolic = { n = true },
+    result = "pool",
+    apply = function(o, X)
       local extents = extents_of(o, rank)
-      local X = ts.placeholder("X",
-        laid_out(o, o.n, o.c, table.unpack(extents)), o.dtype or "float32")
       local _, wide, narrow = kit.accumulator(o)
       if o.op == "max" then wide = same end
       local axes = each_of(extents, function(n, i)
@@ -222,79 +232,7 @@ the channel is the second dimension of X and Y, or the last.]])
           return narrow(of(...) / kit.product(extents))
         end)
       end
-      return ts.program(o.name, { X }, { S })
+      return S
     end,
   }
 end
-
--- ---- resizing --------------------------------------------------------------
-
--- Where result i of `to` lies among `from` elements: a numerator and the
--- denominator, so that indices are integer arithmetic.
-local places = {
-  half_pixel = function(i, from, to) return (2 * i + 1) * from - to, 2 * to end,
-  align_corners = function(i, from, to)
-    return i * (from - 1), math.max(to - 1, 1)
-  end,
-  asymmetric = function(i, from, to) return i * from, to end,
-}
-
-local function clamp(x, n) return ts.min(ts.max(x, 0), n - 1) end
-
--- The nearest element: half-way goes down, but asymmetric rounds down.
-local function nearest(o, i, from, to)
-  local mode = o.coordinates or "half_pixel"
-  local num, den = places[mode](i, from, to)
-  if mode == "asymmetric" then return clamp(num // den, from) end
-  return clamp((2 * num + den - 1) // (2 * den), from)
-end
-
--- The two elements around, and the weight of the second.
-local function around(o, i, from, to, dtype)
-  local num, den = places[o.coordinates or "half_pixel"](i, from, to)
-  num = ts.min(ts.max(num, 0), (from - 1) * den)
-  local lo = num // den
-  return lo, ts.min(lo + 1, from - 1), ts.cast(num % den, dtype) / den
-end
-
-declare.operator {
-  name = "resize2d",
-  summary = "An image in another size, by the nearest element or bilinearly.",
-  says = [[
-Y[n, c, i, j] = X[n, c, nearest(y), nearest(x)], or the mean of the four
-  elements around (y, x), weighted by how near they are (bilinear)
-y = (i + 1/2) h / oh - 1/2 (half_pixel), i (h - 1) / (oh - 1) (align_corners) or
-i h / oh (asymmetric), and x likewise; both stay in the image.  The nearest of
-two that are as near is the first; with asymmetric, y and x are rounded down.]],
-  options = with(2, count("oh", "height of the result"),
-    count("ow", "width of the result"),
-    declare.word("mode", { "nearest", "bilinear" }, "nearest",
-                 "which elements"),
-    declare.word("coordinates",
-                 { "half_pixel", "align_corners", "asymmetric" }, "half_pixel",
-                 "where elements of the result lie"),
-    declare.dtype("float")),
-  example = "{ n = 1, c = 1, h = 2, w = 2, oh = 3, ow = 4, " ..
-            "mode = \"bilinear\" }",
-  make = function(o)
-    local dtype = o.dtype or "float32"
-    local X = ts.placeholder("X", laid_out(o, o.n, o.c, o.h, o.w), dtype)
-    local function at(n, c, y, x)
-      return X(table.unpack(laid_out(o, n, c, y, x)))
-    end
-    local shape = laid_out(o, o.n, o.c, o.oh, o.ow)
-    local names = laid_out(o, "n", "c", "h", "w")
-    local Y = kit.compute("resize", shape, names, function(...)
-      local n, c, i, j = split(o, ...)
-      if o.mode ~= "bilinear" then
-        return at(n, c, nearest(o, i, o.h, o.oh), nearest(o, j, o.w, o.ow))
-      end
-      local y0, y1, v = around(o, i, o.h, o.oh, dtype)
-      local x0, x1, u = around(o, j, o.w, o.ow, dtype)
-      local top = at(n, c, y0, x0) * (1 - u) + at(n, c, y0, x1) * u
-      local bottom = at(n, c, y1, x0) * (1 - u) + at(n, c, y1, x1) * u
-      return top * (1 - v) + bottom * v
-    end)
-    return ts.program("resize2d", { X }, { Y })
-  end,
-}

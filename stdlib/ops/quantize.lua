@@ -18,12 +18,17 @@ local function wide_of(dtype)
   return dtype == "float64" and dtype or "float32"
 end
 
--- The scale and the zero point, and the index that both are read at.
-local function parameters(o, dtype, small)
+-- Whether scale and zero point are one for each index along `axis`.
+local function parameter(name, type)
+  return declare.tensor(name, function(o)
+    return { o.axis and o.shape[kit.axis(o, #o.shape, o.axis)] or 1 }
+  end, { type = type })
+end
+
+-- The index that both are read at.
+local function place(o)
   local d = o.axis and kit.axis(o, #o.shape, o.axis)
-  local of = { d and o.shape[d] or 1 }
-  return ts.placeholder("scale", of, dtype), ts.placeholder("zero", of, small),
-         function(...) return d and (select(d, ...)) or 0 end
+  return function(...) return d and (select(d, ...)) or 0 end
 end
 
 declare.operator {
@@ -37,17 +42,15 @@ along `axis`.]],
               narrow("to", "the type of Y") },
   example = "{ shape = { 4 } }",
   inputs = { X = "{ 0.4, -1, 2.5, 900 }", scale = "{ 0.5 }", zero = "{ 3 }" },
-  make = function(o)
-    local dtype, to = o.dtype or "float32", o.to or "int8"
-    local X = ts.placeholder("X", o.shape, dtype)
-    local scale, zero, at = parameters(o, dtype, to)
-    local wide = wide_of(dtype)
-    local Y = kit.map("Y", o.shape, function(...)
+  tensors = { declare.tensor("X", { "shape..." }),
+              parameter("scale", "dtype"), parameter("zero", "to") },
+  apply = function(o, X, scale, zero)
+    local at, wide = place(o), wide_of(o.dtype)
+    return kit.map("Y", o.shape, function(...)
       local i = at(...)
       local q = ts.cast(X(...), wide) / ts.cast(scale(i), wide)
-      return ts.cast(ts.round(q) + ts.cast(zero(i), wide), to)
+      return ts.cast(ts.round(q) + ts.cast(zero(i), wide), o.to)
     end)
-    return ts.program("quantize", { X, scale, zero }, { Y })
   end,
 }
 
@@ -62,16 +65,14 @@ along `axis`.]],
               declare.dtype("float", nil, "the type of Y") },
   example = "{ shape = { 4 } }",
   inputs = { scale = "{ 0.5 }", zero = "{ 3 }" },
-  make = function(o)
-    local dtype, from = o.dtype or "float32", o.from or "int8"
-    local wide = wide_of(dtype)
-    local X = ts.placeholder("X", o.shape, from)
-    local scale, zero, at = parameters(o, dtype, from)
-    local Y = kit.map("Y", o.shape, function(...)
+  tensors = { declare.tensor("X", { "shape..." }, { type = "from" }),
+              parameter("scale", "dtype"), parameter("zero", "from") },
+  apply = function(o, X, scale, zero)
+    local at, dtype, wide = place(o), o.dtype, wide_of(o.dtype)
+    return kit.map("Y", o.shape, function(...)
       local i = at(...)
       local x = ts.cast(X(...), "int32") - ts.cast(zero(i), "int32")
       return ts.cast(ts.cast(x, wide) * ts.cast(scale(i), wide), dtype)
     end)
-    return ts.program("dequantize", { X, scale, zero }, { Y })
   end,
 }

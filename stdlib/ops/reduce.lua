@@ -3,12 +3,13 @@
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
-local list_of = declare.list_of
+local list_of, tensor = declare.list_of, declare.tensor
 
 local shape = list_of("shape", 1, "the shape of X")
 local axis = declare.integer("axis", "the dimension, from 0; -1: the last",
                              "-1")
 local acc, out = declare.accumulation()
+local X = tensor("X", { "shape..." })
 local keep = declare.flag("keep", "leave dimensions of 1 where it reduced")
 
 -- ---- over sets of axes -----------------------------------------------------
@@ -102,22 +103,21 @@ over `axes`; those are gone from the shape of Y, or 1 with `keep`.]],
     keep, declare.dtype("number"), acc, out,
   },
   example = "{ op = \"mean\", shape = { 2, 4 }, axes = { 1 } }",
-  make = function(o)
-    local name, dtype = o.op or "sum", o.dtype or "float32"
+  tensors = { X },
+  symbolic = true,
+  apply = function(o, X)
+    local name, dtype = o.op, o.dtype
     local set = kit.axes(o, #o.shape, o.axes)
     if of_floats[name] and not declare.is(dtype, "float") then
       declare.wrong(o.name, "%s is of floats, not of %s", name, dtype)
     end
-    local X = ts.placeholder("X", o.shape, dtype)
     local sum_type = kit.accumulator(o)
     -- The greatest element needs no wider type.
     if (name == "max" or name == "min") and not o.acc then sum_type = dtype end
     local to_type = o.out or kit.beside(o)
     local function wide(...) return kit.as(X(...), dtype, sum_type) end
     local function narrow(x) return kit.as(x, sum_type, to_type) end
-    if name == "log_sum_exp" then
-      return ts.program("reduce", { X }, { log_sum_exp(o, wide, set, narrow) })
-    end
+    if name == "log_sum_exp" then return log_sum_exp(o, wide, set, narrow) end
     local axes, to, element = reduced(o, set)
     local before, reduce, after = table.unpack(kinds[name], 1, 3)
     if to_type ~= sum_type then after = after or same end
@@ -125,14 +125,11 @@ over `axes`; those are gone from the shape of Y, or 1 with `keep`.]],
       local x = before(wide(element(...)))
       return #axes > 0 and reduce(x, axes) or x
     end)
-    if after then
-      local of, n = Y, 1
-      for d, extent in ipairs(o.shape) do n = set[d] and n * extent or n end
-      Y = kit.map("Y", to, function(...) 
-        return narrow(after(of(...), n))
-      end)
-    end
-    return ts.program("reduce", { X }, { Y })
+    if not after then return Y end
+    local n = 1
+    for d, extent in ipairs(o.shape) do n = set[d] and n * extent or n end
+    n = kit.number(n, sum_type)
+    return kit.map("Y", to, function(...) return narrow(after(Y(...), n)) end)
   end,
 }
 
@@ -167,15 +164,15 @@ is gone from the shape, or 1 with `keep`.  X has to be a number everywhere.]])
                 declare.flag("last", "the last of equal ones"),
                 declare.dtype("number") },
     example = "{ shape = { 2, 4 } }",
-    make = function(o)
+    tensors = { X },
+    symbolic = true,
+    apply = function(o, X)
       local set = { [kit.axis(o, #o.shape, o.axis)] = true }
-      local X = ts.placeholder("X", o.shape, o.dtype or "float32")
       local axes, to, element = reduced(o, set)
       local reduce = arg_reducer(greatest, o.last)
-      local Y, Z = kit.map("Y", to, function(...)
+      return kit.map("Y", to, function(...)
         return reduce(ts.cast(axes[1], "int64"), X(element(...)), axes[1])
       end)
-      return ts.program(name, { X }, { Y, Z })
     end,
   }
 end
@@ -194,13 +191,14 @@ is made of the one before.]],
               declare.flag("reverse", "begin at the end"),
               declare.dtype("number"), acc, out },
   example = "{ shape = { 2, 4 } }",
-  make = function(o)
-    local dtype, n = o.dtype or "float32", #o.shape
+  tensors = { X },
+  apply = function(o, X)
+    local n = #o.shape
     local axis_at = kit.axis(o, n, o.axis)
-    local b = ts.builder "cumsum"
+    local b = kit.builder "cumsum"
     local sum_type, wide = kit.accumulator(o)
     local to_type = o.out or kit.beside(o)
-    local X, Y = b:input("X", o.shape, dtype), b:output("Y", o.shape, to_type)
+    local Y = b:buffer("Y", o.shape, to_type)
     local S = to_type == sum_type and Y or b:buffer("sums", o.shape, sum_type)
     local last = o.shape[axis_at] - 1
     -- The place of step i, and that of the step before.
@@ -234,6 +232,6 @@ is made of the one before.]],
       end)
     end
     nest(1)
-    return b:program()
+    return Y
   end,
 }

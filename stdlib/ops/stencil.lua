@@ -28,19 +28,31 @@ local function step(X, name, shape, f)
   end)
 end
 
-local function stencil(o, rank, f)
+local function stencil(o, X, rank, f)
   local shape = table.pack(o.n, o.m or o.n, o.l or o.n)
   shape = table.move(shape, 1, rank, 1, {})
   if (o.steps or 1) > most_steps then
     declare.wrong(o.name, "'steps' is %d, more than %d: run the kernel again",
                   o.steps, most_steps)
   end
-  local X = ts.placeholder("X", shape, o.dtype)
   local x = X
   for t = 1, o.steps or 1 do
     x = step(x, t == (o.steps or 1) and "Y" or "step" .. t, shape, f)
   end
-  return ts.program(o.name, { X }, { x })
+  return x
+end
+
+-- A grid: the second and third extents are the first one's if left out.
+local function grid(rank)
+  return { declare.tensor("X", function(o)
+    return table.move({ "n", o.m and "m" or "n", o.l and "l" or "n" }, 1, rank,
+                      1, {})
+  end) }
+end
+
+-- Options m and l, which shapes give.
+local function bounds(o, tensors)
+  o.m, o.l = tensors.X.shape[2], tensors.X.shape[3]
 end
 
 local function total(sums)
@@ -70,8 +82,10 @@ elements on the border of the grid stay as they are.]])
            :format(2 * rank, 2 * rank + 1),
     options = options_of(rank),
     example = "{ n = 3 }",
-    make = function(o)
-      return stencil(o, rank, function(x, sums)
+    tensors = grid(rank),
+    infer = bounds,
+    apply = function(o, X)
+      return stencil(o, X, rank, function(x, sums)
         return (x + total(sums)) * (1 / (2 * rank + 1))
       end)
     end,
@@ -88,8 +102,10 @@ elements on the border of the grid stay as they are.]],
       "the diffusivity times the step in time, by the square of that in space",
       "0.125")),
     example = "{ n = 3 }",
-    make = function(o)
-      return stencil(o, rank, function(x, sums)
+    tensors = grid(rank),
+    infer = bounds,
+    apply = function(o, X)
+      return stencil(o, X, rank, function(x, sums)
         return x + (total(sums) - x * (2 * rank)) * (o.alpha or 0.125)
       end)
     end,

@@ -5,7 +5,7 @@
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
-local count = declare.count
+local count, tensor = declare.count, declare.tensor
 
 -- With input tiles of a = t + 2: A^T [(G g) * (B^T d)] by the matrices of the
 -- points 0, 1, -1 (, 2, -2) and infinity.
@@ -58,24 +58,25 @@ NCHW, whose W is [co, ci, 3, 3].]],
     declare.dtype("float"),
   },
   example = "{ ci = 1, co = 1, tile = 2 }",
-  make = function(o)
-    local dtype, t, first = o.dtype or "float32", tile_of(o), o.layout == "NCHW"
+  tensors = { tensor("W", function(o)
+    return o.layout == "NCHW" and { "co", "ci", 3, 3 } or { 3, 3, "ci", "co" }
+  end) },
+  result = "U",
+  apply = function(o, W)
+    local dtype, t, first = o.dtype, tile_of(o), o.layout == "NCHW"
     local a, G = t + 2, constant("G", t, dtype)
-    local W = ts.placeholder("W", first and { o.co, o.ci, 3, 3 } or
-                                  { 3, 3, o.ci, o.co }, dtype)
     local kh, kw = ts.reduce_axis("kh", 3), ts.reduce_axis("kw", 3)
     local function sum(i, j, ci, co)
       local w = first and W(co, ci, kh, kw) or W(kh, kw, ci, co)
       return ts.sum(G(i, kh) * w * G(j, kw), { kh, kw })
     end
-    local U = first
-      and ts.compute("U", { a, a, o.ci, o.co }, function(i, j, ci, co)
+    return first
+      and kit.map("U", { a, a, o.ci, o.co }, function(i, j, ci, co)
         return sum(i, j, ci, co)
       end)
-      or ts.compute("U", { a, a, o.co, o.ci }, function(i, j, co, ci)
+      or kit.map("U", { a, a, o.co, o.ci }, function(i, j, co, ci)
         return sum(i, j, ci, co)
       end)
-    return ts.program("winograd_weight", { W }, { U })
   end,
 }
 
@@ -86,7 +87,7 @@ NCHW, whose W is [co, ci, 3, 3].]],
 local function tiles(X, o, t, p, th, tw, dtype, first)
   local a, P = t + 2, o.n * th * tw
   local B = constant("B", t, dtype)
-  local D = ts.compute("tiles", { a, a, P, o.ci }, function(i, j, b, c)
+  local D = kit.map("tiles", { a, a, P, o.ci }, function(i, j, b, c)
     local n = b // (th * tw)
     local h = b // tw % th * t + i - p
     local w = b % tw * t + j - p
@@ -95,46 +96,44 @@ local function tiles(X, o, t, p, th, tw, dtype, first)
                             ts.lt(w, o.w)), x, ts.const(0, dtype))
   end)
   local r, s = ts.reduce_axis("r", a), ts.reduce_axis("s", a)
-  return ts.compute("data_pack", { a, a, P, o.ci }, function(i, j, b, c)
+  return kit.map("data_pack", { a, a, P, o.ci }, function(i, j, b, c)
     return ts.sum(D(r, s, b, c) * B(r, i) * B(s, j), { r, s })
   end)
 end
 
-local function winograd(o, first)
-  local dtype, t, p = o.dtype or "float32", tile_of(o), o.pad or 0
+local function winograd(o, first, X, U)
+  local dtype, t, p = o.dtype, tile_of(o), o.pad
   local a, H, V = t + 2, o.h + 2 * p - 2, o.w + 2 * p - 2
   if H < 1 or V < 1 then
     declare.wrong(o.name, "the window is larger than the padded input")
   end
   local th, tw = (H + t - 1) // t, (V + t - 1) // t
-  local X = ts.placeholder("X", first and { o.n, o.ci, o.h, o.w } or
-                                { o.n, o.h, o.w, o.ci }, dtype)
-  local U = ts.placeholder("U", first and { a, a, o.ci, o.co } or
-                                { a, a, o.co, o.ci }, dtype)
   local acc, wide, narrow = kit.accumulator(o)
   local D = tiles(X, o, t, p, th, tw, dtype, first)
   local ci = ts.reduce_axis("ci", o.ci)
-  local M = ts.compute("bgemm", { a, a, o.n * th * tw, o.co },
+  local M = kit.map("bgemm", { a, a, o.n * th * tw, o.co },
     function(i, j, b, co)
       local u = first and U(i, j, ci, co) or U(i, j, co, ci)
       return ts.sum(wide(D(i, j, b, ci)) * wide(u), ci)
     end)
   local A = constant("A", t, acc)
   local r, s = ts.reduce_axis("r", a), ts.reduce_axis("s", a)
-  local I = ts.compute("inverse", { t, t, o.n * th * tw, o.co },
+  local I = kit.map("inverse", { t, t, o.n * th * tw, o.co },
     function(i, j, b, co)
       return ts.sum(M(r, s, b, co) * A(r, i) * A(s, j), { r, s })
     end)
   local function result(n, h, w, co)
     return narrow(I(h % t, w % t, (n * th + h // t) * tw + w // t, co))
   end
-  local Y = first
-    and ts.compute("conv", { o.n, o.co, H, V }, function(n, co, h, w)
+  return first
+    and kit.map("conv", { o.n, o.co, H, V }, function(n, co, h, w)
       return result(n, h, w, co)
     end)
-    or ts.compute("conv", { o.n, H, V, o.co }, result)
-  return ts.program(o.name, { X, U }, { Y })
+    or kit.map("conv", { o.n, H, V, o.co }, result)
 end
+
+-- Rows and columns of a tile of the input.
+local function points(o) return o.tile + 2 end
 
 for _, layout in ipairs { "nhwc", "nchw" } do
   local first = layout == "nchw"
@@ -157,6 +156,12 @@ product summed over ci.]]):format(first and
       tile, declare.dtype("float"), declare.acc(),
     },
     example = "{ n = 1, h = 4, w = 4, ci = 1, co = 1, tile = 2 }",
-    make = function(o) return winograd(o, first) end,
+    tensors = {
+      tensor("X", first and { "n", "ci", "h", "w" } or { "n", "h", "w", "ci" }),
+      tensor("U", first and { points, points, "ci", "co" } or
+                  { points, points, "co", "ci" }),
+    },
+    result = "conv",
+    apply = function(o, ...) return winograd(o, first, ...) end,
   }
 end

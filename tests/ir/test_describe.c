@@ -44,6 +44,34 @@ static void describe_matmul(describing *d) {
                         "          writes(C[vi, vj])\n");
 }
 
+/* Blocks of one name are numbered in their order, and what they write. */
+static void equal_names(describing *d) {
+  static const char *const names[] = {"C", "C_1", "C", "C"};
+  describe_expr i;
+  ir_buf x = d_input(d, "A", F32, 8, 0, 0), a = x;
+  for (int k = 0; k < 4; k++) {
+    d_begin(d, names[k], 8, 0, &i, NULL);
+    x = d_end(d, d_op(d, "+", d_load(d, x, i, 0), d_ilit(d, 1)));
+  }
+  d_program(d, "p", 1, &a, x);
+  describing_expect(d, "p(A: float32[8], C_3: out float32[8])\n"
+                       "  alloc C: float32[8]\n"
+                       "  alloc C_1: float32[8]\n"
+                       "  alloc C_2: float32[8]\n"
+                       "  for i in range(8)\n"
+                       "    block C(vi: 8 = i)\n"
+                       "      C[vi] = A[vi] + 1.0\n"
+                       "  for i in range(8)\n"
+                       "    block C_1(vi: 8 = i)\n"
+                       "      C_1[vi] = C[vi] + 1.0\n"
+                       "  for i in range(8)\n"
+                       "    block C_2(vi: 8 = i)\n"
+                       "      C_2[vi] = C_1[vi] + 1.0\n"
+                       "  for i in range(8)\n"
+                       "    block C_3(vi: 8 = i)\n"
+                       "      C_3[vi] = C_2[vi] + 1.0\n");
+}
+
 /* One axis in two computes, a start other than 0, coupled extents. */
 static void axes(describing *d) {
   describe_expr i;
@@ -373,6 +401,7 @@ static void run_part(void (*part)(describing *)) {
 static void test_computes(void **state) {
   (void)state;
   run_part(describe_matmul);
+  run_part(equal_names);
   run_part(axes);
   run_part(scalars);
 }

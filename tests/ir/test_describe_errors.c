@@ -376,8 +376,6 @@ static void programs(describing *d) {
         "input 'C' is computed; only a placeholder can be an input");
   FAILS(d, describe_program(b, "p", 1, &a, 1, &x, &d->p),
         "output 'X' is not computed");
-  FAILS(d, describe_program(b, "p", 2, both, 1, &c2, &d->p),
-        "two blocks are called 'C'");
   FAILS(d, describe_program(b, "p", 1, &a, 1, &r, &d->p),
         "a block cannot be called 'root'; the outermost one is");
   FAILS(d, describe_program(b, "p", 2, both, 1, (ir_buf[]){99}, &d->p),

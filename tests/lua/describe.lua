@@ -453,7 +453,7 @@ do
   e = fails("INVALID", "ops.matmul: 'm' is the number 0, not an integer " ..
             "from 1 on", function() matmul { m = 0, n = 1, k = 1 } end)
   assert(e.message and e.place:find("describe.lua:", 1, true), e.place)
-  fails("INVALID", "ops.matmul takes one table, not a nil", matmul)
+  fails("INVALID", "ops.matmul: A is missing; it takes A, B", matmul)
   fails("INVALID", "ops.matmul: 'n' is missing, not an integer", matmul,
         { m = 1, k = 1 })
   fails("INVALID", "'bias' is the number 1, not a boolean", matmul,

@@ -179,44 +179,67 @@ static void depthwise(naive *x) {
   }
 }
 
-/* What each element of the input adds. */
-static void transposed(naive *x, bool first) {
-  naive_tensor *X = &x->t[0], *W = &x->t[1], *y = &x->t[x->n - 1];
-  int64_t co = naive_int(x, "co", 1), k[2], s[2], p[2];
-  for (uint32_t i = 0; i < 2; i++) {
-    k[i] = naive_entry(x, "k", i, 1);
-    s[i] = naive_entry(x, "stride", i, 1);
-    p[i] = naive_entry(x, "pad", i, 0);
+/* Element [.., k, ..] of a transposed convolution's weights. */
+static double transposed_weight(const naive *x, const conv *c, int64_t ci,
+                                int64_t co, const int64_t *k) {
+  int64_t part = c->co / c->groups, i = c->first ? ci * part + co : 0;
+  for (int d = 0; d < 3; d++) i = i * c->k[d] + k[d];
+  return x->t[1].v[c->first ? i : (i * c->ci + ci) * part + co];
+}
+
+/* Where [n, ch, at] of the result lies; -1: outside. */
+static int64_t result_index(const conv *c, int64_t n, int64_t ch,
+                            const int64_t *at) {
+  int64_t i = c->first ? n * c->co + ch : n;
+  for (int d = 0; d < 3; d++) {
+    if (at[d] < 0 || at[d] >= c->y[d]) return -1;
+    i = i * c->y[d] + at[d];
   }
+  return c->first ? i : i * c->co + ch;
+}
+
+/* What one element of the input adds through element k of the window. */
+static void add_through(naive *x, const conv *c, int64_t n, int64_t ci,
+                        const int64_t *from, const int64_t *k) {
+  int64_t to[3], part = c->co / c->groups, g = ci / (c->ci / c->groups);
+  for (int d = 0; d < 3; d++)
+    to[d] = from[d] * c->s[d] + k[d] * c->d[d] - c->before[d];
+  for (int64_t o = 0; o < part; o++) {
+    int64_t i = result_index(c, n, g * part + o, to);
+    if (i >= 0)
+      x->t[x->n - 1].v[i] +=
+          input_at(x, c, n, ci, from) * transposed_weight(x, c, ci, o, k);
+  }
+}
+
+/* What each element of the input adds. */
+static void transposed(naive *x, uint32_t rank, bool first) {
+  naive_tensor *X = &x->t[0], *y = &x->t[x->n - 1];
+  conv c = conv_of(x, rank, first);
   for (int64_t i = 0; i < y->n; i++) y->v[i] = 0;
   for (int64_t i = 0; i < X->n; i++) {
-    int64_t a[NAIVE_DIM];
+    int64_t a[NAIVE_DIM], from[3] = {0}, k[3];
     naive_indices(X, i, a);
-    int64_t ci = a[first ? 1 : 3], ah = a[first ? 2 : 1], aw = a[first ? 3 : 2];
-    for (int64_t o = 0; o < co; o++)
-      for (int64_t u = 0; u < k[0]; u++)
-        for (int64_t v = 0; v < k[1]; v++) {
-          int64_t h = ah * s[0] + u - p[0], w = aw * s[1] + v - p[1];
-          if (h < 0 || h >= y->shape[first ? 2 : 1] || w < 0 ||
-              w >= y->shape[first ? 3 : 2])
-            continue;
-          double add =
-              X->v[i] * (first ? AT(W, ci, o, u, v) : AT(W, u, v, ci, o));
-          if (first)
-            AT(y, a[0], o, h, w) += add;
-          else
-            AT(y, a[0], h, w, o) += add;
-        }
+    for (uint32_t d = 0; d < rank; d++)
+      from[3 - rank + d] = a[d + (first ? 2 : 1)];
+    for (k[0] = 0; k[0] < c.k[0]; k[0]++)
+      for (k[1] = 0; k[1] < c.k[1]; k[1]++)
+        for (k[2] = 0; k[2] < c.k[2]; k[2]++)
+          add_through(x, &c, a[0], a[first ? 1 : rank + 1], from, k);
   }
   for (int64_t i = 0; i < y->n; i++) {
     int64_t a[NAIVE_DIM];
     naive_indices(y, i, a);
-    y->v[i] = naive_epilogue(x, y->v[i], a[first ? 1 : 3], 2);
+    y->v[i] = naive_epilogue(x, y->v[i], a[first ? 1 : rank + 1], 2);
   }
 }
 
-static void transpose_nhwc(naive *x) { transposed(x, false); }
-static void transpose_nchw(naive *x) { transposed(x, true); }
+static void transpose_nlc(naive *x) { transposed(x, 1, false); }
+static void transpose_ncl(naive *x) { transposed(x, 1, true); }
+static void transpose_ndhwc(naive *x) { transposed(x, 3, false); }
+static void transpose_ncdhw(naive *x) { transposed(x, 3, true); }
+static void transpose_nhwc(naive *x) { transposed(x, 2, false); }
+static void transpose_nchw(naive *x) { transposed(x, 2, true); }
 
 static void capsule(naive *x) {
   naive_tensor *X = &x->t[0], *W = &x->t[1], *y = &x->t[2];
@@ -247,6 +270,10 @@ const naive_op naive_conv[] = {
     {"conv3d_ncdhw", conv3d_ncdhw},
     {"conv2d_nchwc", conv2d_nchwc},
     {"depthwise_conv2d_nhwc", depthwise},
+    {"conv1d_transpose_nlc", transpose_nlc},
+    {"conv1d_transpose_ncl", transpose_ncl},
+    {"conv3d_transpose_ndhwc", transpose_ndhwc},
+    {"conv3d_transpose_ncdhw", transpose_ncdhw},
     {"conv2d_transpose_nhwc", transpose_nhwc},
     {"conv2d_transpose_nchw", transpose_nchw},
     {"capsule_conv2d_nhwc", capsule},

@@ -26,8 +26,32 @@ static void products(naive *x, bool ta, bool tb) {
       }
 }
 
-static void dense_matmul(naive *x) {
+static void batch_matmul(naive *x) {
   products(x, naive_flag(x, "trans_a"), naive_flag(x, "trans_b"));
+}
+
+/* Where the matrix of an operand begins for that of the result at index `at`
+ * of its batches, which are broadcast. */
+static const double *matrix_of(const naive_tensor *t, const naive_tensor *y,
+                               const int64_t *at) {
+  int64_t i = 0, skip = y->ndim - t->ndim;
+  for (int64_t d = 0; d + 2 < t->ndim; d++)
+    i = i * t->shape[d] + (t->shape[d] == 1 ? 0 : at[d + skip]);
+  return t->v + i * t->shape[t->ndim - 2] * t->shape[t->ndim - 1];
+}
+
+static void matmul(naive *x) {
+  naive_tensor *a = &x->t[0], *b = &x->t[1], *y = &x->t[x->n - 1];
+  bool ta = naive_flag(x, "trans_a"), tb = naive_flag(x, "trans_b");
+  int64_t m = y->shape[y->ndim - 2], n = y->shape[y->ndim - 1];
+  int64_t k = a->shape[a->ndim - (ta ? 2 : 1)];
+  for (int64_t i = 0; i < y->n; i++) {
+    int64_t at[NAIVE_DIM];
+    naive_indices(y, i, at);
+    double s = dot(matrix_of(a, y, at), matrix_of(b, y, at), ta, tb, m, n, k,
+                   at[y->ndim - 2], at[y->ndim - 1]);
+    y->v[i] = naive_epilogue(x, s, at[y->ndim - 1], 2);
+  }
 }
 
 /* A bias is left out only where that is said. */
@@ -42,11 +66,17 @@ static void dense(naive *x) {
 }
 
 static void gemm(naive *x) {
-  naive_tensor *c = &x->t[2], *y = &x->t[3];
-  dense_matmul(x);
-  for (int64_t i = 0; i < y->n; i++)
-    y->v[i] = naive_real(x, "alpha", 1) * y->v[i] +
-              naive_real(x, "beta", 1) * c->v[i];
+  naive_tensor *c = &x->t[2], *y = &x->t[x->n - 1];
+  batch_matmul(x);
+  for (int64_t i = 0; i < y->n; i++) {
+    y->v[i] *= naive_real(x, "alpha", 1);
+    if (naive_denied(x, "add")) continue;
+    int64_t at[NAIVE_DIM], from = 0, skip = y->ndim - c->ndim;
+    naive_indices(y, i, at);
+    for (int64_t d = 0; d < c->ndim; d++)
+      from = from * c->shape[d] + (c->shape[d] == 1 ? 0 : at[d + skip]);
+    y->v[i] += naive_real(x, "beta", 1) * c->v[from];
+  }
 }
 
 static void transpose_batch_matmul(naive *x) {
@@ -108,10 +138,10 @@ static void attention(naive *x) {
 }
 
 const naive_op naive_dense[] = {
-    {"matmul", dense_matmul},
+    {"matmul", matmul},
     {"dense", dense},
     {"gemm", gemm},
-    {"batch_matmul", dense_matmul},
+    {"batch_matmul", batch_matmul},
     {"transpose_batch_matmul", transpose_batch_matmul},
     {"3mm", three_products},
     {"attention", attention},

@@ -114,6 +114,7 @@ static onednn_view transposed_if(onednn_view v, bool yes) {
 static bool onednn_matmul(onednn *o) {
   naive *x = o->x;
   naive_tensor *y = &x->t[x->n - 1];
+  if (naive_length(x, "batch") || naive_length(x, "batch_b")) return false;
   onednn_product(
       o, transposed_if(onednn_row_major(&x->t[0]), naive_flag(x, "trans_a")),
       transposed_if(onednn_row_major(&x->t[1]), naive_flag(x, "trans_b")),

@@ -111,6 +111,7 @@ static bool depthwise(onednn *o) {
 /* W[ci, co, k, k], or W[k, k, ci, co].  What out_pad adds is padding less. */
 static bool transposed(onednn *o, bool first) {
   const naive *x = o->x;
+  if (naive_int(x, "groups", 1) > 1) return false;
   onednn_window at = window_of(x, 2);
   for (uint32_t d = 0; d < 2; d++) {
     at.after[d] -= naive_entry(x, "out_pad", d, 0);

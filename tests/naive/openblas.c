@@ -56,7 +56,7 @@ static bool blas_matmul(naive *x) {
 }
 
 static bool blas_gemm(naive *x) {
-  naive_tensor *y = &x->t[3];
+  naive_tensor *y = &x->t[x->n - 1];
   if (!blas_products(x, naive_flag(x, "trans_a"), naive_flag(x, "trans_b")))
     return false;
   for (int64_t i = 0; i < y->n; i++)
@@ -138,7 +138,14 @@ static const struct {
     {"3mm", blas_three_products},
 };
 
+/* What broadcasts, BLAS has not. */
+static bool broadcasts(const char *name, const naive *x) {
+  if (!strcmp(name, "gemm")) return x->n != 4 || x->t[2].n != x->t[3].n;
+  return naive_length(x, "batch") || naive_length(x, "batch_b");
+}
+
 bool naive_openblas(const char *name, naive *x, bool *ok) {
+  if (broadcasts(name, x)) return false;
   for (size_t i = 0; i < sizeof peers / sizeof *peers; i++)
     if (!strcmp(peers[i].name, name)) {
       *ok = peers[i].run(x);

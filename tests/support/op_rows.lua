@@ -106,7 +106,9 @@ each("matmul", { m = 5, n = 3, k = 7 }, {
   { dtype = "float16", acc = "float32" },
   { dtype = "bfloat16", acc = "float32", out = "bfloat16" },
   { dtype = "float16" }, { bias = true, act = "tanh" },
-  { act = "sigmoid", m = 1 },
+  { act = "sigmoid", m = 1 }, { batch = { 2, 3 } },
+  { batch = { 2, 1 }, batch_b = { 3 }, trans_b = true, bias = true },
+  { batch = { 2 }, batch_b = {}, trans_a = true },
 })
 each("dense", { m = 3, n = 5, k = 4 }, {
   {}, { m = 1, n = 1, k = 1 }, { bias = false }, { act = "relu" },
@@ -116,7 +118,9 @@ each("dense", { m = 3, n = 5, k = 4 }, {
 })
 each("gemm", { m = 3, n = 5, k = 4 }, {
   {}, { m = 1, n = 1, k = 1 }, { alpha = 0.5, beta = 2, trans_b = true },
-  { trans_a = true, dtype = "float64" },
+  { trans_a = true, dtype = "float64" }, { c_shape = { 5 } },
+  { c_shape = { 3, 1 }, beta = 2 }, { c_shape = {} }, { add = false },
+  { dtype = "int32", alpha = 2, beta = 3 },
 })
 each("batch_matmul", { b = 2, m = 3, n = 5, k = 4 }, {
   {}, { b = 1, m = 1, n = 1, k = 1 }, { trans_b = true, bias = true },
@@ -162,11 +166,23 @@ for _, layout in ipairs { "nhwc", "nchw" } do
     {}, { stride = 2, pad = 1 }, { k = 1, ci = 1, co = 1 },
     { stride = { 2, 3 }, k = { 3, 2 }, out_pad = { 1, 0 } },
     { bias = true, act = "relu", stride = 2 },
+    { groups = 2, ci = 4, co = 6, k = 3 },
+    { dilation = 2, stride = { 2, 3 }, k = 3, pad = { 1, 0, 2, 1 } },
+    { pad = 2, k = 2, stride = 3 },
   })
   each("conv2d_winograd_" .. layout, { n = 2, h = 8, w = 7, ci = 2, co = 3 }, {
     {}, { tile = 2 }, { pad = 1 }, { n = 1, h = 3, w = 3, ci = 1, co = 1 },
     { dtype = "float64", tile = 2, pad = 1 },
   }, "winograd", 1e-4)
+end
+for _, layout in ipairs { "1d_transpose_nlc", "1d_transpose_ncl",
+                          "3d_transpose_ndhwc", "3d_transpose_ncdhw" } do
+  local o = { n = 1, ci = 2, co = 4, w = 4 }
+  if layout:find "^3" then o.d, o.h, o.w = 2, 3, 2 end
+  each("conv" .. layout, o, {
+    { k = 2 }, { k = 3, stride = 2, pad = 1, out_pad = 1, bias = true },
+    { k = 2, groups = 2, dilation = 2, act = "relu" },
+  })
 end
 each("winograd_weight", { ci = 2, co = 3 },
      { {}, { tile = 2 }, { layout = "NCHW" } })
