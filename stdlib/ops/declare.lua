@@ -127,6 +127,16 @@ end
 
 -- ---- checks ----------------------------------------------------------------
 
+-- The greatest integer of an option: products of two do not wrap, and those of
+-- a tensor's extents are checked where it is made.
+local most_integer = 2 ^ 31 - 1 | 0
+
+local function too_large(name, x)
+  if x >= -most_integer and x <= most_integer then return nil end
+  return ("%s is %d, beyond %d"):format(name, x,
+           x < 0 and -most_integer or most_integer)
+end
+
 -- What is wrong with a list of integers; 16 is the most dimensions there are.
 local function list_refusal(o, x)
   local n, last, most = 0, 0, o.list.most or 16
@@ -150,6 +160,8 @@ local function list_refusal(o, x)
       return ("entry %d of '%s' is %s, not an integer from %d on"):format(
              i, o.name, options.text_of(v), o.list.least)
     end
+    local why = too_large(("entry %d of '%s'"):format(i, o.name), whole)
+    if why then return why end
   end
 end
 
@@ -168,6 +180,8 @@ local function refusal(row, o)
       why = list_refusal(option, x)
     elseif x ~= nil and option.class then
       why = class_refusal(option, x)
+    elseif type(x) == "number" and option.type:find "integer" then
+      why = too_large(("'%s'"):format(option.name), math.tointeger(x))
     end
     if why then return ("ops.%s: %s"):format(row.name, why) end
   end

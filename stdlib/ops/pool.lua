@@ -60,12 +60,8 @@ local function same(x) return x end
 
 -- How many places of a window that begins at `at` lie in the input.
 local function inside(w, at)
-  local n = 0
-  for i = 0, w.k - 1 do
-    local x = at * w.s + i * w.d - w.before
-    n = n + ts.select(ts.all(ts.ge(x, 0), ts.lt(x, w.extent)), 1, 0)
-  end
-  return n
+  local before = w.before - at * w.s + w.d - 1
+  return ts.min((before + w.extent) // w.d, w.k) - ts.max(before // w.d, 0)
 end
 
 local function pool(o, X, rank, reduce, least, finish)
