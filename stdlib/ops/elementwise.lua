@@ -42,6 +42,11 @@ local function unary(name, class, text, f, more, out)
   }
 end
 
+-- A function of several steps, which floats of 16 bits take in float32.
+local function smooth(name, text, f, more)
+  unary(name, "float", text, kit.in_steps(f), more)
+end
+
 local function sign(x, _, dtype)
   local one = ts.const(1, dtype)
   local below = dtype:find "^u" and x or ts.select(ts.lt(x, 0), -one, x)
@@ -50,17 +55,15 @@ end
 
 -- log(1 + e^x) without overflow: of e^-|x| at most 1.
 local function softplus(x)
-  return ts.max(x, 0) + ts.log(ts.exp(-ts.abs(x)) + 1)
+  return ts.max(x, 0) + ts.log1p(ts.exp(-ts.abs(x)))
 end
 
+-- alpha (x + beta / alpha), which keeps its digits where it is nearly 0.
 local function hard_sigmoid(x, o)
-  return ts.min(ts.max(x * (o.alpha or 1 / 6) + (o.beta or 0.5), 0), 1)
-end
-
--- (e^x + e^-x) / 2; of |x|, so that one of the two cannot overflow.
-local function cosh(x)
-  local e = ts.exp(ts.abs(x))
-  return (e + 1 / e) * 0.5
+  local alpha, beta = o.alpha or 1 / 6, o.beta or 0.5
+  local line = (x + beta / alpha) * alpha
+  if alpha == 0 then line = x * 0 + beta end
+  return ts.min(ts.max(line, 0), 1)
 end
 
 -- The fixed point of "self-normalizing" layers (Klambauer et al., 2017).
@@ -74,18 +77,25 @@ unary("reciprocal", "float", "1 / X", function(x) return 1 / x end)
 unary("sqrt", "float", "the square root of X", ts.sqrt)
 unary("rsqrt", "float", "1 / sqrt(X)", ts.rsqrt)
 unary("exp", "float", "e^X", ts.exp)
+unary("expm1", "float", "e^X - 1, with the digits of small X", ts.expm1)
 unary("log", "float", "the natural logarithm of X", ts.log)
+unary("log1p", "float", "log(1 + X), with the digits of small X", ts.log1p)
 unary("sin", "float", "sin X, X in radians", ts.sin)
 unary("cos", "float", "cos X, X in radians", ts.cos)
-unary("tan", "float", "tan X, X in radians, by sin X / cos X",
-      function(x) return ts.sin(x) / ts.cos(x) end)
--- tanh keeps the digits of small X, which the difference of e^X and e^-X loses.
-unary("sinh", "float", "(e^X - e^-X) / 2",
-      function(x) return ts.tanh(x) * cosh(x) end)
-unary("cosh", "float", "(e^X + e^-X) / 2", cosh)
+unary("tan", "float", "tan X, X in radians", ts.tan)
+unary("asin", "float", "the angle in radians whose sine is X", ts.asin)
+unary("acos", "float", "the angle in radians whose cosine is X", ts.acos)
+unary("atan", "float", "the angle in radians whose tangent is X", ts.atan)
+unary("sinh", "float", "(e^X - e^-X) / 2", ts.sinh)
+unary("cosh", "float", "(e^X + e^-X) / 2", ts.cosh)
 unary("tanh", "float", "the hyperbolic tangent of X", ts.tanh)
+unary("asinh", "float", "what sinh makes X", ts.asinh)
+unary("acosh", "float", "what, not below 0, cosh makes X", ts.acosh)
+unary("atanh", "float", "what tanh makes X", ts.atanh)
 unary("sigmoid", "float", "1 / (1 + e^-X)", ts.sigmoid)
 unary("erf", "float", "the error function of X", ts.erf)
+unary("erfc", "float", "1 - erf(X), with the digits where that is small",
+      ts.erfc)
 unary("floor", "float", "the greatest integer not above X", ts.floor)
 unary("ceil", "float", "the least integer not below X", ts.ceil)
 unary("round", "float", "the nearest integer to X, halves to even", ts.round)
@@ -95,46 +105,45 @@ unary("gelu_tanh", "float",
       "X (1 + tanh(sqrt(2 / pi) (X + 0.044715 X^3))) / 2",
       kit.activation.gelu_tanh)
 unary("silu", "float", "X / (1 + e^-X)", kit.activation.silu)
-unary("softplus", "float", "log(1 + e^X)", softplus)
-unary("mish", "float", "X tanh(log(1 + e^X))",
-      function(x) return x * ts.tanh(softplus(x)) end)
-unary("hard_sigmoid", "float", "alpha X + beta, between 0 and 1", hard_sigmoid,
-      { number("alpha", "the slope", "1/6"),
-        number("beta", "what X = 0 becomes", "0.5") })
-unary("hard_swish", "float", "X times X / 6 + 1/2, that between 0 and 1",
-      function(x) return x * hard_sigmoid(x, {}) end)
-unary("softsign", "float", "X / (1 + |X|)",
-      function(x) return x / (ts.abs(x) + 1) end)
-unary("leaky_relu", "float", "X, but alpha X below 0", function(x, o)
+smooth("softplus", "log(1 + e^X)", softplus)
+smooth("mish", "X tanh(log(1 + e^X))",
+       function(x) return x * ts.tanh(softplus(x)) end)
+smooth("hard_sigmoid", "alpha X + beta, between 0 and 1", hard_sigmoid,
+       { number("alpha", "the slope", "1/6"),
+         number("beta", "what X = 0 becomes", "0.5") })
+smooth("hard_swish", "X times X / 6 + 1/2, that between 0 and 1",
+       function(x) return x * hard_sigmoid(x, {}) end)
+smooth("softsign", "X / (1 + |X|)",
+       function(x) return x / (ts.abs(x) + 1) end)
+smooth("leaky_relu", "X, but alpha X below 0", function(x, o)
   return ts.select(ts.lt(x, 0), x * (o.alpha or 0.01), x)
 end, { number("alpha", "the slope below 0", "0.01") })
-unary("elu", "float", "X, but alpha (e^X - 1) below 0", function(x, o)
-  return ts.select(ts.lt(x, 0), (ts.exp(x) - 1) * (o.alpha or 1), x)
+smooth("elu", "X, but alpha (e^X - 1) below 0", function(x, o)
+  return ts.select(ts.lt(x, 0), ts.expm1(x) * (o.alpha or 1), x)
 end, { number("alpha", "minus the least value", "1") })
-unary("celu", "float", "max(X, 0) + min(alpha (e^(X / alpha) - 1), 0)",
-      function(x, o)
-        local alpha = o.alpha or 1
-        if alpha == 0 then declare.wrong(o.name, "'alpha' is 0") end
-        return ts.max(x, 0) +
-               ts.min((ts.exp(ts.min(x * (1 / alpha), 0)) - 1) * alpha, 0)
-      end, { number("alpha", "minus the least value, not 0", "1") })
-unary("selu", "float", "scale max(X, 0) + scale alpha min(e^X - 1, 0), " ..
-      "alpha 1.67326.., scale 1.05070..", function(x)
-  return ts.select(ts.lt(x, 0), (ts.exp(x) - 1) * (selu_alpha * selu_scale),
+smooth("celu", "max(X, 0) + min(alpha (e^(X / alpha) - 1), 0)",
+       function(x, o)
+         local alpha = o.alpha or 1
+         if alpha == 0 then declare.wrong(o.name, "'alpha' is 0") end
+         return ts.max(x, 0) +
+                ts.min(ts.expm1(ts.min(x * (1 / alpha), 0)) * alpha, 0)
+       end, { number("alpha", "minus the least value, not 0", "1") })
+smooth("selu", "scale max(X, 0) + scale alpha min(e^X - 1, 0), " ..
+       "alpha 1.67326.., scale 1.05070..", function(x)
+  return ts.select(ts.lt(x, 0), ts.expm1(x) * (selu_alpha * selu_scale),
                    x * selu_scale)
 end)
 unary("thresholded_relu", "float", "X above alpha, else 0", function(x, o)
   return ts.select(ts.gt(x, o.alpha or 1), x, 0)
 end, { number("alpha", "the threshold", "1") })
-unary("shrink", "float",
-      "X + bias below -lambda, X - bias above lambda, else 0",
-      function(x, o)
-        local lambda, bias = o.lambda or 0.5, o.bias or 0
-        local low = ts.select(ts.lt(x, -lambda), x + bias, 0)
-        return ts.select(ts.gt(x, lambda), x - bias, low)
-      end,
-      { number("lambda", "how far from 0 values become 0", "0.5"),
-        number("bias", "how much nearer to 0 the others come", "0") })
+smooth("shrink", "X + bias below -lambda, X - bias above lambda, else 0",
+       function(x, o)
+         local lambda, bias = o.lambda or 0.5, o.bias or 0
+         local low = ts.select(ts.lt(x, -lambda), x + bias, 0)
+         return ts.select(ts.gt(x, lambda), x - bias, low)
+       end,
+       { number("lambda", "how far from 0 values become 0", "0.5"),
+         number("bias", "how much nearer to 0 the others come", "0") })
 unary("clamp", "number", "X, but at least `low` and at most `high`",
       function(x, o)
         local low, high = o.low or 0, o.high or 1
@@ -231,12 +240,13 @@ binary("floor_div", "number", "X / Z, rounded down; integers by 0 give 0",
 binary("mod", "number",
        "X - Z floor(X / Z), of Z's sign; integers by 0 give 0",
        function(x, z) return x % z end)
--- Of floats |X| % |Z| is exact; |X| of the least integer is none of its type.
+-- Of floats |X| % |Z| is exact, and 0 has X's sign; |X| of the least integer is
+-- none of its type.
 local function remainder(x, z)
   local dtype = x:dtype()
   if declare.is(dtype, "float") then
     local r = ts.abs(x) % ts.abs(z)
-    return ts.select(ts.lt(x, 0), -r, r)
+    return ts.select(ts.lt(x, 0), -r, ts.select(ts.eq(x, 0), x - r, r))
   end
   local r = x % z
   if dtype:find "^u" then return r end

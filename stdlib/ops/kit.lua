@@ -230,14 +230,32 @@ end
 
 -- ---- activations -----------------------------------------------------------
 
+-- The type that several steps are computed in, and functions to and from it:
+-- float32 for floats of 16 bits, which each step would round.
+function kit.wide(dtype)
+  local wide = dtype:find "float16$" and "float32" or dtype
+  return wide, function(x) return kit.as(x, dtype, wide) end,
+         function(x) return kit.as(x, wide, dtype) end
+end
+
+-- f, a function of an element, of several steps.
+function kit.in_steps(f)
+  return function(x, ...)
+    local _, wide, narrow = kit.wide(x:dtype())
+    return narrow(f(wide(x), ...))
+  end
+end
+
+-- Without 1 + erf and 1 + tanh, which cancel below 0.
 kit.activation = {
   relu = function(x) return ts.max(x, 0) end,
-  gelu = function(x) return x * 0.5 * (ts.erf(x * 0.5 ^ 0.5) + 1) end,
-  gelu_tanh = function(x)
-    return x * 0.5 * (ts.tanh((x + x * x * x * 0.044715) *
-                              (2 / math.pi) ^ 0.5) + 1)
-  end,
-  silu = function(x) return x * ts.sigmoid(x) end,
+  gelu = kit.in_steps(function(x)
+    return x * 0.5 * ts.erfc(x * -(0.5 ^ 0.5))
+  end),
+  gelu_tanh = kit.in_steps(function(x)
+    return x * ts.sigmoid((x + x * x * x * 0.044715) * (8 / math.pi) ^ 0.5)
+  end),
+  silu = kit.in_steps(function(x) return x * ts.sigmoid(x) end),
   sigmoid = ts.sigmoid,
   tanh = ts.tanh,
 }

@@ -80,7 +80,8 @@ local function log_sum_exp(o, x, set, narrow)
     return ts.sum(E(element(...)), axes)
   end)
   return kit.map("Y", to, function(...)
-    return narrow(ts.log(S(...)) + most(...))
+    local m = most(...)
+    return narrow(ts.select(ts.eq(ts.abs(m), math.huge), m, ts.log(S(...)) + m))
   end)
 end
 
@@ -135,16 +136,29 @@ over `axes`; those are gone from the shape of Y, or 1 with `keep`.]],
 
 -- ---- where the greatest is -------------------------------------------------
 
--- Of equal ones, the first, or the last.
-local function arg_reducer(greatest, last)
-  local better = greatest and ts.gt or ts.lt
+-- Of equal ones, the first, or the last; of floats one that is not a number
+-- stands before all that are.
+local function arg_reducer(greatest, last, dtype)
+  local above = greatest and ts.gt or ts.lt
   local earlier = last and ts.gt or ts.lt
   local both = greatest and ts.max or ts.min
+  local function better(x, y) return above(x, y) end
+  local function equal(x, y) return ts.eq(x, y) end
+  if declare.is(dtype, "float") then
+    local function none(x) return ts.ne(x, x) end
+    better = function(x, y)
+      return ts.any(above(x, y), ts.all(none(x), ts.eq(y, y)))
+    end
+    equal = function(x, y)
+      return ts.any(ts.eq(x, y), ts.all(none(x), none(y)))
+    end
+    both = function(x, y) return ts.select(better(x, y), x, y) end
+  end
   local identity = { last and -1 or math.huge,
                      greatest and -math.huge or math.huge }
   return ts.reducer(function(at, best, new_at, new)
     local stays = ts.any(better(best, new),
-                         ts.all(ts.eq(best, new), earlier(at, new_at)))
+                         ts.all(equal(best, new), earlier(at, new_at)))
     return ts.select(stays, at, new_at), both(best, new)
   end, identity, greatest and "arg_max" or "arg_min")
 end
@@ -158,7 +172,8 @@ for _, name in ipairs { "arg_max", "arg_min" } do
     says = ([[
 Y_v0 = the index along `axis` of the %s X there, Y_v1 = that X
 Y_v0 is int64; of equal ones it is the first, or the last with `last`.  The axis
-is gone from the shape, or 1 with `keep`.  X has to be a number everywhere.]])
+is gone from the shape, or 1 with `keep`.  X that is not a number comes before
+all that are, as in NumPy.]])
       :format(word),
     options = { shape, axis, keep,
                 declare.flag("last", "the last of equal ones"),
@@ -169,7 +184,7 @@ is gone from the shape, or 1 with `keep`.  X has to be a number everywhere.]])
     apply = function(o, X)
       local set = { [kit.axis(o, #o.shape, o.axis)] = true }
       local axes, to, element = reduced(o, set)
-      local reduce = arg_reducer(greatest, o.last)
+      local reduce = arg_reducer(greatest, o.last, o.dtype)
       return kit.map("Y", to, function(...)
         return reduce(ts.cast(axes[1], "int64"), X(element(...)), axes[1])
       end)

@@ -43,7 +43,7 @@ local function nearest(o, i, from, to)
   return clamp((2 * num + den - 1) // (2 * den), from)
 end
 
--- The two elements around, and the weight of the second.
+-- The two elements around, and the weight of the second, of type `dtype`.
 local function around(o, i, from, to, dtype)
   local num, den = places[o.coordinates or "half_pixel"](i, from, to)
   num = ts.min(ts.max(num, 0), (from - 1) * den)
@@ -81,7 +81,7 @@ two that are as near is the first; with asymmetric, y and x are rounded down.]],
   example = "{ n = 1, c = 1, h = 2, w = 2, oh = 3, ow = 4, " ..
             "mode = \"bilinear\" }",
   apply = function(o, X)
-    local dtype = o.dtype
+    local wide, to_wide, narrow = kit.wide(o.dtype)
     local function at(n, c, y, x)
       return X(table.unpack(laid_out(o, n, c, y, x)))
     end
@@ -92,11 +92,12 @@ two that are as near is the first; with asymmetric, y and x are rounded down.]],
       if o.mode ~= "bilinear" then
         return at(n, c, nearest(o, i, o.h, o.oh), nearest(o, j, o.w, o.ow))
       end
-      local y0, y1, v = around(o, i, o.h, o.oh, dtype)
-      local x0, x1, u = around(o, j, o.w, o.ow, dtype)
-      local top = at(n, c, y0, x0) * (1 - u) + at(n, c, y0, x1) * u
-      local bottom = at(n, c, y1, x0) * (1 - u) + at(n, c, y1, x1) * u
-      return top * (1 - v) + bottom * v
+      local y0, y1, v = around(o, i, o.h, o.oh, wide)
+      local x0, x1, u = around(o, j, o.w, o.ow, wide)
+      local function row(y)
+        return to_wide(at(n, c, y, x0)) * (1 - u) + to_wide(at(n, c, y, x1)) * u
+      end
+      return narrow(row(y0) * (1 - v) + row(y1) * v)
     end)
   end,
 }

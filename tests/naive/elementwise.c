@@ -47,6 +47,15 @@ UNARY(log, log)
 UNARY(sin, sin)
 UNARY(cos, cos)
 UNARY(tan, tan)
+UNARY(asin, asin)
+UNARY(acos, acos)
+UNARY(atan, atan)
+UNARY(asinh, asinh)
+UNARY(acosh, acosh)
+UNARY(atanh, atanh)
+UNARY(expm1, expm1)
+UNARY(log1p, log1p)
+UNARY(erfc, erfc)
 UNARY(tanh, tanh)
 UNARY(sigmoid, sigmoid)
 UNARY(erf, erf)
@@ -246,5 +255,10 @@ const naive_op naive_elementwise[] = {
     ROW(softsign),     ROW(selu),
     ROW(celu),         ROW(thresholded_relu),
     ROW(shrink),       ROW(fmod),
+    ROW(asin),         ROW(acos),
+    ROW(atan),         ROW(asinh),
+    ROW(acosh),        ROW(atanh),
+    ROW(expm1),        ROW(log1p),
+    ROW(erfc),
     {NULL, NULL},
 };

@@ -405,11 +405,13 @@ local function unary(names, fill, more)
            { dtype = "bfloat16" } }, fill)
   end
 end
-unary("exp sin cos tanh sigmoid erf gelu gelu_tanh silu softplus mish " ..
+unary("exp expm1 sin cos tanh sigmoid erf erfc gelu gelu_tanh silu softplus " ..
+      "mish atan asinh " ..
       "hard_sigmoid hard_swish leaky_relu elu selu celu softsign sinh cosh " ..
       "thresholded_relu shrink", everywhere)
 unary("sqrt rsqrt log reciprocal", positive)
-unary("tan", signed(1))
+unary("tan asin acos atanh log1p", signed(0.9))
+unary("acosh", cycle { 1, 1.25, 2, 7, 100, 1e6 })
 unary("floor ceil round", halves)
 unary("is_nan is_inf", special)
 unary("abs neg sign square relu", nil,
