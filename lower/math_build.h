@@ -82,16 +82,11 @@ static inline ir_expr is_negative(math *m, ir_expr x) {
   return math_lt(m, as_bits(m, x), math_int(m, 0));
 }
 
-/* The sign of `like`, of a zero too, on a value without one. */
+/* The sign of `like`, of a zero too, on a value without one, or with the same. */
 static inline ir_expr signed_like(math *m, ir_expr v, ir_expr like) {
   ir_expr sign = math_int(m, is_single(m) ? INT32_MIN : INT64_MIN);
   sign = call2(m, IR_FN_BITAND, as_bits(m, like), sign);
   return from_bits(m, call2(m, IR_FN_BITOR, as_bits(m, v), sign));
-}
-
-/* r, but x where that is 0, whose sign r has lost. */
-static inline ir_expr keep_zero(math *m, ir_expr x, ir_expr r) {
-  return math_select(m, math_binary(m, IR_EQ, x, math_real(m, 0)), x, r);
 }
 
 static inline ir_expr math_at_most(math *m, ir_expr x, double most) {

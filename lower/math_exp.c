@@ -105,7 +105,7 @@ ir_expr lower_expand_expm1(math *m, ir_expr x) {
                          math_int(m, s ? 23 : 52)));
   ir_expr r = math_add(m, math_mul(m, exp_less_one(m, e.r), power),
                        math_sub(m, power, one));
-  return keep_zero(m, x, math_mul(m, r, two));
+  return signed_like(m, math_mul(m, r, two), x);
 }
 
 /* ---- sinh, cosh --------------------------------------------------------- */

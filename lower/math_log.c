@@ -74,7 +74,7 @@ ir_expr lower_expand_log1p(math *m, ir_expr x) {
                   math_sub(m, one, math_sub(m, u, x)));
   ir_expr f = lower_log_split(m, u, &k);
   ir_expr r = log_small(m, f, k, math_div(m, lost, u));
-  return keep_zero(m, x, log_edges(m, u, r));
+  return signed_like(m, log_edges(m, u, r), x);
 }
 
 /* ---- the inverse hyperbolic functions ----------------------------------- */
