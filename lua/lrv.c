@@ -184,10 +184,22 @@ static int rv_index(lua_State *L) {
   return 1;
 }
 
+/* Two variables of one schedule, or of it and its copy, are equal where they
+ * refer to the same loop or block: the schedule that has both is asked. */
 static int rv_eq(lua_State *L) {
   lt_rv *a = luaL_testudata(L, 1, LT_RV), *b = luaL_testudata(L, 2, LT_RV);
-  lua_pushboolean(L, a && b && !*a->op && !*b->op && a->owner == b->owner &&
-                         a->rv == b->rv);
+  int same = 0, of = a && b && !*a->op && !*b->op ? holder(L) : 0;
+  if (of && a->rv == b->rv)
+    same = 1;
+  else if (of && a->kind == b->kind && a->kind != TESS_RV_INT) {
+    lua_getiuservalue(L, of, 1);
+    lt_sched *s = lua_touserdata(L, -1);
+    if (s->s) {
+      lt_note_place(L, s->s);
+      lt_check(L, tess_schedule_is_same(s->s, a->rv, b->rv, &same));
+    }
+  }
+  lua_pushboolean(L, same);
   return 1;
 }
 

@@ -25,6 +25,9 @@ typedef struct lt_rv {
 /* Raises unless the schedule at index s may use x. */
 void lt_check_owner(lua_State *L, const lt_rv *x, int s);
 
+/* Tells the schedule which line of Lua makes its next instructions. */
+void lt_note_place(lua_State *L, tess_schedule *s);
+
 /* Operands (loperand.c).  Pushes a value as Lua sees it; variables as
  * "b0"-like text. */
 void lt_push_value(lua_State *L, const tess_value *v);

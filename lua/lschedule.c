@@ -43,7 +43,7 @@ static int is_of_knobs(const char *own, const char *source) {
   return n && !strncmp(source, own, n) && !strcmp(source + n, "template.lua");
 }
 
-static void note_place(lua_State *L, tess_schedule *s) {
+void lt_note_place(lua_State *L, tess_schedule *s) {
   lua_Debug ar;
   int knobs = 0, level = 1, found = 0;
   lua_getfield(L, LUA_REGISTRYINDEX, "tessera.folder");
@@ -68,7 +68,7 @@ static tess_schedule *read_call(lua_State *L, uint32_t prim, tess_arg *args,
   lt_schedule(L, 1);
   *n = lt_to_args(L, prim, MAX_OPERANDS, args);
   tess_schedule *s = lt_schedule(L, 1);
-  note_place(L, s);
+  lt_note_place(L, s);
   return s;
 }
 
@@ -154,7 +154,7 @@ static int lschedule_get(lua_State *L) {
   }
   if (x->kind == TESS_RV_INT) {
     int64_t v;
-    note_place(L, s);
+    lt_note_place(L, s);
     lt_check(L, tess_schedule_get_int(s, lt_to_rv(L, 2, 1), &v));
     lua_pushinteger(L, v);
     return 1;
@@ -272,8 +272,8 @@ static int access(lua_State *L) {
 }
 
 /* sch:access_info(block, "read" or "write", index): { buffer =, dtype =,
- * dims = {1, false, ...}: which iteration variable a dimension is indexed by }
- */
+ * dims = {1, false, ...}: which iteration variable a dimension is indexed by,
+ * shape = {64, false, ...}: how long it is, where that is constant } */
 static int access_info(lua_State *L) {
   static const char *const kinds[] = {"read", "write", NULL};
   tess_access_info x = TESS_INIT(tess_access_info);
@@ -282,7 +282,7 @@ static int access_info(lua_State *L) {
   lt_check(L, tess_schedule_access_info(
                   lt_schedule(L, 1), lt_to_rv(L, 2, 1), write,
                   (uint32_t)lt_integer(L, 4, "the index of a buffer"), &x));
-  lua_createtable(L, 0, 3);
+  lua_createtable(L, 0, 4);
   lt_set_string(L, "buffer", x.buffer);
   tess_dtype_text(x.dtype, dtype);
   lt_set_string(L, "dtype", dtype);
@@ -295,6 +295,15 @@ static int access_info(lua_State *L) {
     lua_seti(L, -2, d + 1);
   }
   lua_setfield(L, -2, "dims");
+  lua_createtable(L, (int)x.ndim, 0);
+  for (uint32_t d = 0; d < x.ndim && d < 16; d++) {
+    if (x.shape[d] < 0)
+      lua_pushboolean(L, 0);
+    else
+      lua_pushinteger(L, x.shape[d]);
+    lua_seti(L, -2, d + 1);
+  }
+  lua_setfield(L, -2, "shape");
   return 1;
 }
 

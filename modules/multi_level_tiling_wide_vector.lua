@@ -2,7 +2,8 @@
 -- Multi-level tiling whose innermost tile of the last dimension of the result
 -- is one vector of `vector_bits` (MetaSchedule's MultiLevelTilingWideVector):
 -- only the tiles around it are sampled.  Where the extent is no longer than
--- that, all of it is the tile.  With `vector_bits` = 0 vectors are as long as
+-- that, all of it is the tile; where it is longer and no multiple, the last
+-- vectors are guarded.  With `vector_bits` = 0 vectors are as long as
 -- the target's, and of 1024 bits where no target is given.
 --
 -- The other parameters are those of multi_level_tiling.

@@ -5,8 +5,10 @@
 -- of them says, and the innermost is left to the intrinsic.
 --
 -- `intrin`: the intrinsic's name, or a function of the target that gives it,
--- as tensor.dot_16x4 does; `desc`: its description, where it is none of
--- tessera.tensor's.  Extents that are no multiples of its size are padded
+-- as tensor.dot_16x4 does, of buffers as they lie where it can: the innermost
+-- iters are its own then, as in blocked layouts, and else as many as index the
+-- same buffers, of copies that are laid out so.  `desc`: its description, where
+-- it is none of tessera.tensor's.  Extents that are no multiples of its size are padded
 -- with `pad_extents`, and such a block is left alone without.
 --
 -- The other parameters are those of multi_level_tiling.
@@ -28,6 +30,39 @@ local function refusal(sch, block, name, p)
       return ("%d iterations are no multiple of %d"):format(extent, m.sizes[g])
     end
   end
+end
+
+-- The first of the block's loops that reduces; nil: there is none.
+local function first_reduction(sch, block)
+  for _, loop in ipairs { sch:get_loops(block) } do
+    if sch:loop_info(loop).iter_type == "reduce" then return loop end
+  end
+end
+
+-- Puts the innermost tiles, of the intrinsic's size, into a block of their own,
+-- with all buffers as they lie, and asks whether the intrinsic does them.
+local function as_it_lies(sch, block, name, desc)
+  local first, why = tensor.inner(sch, block, name, desc)
+  if not first then return nil, why end
+  local tile = sch:blockize(first)
+  local done, no = tiling.attempt(sch, function(copy)
+    local start = first_reduction(copy, tile)
+    if start then copy:decompose_reduction(tile, start) end
+    copy:tensorize(tile, name)
+  end)
+  return done and tile, no
+end
+
+-- The block of the innermost tiles: as the buffers lie where they would else
+-- be copied to be indexed as the intrinsic does, and that can be.
+local function innermost(sch, block, name, desc)
+  if tensor.mapping(sch, block, name, desc).copies > 0 then
+    local lying, tile = tiling.attempt(sch, as_it_lies, block, name, desc)
+    if tile then return lying, tile end
+  end
+  local first, unfit = tensor.fit(sch, block, name, desc)
+  if not first then return nil, unfit end
+  return sch, sch:blockize(first)
 end
 
 -- The innermost tiles are left to the intrinsic.
@@ -60,10 +95,9 @@ return ts.module {
     if type(name) == "function" then name = name(sch:target()) end
     local why = refusal(sch, block, name, p)
     if why then return nil, why end
-    local first, unfit = tensor.fit(sch, block, name, p.desc or nil)
-    if not first then return nil, unfit end
-    local tile = sch:blockize(first)
-    local list, out, levels = tiling.sketches(sch, tile, p)
+    local on, tile = innermost(sch, block, name, p.desc or nil)
+    if not on then return nil, tile end
+    local list, out, levels = tiling.sketches(on, tile, p)
     local start = levels[p.structure:find("R", 1, true) or 0]
     for _, one in ipairs(list) do
       finish(one, tile, start and start[1], name)

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- For every nest of the program: the outer loops in parallel, the innermost
--- spatial loop in vectors, the initialisation of a reduction in a nest of
--- its own, and the loops below unrolled up to a sampled number of steps.
+-- spatial loop in vectors (of an elementwise block whose innermost loop is no
+-- number of them several loops as one), the initialisation of a reduction in a
+-- nest of its own, and the loops below unrolled up to a sampled number of steps.
 -- Runs once, at the root, after tiling.
 --
 -- `axis`: what parallel loops are bound to, as "blockIdx.x" on devices whose
@@ -77,8 +78,80 @@ local function vectorize(sch, block, p, cut)
   if sch:can("vectorize", inner) then sch:vectorize(inner) end
 end
 
+-- All that a block reads and writes.
+local function accesses(sch, block)
+  local info, list = sch:block_info(block), {}
+  for kind, count in pairs { read = info.reads, write = info.writes } do
+    for n = 0, count - 1 do
+      local a = sch:access_info(block, kind, n)
+      a.used = sch:access(block, kind, n)
+      list[#list + 1] = a
+    end
+  end
+  return list
+end
+
+-- Whether the loops from number i on do not move the access, or walk its last
+-- dimensions, all of them but the first, as they lie in memory.
+local function lies_along(sch, a, loops, i)
+  local before, moves = #a.dims - #loops + i - 1, false
+  for k = i, #loops do moves = moves or a.used[k] end
+  if not moves then return true end
+  for d = 1, before do
+    if not a.dims[d] or a.dims[d] >= i then return false end
+  end
+  for k = i, #loops do
+    local d = before + k - i + 1
+    if a.dims[d] ~= k or
+       k > i and a.shape[d] ~= sch:extent(loops[k]) then
+      return false
+    end
+  end
+  return true
+end
+
+-- How many of the last loops around the block one loop could be instead that
+-- walks the same memory in the same order; and its extent.
+local function contiguous(sch, block, loops)
+  local list, bound = accesses(sch, block), sch:block_info(block).loops
+  local n, size = 0, 1
+  for i = #loops, 1, -1 do
+    local loop, all = sch:loop_info(loops[i]), bound[i] == i
+    for _, a in ipairs(list) do all = all and lies_along(sch, a, loops, i) end
+    if not all or not loop.extent or loop.kind ~= "serial" or
+       loop.iter_type ~= "spatial" then
+      break
+    end
+    n, size = n + 1, size * loop.extent
+  end
+  return n, size
+end
+
+-- Where the innermost loop of an elementwise block is no number of whole
+-- vectors, and with the loops around it is one, or so long that the last
+-- vector does not matter: one loop of them all, cut to vectors.
+local function flatten(sch, block, p)
+  local loops = { sch:get_loops(block) }
+  if #loops < 2 or #loops ~= #sch:block_info(block).iters or
+     not sch:is_spatial(block) then
+    return
+  end
+  local length, inner = p.vectorize_extent, sch:extent(loops[#loops])
+  if not inner or inner % length == 0 then return end
+  local n, size = contiguous(sch, block, loops)
+  if n < 2 or size % length ~= 0 and size < 16 * length then return end
+  local last = { table.unpack(loops, #loops - n + 1) }
+  if not sch:can("fuse", table.unpack(last)) then return end
+  sch:split(sch:fuse(table.unpack(last)), { ts.auto, length })
+end
+
 local function is_tiled(sch, block)
   return sch:annotation(block, "tiling_structure") ~= nil
+end
+
+-- Whether tiling cut its innermost loop to size.
+local function is_cut(sch, block)
+  return is_tiled(sch, block) or sch:annotation(block, "tiled_like") ~= nil
 end
 
 -- How far the loops below are unrolled is left open: once for a loop around
@@ -90,6 +163,9 @@ local function unroll(sch, loop, p)
 end
 
 local function schedule(sch, root, p, how)
+  for _, leaf in ipairs(nests.leaves(sch, root)) do
+    if not is_cut(sch, leaf) then flatten(sch, leaf, p) end
+  end
   -- Tiled blocks first: they know how many loops are their first level.
   for _, tiled in ipairs { true, false } do
     for _, leaf in ipairs(nests.leaves(sch, root)) do
@@ -99,8 +175,7 @@ local function schedule(sch, root, p, how)
     end
   end
   for _, leaf in ipairs(nests.leaves(sch, root)) do
-    local cut = is_tiled(sch, leaf) or
-                sch:annotation(leaf, "tiled_like") ~= nil
+    local cut = is_cut(sch, leaf)
     local reduction = sch:is_reduction(leaf) and
                       nests.first_reduction(sch, leaf)
     if reduction then

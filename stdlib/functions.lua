@@ -180,7 +180,8 @@ local rows = {
   { "sch:access(block, kind, index)", "boolean[]",
     'Which iters index what it accesses by "read" or "write".', "modules" },
   { "sch:access_info(block, kind, index)", "table",
-    "buffer, dtype, and by which iter each dimension is indexed.",
+    "buffer, dtype, dims: by which iter each dimension is indexed (false: " ..
+    "by anything else); shape: how long each is (false: not constant).",
     "modules" },
   { "sch:needs_rfactor(block, max_spatial [, min_reduce])", "boolean",
     "Would splitting its reduction itself pay, since it has few spatial " ..
@@ -455,6 +456,9 @@ local rows = {
   { "tensor.mapping(sch, block, name [, desc])", "table?, string?",
     "Which iters of the block are which of the intrinsic's.",
     "tensor-intrinsics" },
+  { "tensor.inner(sch, block, name [, desc])", "tessera.Loop?, string?",
+    "Tiles of its extents of the innermost iters alone, as a blocked layout " ..
+    "has them; no buffer is copied.", "tensor-intrinsics" },
   { "tensor.fit(sch, block, name [, desc])", "tessera.Loop?, string?",
     "Make the block one that the intrinsic can do.", "tensor-intrinsics" },
   { "tensor.auto(sch, block, name [, desc])", "boolean?, string?",

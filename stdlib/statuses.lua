@@ -95,6 +95,9 @@ local reasons = {
   { "BROKEN", "a step left a malformed program: a fault of Tessera's" },
   { "GUARD_DIFFERS", "a sampled value that a module read, and made its " ..
     "sketch by, is another one in this replay" },
+  { "GUARD_SAME_DIFFERS", "two loops or blocks that a module compared, and " ..
+    "made its sketch for the answer, are the same now and were not, or are " ..
+    "not and were: another sketch is for this one" },
   { "MEMORY_CAP", "the candidate's program outgrew the memory of a worker " ..
     "of the search" },
 }

@@ -342,6 +342,38 @@ function tensor.fit(sch, block, name, desc, copy_all)
   return tensor.tile(sch, block, m.sizes)
 end
 
+-- Of each group of iters the last whose extent is a multiple of the size; nil
+-- where there is none.
+local function innermost(sch, m, loops)
+  local picked = {}
+  for d, group in ipairs(m.groups) do
+    for _, i in ipairs(group) do
+      local extent = sch:extent(loops[i])
+      if extent and extent % m.sizes[d] == 0 then picked[d] = i end
+    end
+    if not picked[d] then return nil end
+  end
+  return picked
+end
+
+-- tensor.inner(sch, block, name [, desc]): tiles of the intrinsic's extents of
+-- one iter for each of the description's, the innermost of those that index
+-- the same buffers, so that a blocked layout, as W[oc // 16, ic, oc % 16], is
+-- read as it lies.  Gives the outermost loop of the tiles; nil and the reason
+-- where there are none.  Whether the intrinsic does them, tensorize finds out.
+function tensor.inner(sch, block, name, desc)
+  local m, why = tensor.mapping(sch, block, name, description(name, desc))
+  if not m then return nil, why end
+  local order, tile = { sch:get_loops(block) }, {}
+  local picked = innermost(sch, m, order)
+  if not picked then return nil, "no extents are multiples of its own" end
+  for d, i in ipairs(picked) do
+    order[i], tile[d] = sch:split(order[i], { ts.auto, m.sizes[d] })
+  end
+  sch:reorder(table.move(tile, 1, #tile, #order + 1, order))
+  return tile[1]
+end
+
 -- tensor.auto(sch, block, name [, desc]): fits a block to an intrinsic,
 -- decomposes its reduction and tensorizes it.  true; nil and why not.
 function tensor.auto(sch, block, name, desc)

@@ -77,6 +77,36 @@ tess_status tess_schedule_get_int(tess_schedule *s, tess_rv rv, int64_t *out) {
   return ctx_run(s->c, read_int, &q);
 }
 
+typedef struct comparison {
+  tess_schedule *s;
+  tess_rv a, b;
+  int *out;
+} comparison;
+
+static tess_status compare_rvs(void *ud) {
+  comparison *k = ud;
+  bool same = k->a == k->b;
+  for (int i = 0; i < 2; i++) {
+    ask_question q = {.s = k->s, .rv = i ? k->b : k->a};
+    if (!is_known(&q)) return unknown(&q);
+  }
+  if (tess_schedule_rv_kind(k->s, k->a) != TESS_RV_INT &&
+      tess_schedule_rv_kind(k->s, k->a) == tess_schedule_rv_kind(k->s, k->b)) {
+    tess_status st = vm_sched_same(&k->s->s, k->a, k->b, &same);
+    if (st != TESS_OK)
+      return api_blame(k->s->c, st, &k->s->s.m, &k->s->s.trace);
+  }
+  *k->out = same;
+  return TESS_OK;
+}
+
+tess_status tess_schedule_is_same(tess_schedule *s, tess_rv a, tess_rv b,
+                                  int *out) {
+  comparison k = {s, a, b, out};
+  *out = 0;
+  return ctx_run(s->c, compare_rvs, &k);
+}
+
 static void put_rv_text(strbuf *out, void *ud) {
   ask_question *q = ud;
   const ir_program *p = &q->s->s.m.prog;
@@ -298,8 +328,10 @@ static tess_status about_dims(void *ud) {
   str_puts(&q->s->name, ir_text(p, p->buf.v[r.buf].name));
   if (q->s->name.bad) return str_status(&q->s->name);
   x.buffer = str_get(&q->s->name);
-  for (uint32_t d = 0; d < x.ndim && d < 16; d++)
+  for (uint32_t d = 0; d < x.ndim && d < 16; d++) {
     x.dims[d] = plain_iter(p, ir_blk(p, q->stmt)->iters, r, d);
+    if (!ir_const_int(p, ir_dim(p, r.buf, d), &x.shape[d])) x.shape[d] = -1;
+  }
   return ctx_give(q->s->c, tess_access_info, &x, q->access);
 }
 

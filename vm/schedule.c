@@ -212,6 +212,40 @@ tess_status vm_sched_get_int(vm_sched *s, vm_rv rv, int64_t *out) {
   return TESS_OK;
 }
 
+/* Was anything sampled up to where the variable was made? */
+static bool follows_sample(const vm_trace *t, vm_rv rv) {
+  for (uint32_t k = 0; k < t->inst.n && k <= t->rv_inst.v[rv]; k++)
+    if (t->inst.v[k].prim->sampler) return true;
+  return false;
+}
+
+/* Is there a guard of these two already? */
+static bool is_compared(const vm_trace *t, vm_rv a, vm_rv b) {
+  for (uint32_t k = t->rv_inst.v[b]; k < t->inst.n; k++)
+    if (t->inst.v[k].prim == &sch_prim_guard_same &&
+        vm_operand(t, k, 0).rv == a && vm_operand(t, k, 1).rv == b)
+      return true;
+  return false;
+}
+
+tess_status vm_sched_same(vm_sched *s, vm_rv a, vm_rv b, bool *out) {
+  ir_stmt x = vm_sched_stmt(s, a), y = vm_sched_stmt(s, b);
+  vm_rv earlier = a < b ? a : b, later = a < b ? b : a;
+  *out = a == b || (x && x == y);
+  if (!s->sketch || a == b || !x || !y || !follows_sample(&s->trace, later) ||
+      is_compared(&s->trace, earlier, later))
+    return TESS_OK;
+  vm_value operand[] = {vm_var(earlier), vm_var(later), vm_bool(*out)};
+  vm_call c = {.prim = &sch_prim_guard_same,
+               .pool = &s->draft,
+               .operand = operand,
+               .file = s->file,
+               .line = s->line};
+  vm_rv first;
+  uint32_t nout;
+  return vm_sched_call(s, &c, &first, &nout);
+}
+
 ir_stmt vm_sched_stmt(const vm_sched *s, vm_rv rv) {
   if (!rv || rv >= s->trace.rv.n || s->trace.rv.v[rv] == VM_RV_INT) return 0;
   ir_stmt st = s->m.cell.v[rv].stmt;

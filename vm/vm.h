@@ -316,7 +316,7 @@ typedef struct vm_sched {
   uint64_t seed;
   const char *file;        /* who records guards; NULL: unknown */
   uint32_t line;
-  bool sketch;             /* reading a sampled value records a guard */
+  bool sketch;             /* what is read of sampled values is guarded */
 } vm_sched;
 
 tess_status vm_sched_init(vm_sched *s, mem_heap *heap, const ir_program *base,
@@ -333,6 +333,10 @@ tess_status vm_sched_call(vm_sched *s, const vm_call *c, vm_rv *first,
 tess_status vm_sched_can(vm_sched *s, const vm_call *c);
 /* The value of an integer variable; in sketch mode a guard is recorded. */
 tess_status vm_sched_get_int(vm_sched *s, vm_rv rv, int64_t *out);
+/* Do two block or loop variables refer to the same statement?  In sketch mode
+ * a guard is recorded where what was sampled may decide that.  Variables of
+ * statements that are gone are the same only if they are one. */
+tess_status vm_sched_same(vm_sched *s, vm_rv a, vm_rv b, bool *out);
 /* The statement that a block or loop variable refers to (or SCH_INLINE_MARK,
  * SCH_ROOT_MARK); 0: it is dead or there is none. */
 ir_stmt vm_sched_stmt(const vm_sched *s, vm_rv rv);

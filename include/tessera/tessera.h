@@ -483,6 +483,11 @@ TESS_API tess_rv_kind tess_schedule_rv_kind(tess_schedule *s, tess_rv rv);
  * a variable of another kind. */
 TESS_API tess_status tess_schedule_get_int(tess_schedule *s, tess_rv rv,
                                            int64_t *out);
+/* Do two variables refer to the same block or loop now?  In sketch mode a guard
+ * is recorded where what was sampled may decide that.  Variables of what is
+ * gone, and integers, are the same only if they are one variable. */
+TESS_API tess_status tess_schedule_is_same(tess_schedule *s, tess_rv a,
+                                           tess_rv b, int *out);
 /* The value of a random variable as text, for people. */
 TESS_API tess_status tess_schedule_rv_text(tess_schedule *s, tess_rv rv,
                                            TESS_GIVE char **out);
@@ -546,7 +551,8 @@ TESS_API tess_status tess_schedule_access(tess_schedule *s, tess_rv block,
                                           int write, uint32_t index,
                                           uint64_t *iters);
 /* The same buffer, and for each of its dimensions the iter that is its whole
- * index; -1 where the index is any other expression. */
+ * index, -1 where the index is any other expression; and how long it is, -1
+ * where that is not constant. */
 typedef struct tess_access_info {
   uint32_t struct_size;         /* sizeof(tess_access_info) */
   uint32_t ndim;
@@ -554,6 +560,7 @@ typedef struct tess_access_info {
   int32_t dims[16];             /* of the first 16 dimensions */
   tess_dtype dtype;
   uint32_t reserved;
+  int64_t shape[16];
 } tess_access_info;
 TESS_API tess_status tess_schedule_access_info(tess_schedule *s, tess_rv block,
                                                int write, uint32_t index,

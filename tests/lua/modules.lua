@@ -335,3 +335,77 @@ do
   fails(nil, "a list of spaces", ts.space.union, 1)
   fails(nil, "a space is expected, not a number", ts.space.union, { list, 1 })
 end
+
+-- Loops and blocks are equal where they are the same, in copies, too; what was
+-- sampled before may decide that, and is guarded then.
+do
+  local p = ops.matmul { m = 8, n = 8, k = 8, relu = true }
+  local sch = ts.schedule(p)
+  local c = sch:get_block "C"
+  local i, j = sch:get_loops(c)
+  local copy = sch:copy()
+  local i2, j2 = copy:get_loops(copy:get_block "C")
+  assert(i == i2 and i2 == i and i ~= j2 and c == copy:get_block "C")
+  assert(c == sch:get_producers(sch:get_block "relu"))
+  assert(c ~= sch:get_block "relu" and c ~= i)
+  local f = copy:fuse(i2, j2)
+  assert(f ~= i2 and f == copy:get_loops(copy:get_block "C"))
+  assert(i2 ~= j2 and i2 == i2)
+  local place = ts.module {
+    name = "place",
+    apply = function(on, block)
+      if on:block_info(block).name ~= "C" then return nil, "another block" end
+      local reader = on:get_consumers(block)
+      local at = on:sample_compute_location(block)
+      local first = on:get_loops(reader)
+      on:annotate(reader, "outermost", at == first and 1 or 0)
+      return on
+    end,
+  }
+  local t = ts.space.sketches({ place {} }, p, "llvm")[1]
+  local text = tostring(t)
+  assert(select(2, text:gsub("sch:guard_same", "")) == 1, text)
+  local kept, refused = 0, 0
+  for seed = 1, 32 do
+    local ok, e = pcall(t.replay, t, p, { resample = true, seed = seed })
+    assert(ok or e.reason == "GUARD_SAME_DIFFERS", e)
+    kept, refused = kept + (ok and 1 or 0), refused + (ok and 0 or 1)
+  end
+  assert(kept > 0 and refused > 0)
+end
+
+-- Of an elementwise block whose last dimension is no number of vectors the last
+-- loops that walk memory as it lies are one, cut to vectors; others stay.
+do
+  local function cut(inputs, shape, f)
+    local q = ts.program("q", inputs, { ts.compute("Y", shape, f) })
+    local list = ts.space.sketches({
+      require "tessera.modules.parallel_vectorize_unroll" {} }, q,
+      "llvm -num-cores=2")
+    for _, t in ipairs(list) do checks.same(t:replay(q), q) end
+    return tostring(list[1]):match "sch:fuse{loops = ({[^}]*})"
+  end
+  local A = ts.placeholder("A", { 8, 16, 3 })
+  local row, all = ts.placeholder("row", { 8 }), { 8, 16, 3 }
+  assert(cut({ A }, all, function(i, j, k) return A(i, j, k) + 1 end) ==
+         "{l2, l3, l4}")
+  -- What the outer loop alone indexes.
+  assert(cut({ A, row }, all, function(i, j, k)
+    return A(i, j, k) + row(i)
+  end) == "{l3, l4}")
+  for _, f in ipairs {
+    function(i, j, k) return A(i, 15 - j, k) end,
+    function(i, j, k) return A(i, j, k) + A(i, j, 2 - k) end,
+    function(i, j, k) return A(i, j, k) + row(k) end } do
+    assert(not cut({ A, row }, all, f))
+  end
+  -- A part of the rows is not one piece of memory.
+  assert(not cut({ A }, { 8, 16, 2 }, function(i, j, k)
+    return A(i, j, k) * 2
+  end))
+  -- Whole vectors stay, and so does what the last vector would not be worth.
+  local B = ts.placeholder("B", { 4, 16 })
+  assert(not cut({ B }, { 4, 16 }, function(i, j) return B(i, j) + 1 end))
+  local C = ts.placeholder("C", { 5, 5 })
+  assert(not cut({ C }, { 5, 5 }, function(i, j) return C(i, j) + 1 end))
+end

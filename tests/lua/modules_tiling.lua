@@ -329,6 +329,50 @@ do
         { rows = 0 })
 end
 
+-- A blocked layout is read as it lies: no copy, and the intrinsic's tiles are
+-- of the innermost iters.
+do
+  local with = require "tessera.modules.multi_level_tiling_with_intrin"
+  local X = ts.placeholder("X", { 2, 6, 6, 16 }, "uint8")
+  local W = ts.placeholder("W", { 2, 2, 4, 16, 4 }, "int8")
+  local a, b, c = ts.reduce_axis("a", 2), ts.reduce_axis("b", 4),
+                  ts.reduce_axis("c", 4)
+  local p = ts.program("conv", { X, W }, {
+    ts.compute("Y", { 2, 6, 6, 16 }, function(o, h, w, i)
+      return ts.sum(ts.cast(X(a, h, w, b * 4 + c), "int32") *
+                    ts.cast(W(o, a, b, i, c), "int32"), { a, b, c })
+    end) })
+  local list = ts.space.sketches({
+    with { intrin = tensor.dot_16x4 "llvm" } }, p, "llvm -num-cores=2")
+  assert(#list == 3)
+  for _, t in ipairs(list) do
+    local text = tostring(t)
+    assert(not text:find("reindex", 1, true) and
+           not text:find("transform_layout", 1, true), text)
+    assert(steps(t, "tensorize") == 1)
+    checks.same(t:replay(p, { resample = true, seed = 3 }), p)
+  end
+end
+
+-- The last dimension of the result is cut to a vector, and none else: by each
+-- of its sketches, behind other modules, too.
+do
+  local wide = require "tessera.modules.multi_level_tiling_wide_vector"
+  for n, size in pairs { [256] = 32, [24] = 24, [80] = 32 } do
+    local p = ops.matmul { m = 64, n = n, k = 32, relu = true }
+    local list = ts.space.sketches({
+      wide { vector_bits = 1024, write_levels = { 1 } } }, p, "llvm")
+    for _, t in ipairs(list) do
+      local cut = "factors = {ts.auto, " .. size .. "}"
+      assert(select(2, tostring(t):gsub(cut, "")) == (t == list[1] and 1 or 2),
+             t)
+      assert(not tostring(t):find("guard", 1, true), t)
+      checks.same(t:replay(p, { resample = true, seed = 1 }), p)
+    end
+    assert(#list == 2)
+  end
+end
+
 -- Partial results are tiled like what they are of, once the loops are those of
 -- their iters in order; and until then that is the reason.
 do

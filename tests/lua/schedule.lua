@@ -186,6 +186,7 @@ do
   assert(at.buffer == "A" and at.dtype == "float32" and #at.dims == 2 and
          at.dims[1] == 1 and at.dims[2] == 3)
   assert(sch:access_info(c, "write", 0).buffer == "C")
+  assert(at.shape[1] and #at.shape == #at.dims)
   assert(not pcall(sch.access_info, sch, c, "read", 9))
   assert(used[1] and not used[2] and used[3])
   assert(sch:block_info(sch:get_consumers(c)).name == "D" and

@@ -549,6 +549,43 @@ static void test_guards(void **state) {
 
 #undef SAME
 
+/* Loops that were found twice are the same; what was sampled before guards
+ * that, once. */
+static void test_same(void **state) {
+  (void)state;
+  fixture f;
+  bool same;
+  uint32_t n;
+  machine_start(&f);
+  vm_rv b = test_block(&f.s, "C");
+  vm_rv one = test_loops(&f.s, b, &n), two = test_loops(&f.s, b, &n);
+  f.s.sketch = true;
+  uint32_t before = f.s.trace.inst.n;
+  assert_int_equal(vm_sched_same(&f.s, one + 1, two + 1, &same), TESS_OK);
+  assert_true(same);
+  assert_int_equal(vm_sched_same(&f.s, one, two + 1, &same), TESS_OK);
+  assert_false(same);
+  assert_int_equal(f.s.trace.inst.n, before);
+  machine_draw(&f.s, one, 16);
+  assert_int_equal(vm_sched_same(&f.s, one, two, &same), TESS_OK);
+  assert_int_equal(f.s.trace.inst.n, before + 1);
+  vm_rv late = test_loops(&f.s, b, &n);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(vm_sched_same(&f.s, late, two, &same), TESS_OK);
+    assert_true(same);
+    assert_int_equal(vm_sched_same(&f.s, one, late + 1, &same), TESS_OK);
+    assert_false(same);
+    assert_int_equal(f.s.trace.inst.n, before + 4);
+  }
+  test_call c = test_begin(&f.s, "guard_same");
+  test_set_rv(&c, "first", one);
+  test_set_rv(&c, "second", late + 1);
+  test_set(&c, "same", vm_bool(true));
+  assert_int_equal(test_end(&c, NULL, NULL), TESS_REFUSED);
+  assert_string_equal(vm_failure_reason(&f.s.m), "GUARD_SAME_DIFFERS");
+  machine_end(&f);
+}
+
 /* ---- a warm machine does not allocate ----------------------------------- */
 
 static void test_warm_replay_allocates_nothing(void **state) {
@@ -766,6 +803,7 @@ int main(void) {
       cmocka_unit_test(test_decisions_by_hand),
       cmocka_unit_test(test_arithmetic),
       cmocka_unit_test(test_guards),
+      cmocka_unit_test(test_same),
       cmocka_unit_test(test_warm_replay_allocates_nothing),
       cmocka_unit_test(test_parts),
       cmocka_unit_test(test_space),
