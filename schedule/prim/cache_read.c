@@ -27,8 +27,10 @@ PRIM_DEFINE(
         "   of them matches the buffer to another. Bounds of loops load\n"
         "   nothing; in the outermost scope they may, where the buffer is an\n"
         "   input, all of which is copied then.\n"
-        "3. At most one block of the scope writes the buffer, which is then\n"
-        "   not given by the caller, and writes all of a box.\n"
+        "3. At most one block of the scope writes the buffer, and writes all\n"
+        "   of a box.  Where the caller gives the buffer its values the\n"
+        "   consumers are all before that block, or all behind it and read\n"
+        "   only what it wrote.\n"
         "4. The listed consumers read it and are in the same scope, or in\n"
         "   blocks of it; neither they nor the blocks around them there write\n"
         "   it.\n"
@@ -46,8 +48,8 @@ PRIM_DEFINE(
     .example =
         "local cached = sch:cache_read(sch:get_block(\"C\"), 0, \"local\")\n");
 
-/* Nobody in the scope writes the buffer: what the consumers read of it is
- * copied when the scope begins. */
+/* Nobody in the scope writes the buffer before the consumers: what they read
+ * of it is copied when the scope begins. */
 static bool copy_first(sch_state *s, sch_stage *st, sch_list readers) {
   const ir_program *p = s->p;
   uint8_t role = p->buf.v[st->buf].role;
@@ -118,14 +120,18 @@ static bool cache_read_rewrite(sch_state *s, void *ud) {
                        &buf) ||
       !sch_stage_init_read(s, &st, a->block, buf, a->storage_scope) ||
       !find_children(s, &st, a->consumer_blocks, &children) ||
-      !sch_stage_writer(s, &st, &writer))
+      !sch_stage_any_writer(s, &st, &writer))
     return false;
   sch_list readers = sch_stage_readers(s, &st, writer, children, true);
   if (!readers.n)
     return sch_refuse(s, SCH_R_NO_READER, .s = {a->block}, .buf = buf);
+  bool given = writer && sch_stage_is_given(s->p, &st);
+  if (given && sch_stage_reads_given(s->p, &st, writer, readers)) writer = 0;
   if (writer) {
     sch_stage_place(s, &st, writer, readers);
-    if (!sch_stage_check_made(s, &st, writer, readers)) return false;
+    if (!(given ? sch_stage_reads_made : sch_stage_check_made)(s, &st, writer,
+                                                               readers))
+      return false;
   }
   if (writer ? !sch_stage_add_writes(s, &st, writer)
              : !copy_first(s, &st, readers))

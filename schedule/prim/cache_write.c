@@ -26,7 +26,10 @@ PRIM_DEFINE(
         "   it shares buffers with the block, and none\n"
         "   of them matches the buffer to another.\n"
         "3. The block is the only one of its scope that writes the buffer,\n"
-        "   which is not given by the caller, and it writes all of a box.\n"
+        "   and it writes all of a box.  Where the caller gives the buffer "
+        "its\n"
+        "   values, the block does not read it, and the listed consumers read\n"
+        "   only what it wrote.\n"
         "4. The listed consumers are other blocks of the same scope that\n"
         "   read it.\n"
         "5. In a block other than the outermost, where the buffer has not\n"
@@ -40,6 +43,15 @@ PRIM_DEFINE(
     .example =
         "local copy = sch:cache_write(sch:get_block(\"C\"), 0, \"local\")\n");
 
+/* Neither the block nor the consumers need what the caller gave. */
+static bool changes_all(sch_state *s, const sch_stage *st, ir_stmt block,
+                        sch_list listed) {
+  if (sch_reads_buf(s->p, block, st->buf) ||
+      !sch_stage_finds_own(s, block, st->buf))
+    return sch_refuse(s, SCH_R_INPUT_WRITTEN, .s = {block}, .buf = st->buf);
+  return sch_stage_reads_made(s, st, block, listed);
+}
+
 static bool cache_write_rewrite(sch_state *s, void *ud) {
   struct cache_write_args *a = ud;
   sch_list listed = a->consumer_blocks;
@@ -50,13 +62,15 @@ static bool cache_write_rewrite(sch_state *s, void *ud) {
                        NULL, &buf) ||
       !sch_stage_init(s, &st, a->block, buf, a->storage_scope) ||
       !sch_stage_check_list(s, &st, listed) ||
-      !sch_stage_writer(s, &st, &writer) ||
+      !sch_stage_any_writer(s, &st, &writer) ||
       !sch_stage_check_reader(s, &st, a->block))
     return false;
   for (uint32_t i = 0; i < listed.n; i++)
     if (!sch_stage_check_reader(s, &st, listed.v[i])) return false;
   sch_stage_place(s, &st, a->block,
                   sch_stage_readers(s, &st, a->block, listed, false));
+  if (sch_stage_is_given(s->p, &st) && !changes_all(s, &st, a->block, listed))
+    return false;
   if (!sch_stage_add_writes(s, &st, a->block) ||
       !sch_stage_make(s, &st, true, &made, &a->cached))
     return false;

@@ -29,7 +29,7 @@ PRIM_DEFINE(
         "1,\n"
         "   and drives reduce iters only, as do the loops that go into an "
         "iter\n"
-        "   together with it.\n"
+        "   together with it; one of extent 1 may drive none.\n"
         "3. `factor_axis` is a dimension of the result, or one behind the "
         "last.\n"
         "4. Each point of the block is reached once, each result first where "
@@ -194,8 +194,11 @@ static bool check_iters(sch_rfactor *w) {
                           .s = {w->loops.v[k], w->block});
     }
   }
-  if (!(w->drives[v] & REDUCE) && !is_bound(w, v))
-    return sch_refuse(s, SCH_R_LOOP_DRIVES_NONE, .s = {w->loop, w->block});
+  if (!(w->drives[v] & REDUCE) && !is_bound(w, v)) {
+    if (w->extent != 1)
+      return sch_refuse(s, SCH_R_LOOP_DRIVES_NONE, .s = {w->loop, w->block});
+    w->drives[v] = REDUCE; /* of one piece, which is all of it */
+  }
   if (!(w->drives[v] & REDUCE) || (w->drives[v] & SPATIAL))
     return sch_refuse(s, SCH_R_LOOP_DRIVES_OTHERS, .s = {w->loop, w->block});
   return true;

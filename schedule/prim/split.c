@@ -27,7 +27,10 @@ PRIM_DEFINE(
         "2. At most one factor is open (ts.auto, or -1 as samplers say it); "
         "it\n"
         "   becomes ceil(extent / the others).\n"
-        "   The first one is where the extent is no constant.\n"
+        "   One is where the extent is no constant; where it is not the "
+        "first,\n"
+        "   indices multiply a loop by what it becomes, which is not affine:\n"
+        "   such loops cannot be parallel or vectorized.\n"
         "3. Every factor is at least 1 and their product covers the extent; "
         "it\n"
         "   is at most 2^60, and there are at most 32 factors.\n"
@@ -67,11 +70,12 @@ static bool is_open(int64_t factor) {
   return factor == SCH_AUTO || factor == SCH_OPEN;
 }
 
-/* The factors with the open one inferred; false after refusing. */
+/* The factors with the open one inferred, whose position is *open; n: none is.
+ * false after refusing. */
 static bool resolve_factors(sch_state *s, const struct split_args *a,
-                            int64_t extent, int64_t *f) {
+                            int64_t extent, int64_t *f, uint32_t *at) {
   int64_t product = 1;
-  uint32_t open = 0, nopen = 0;
+  uint32_t open = a->factors.n, nopen = 0;
   for (uint32_t i = 0; i < a->factors.n; i++) {
     f[i] = a->factors.v[i];
     if (is_open(f[i])) {
@@ -86,6 +90,7 @@ static bool resolve_factors(sch_state *s, const struct split_args *a,
         product > SCH_MAX_EXTENT)
       return sch_refuse(s, SCH_R_EXTENT_LARGE, .s = {a->loop});
   }
+  *at = open;
   if (nopen > 1)
     return sch_refuse(s, SCH_R_FACTORS_SEVERAL_OPEN, .s = {a->loop},
                       .n = {nopen});
@@ -156,15 +161,15 @@ static int64_t split_last_of(ir_program *p, ir_expr extent) {
   return max;
 }
 
-/* The greatest value that `outer` tiles of `stride` iterations count. */
-static int64_t last_counted(ir_program *p, ir_expr outer, int64_t stride) {
-  arith_range tile = {0, split_last_of(p, outer)};
-  return arith_add_hi(arith_range_scale(tile, stride).hi, stride - 1);
+/* The greatest value that `open` times `product` iterations count. */
+static int64_t last_counted(ir_program *p, ir_expr open, int64_t product) {
+  arith_range tile = {0, split_last_of(p, open)};
+  return arith_add_hi(arith_range_scale(tile, product).hi, product - 1);
 }
 
-/* The extent of the outermost loop, where that of the loop is no constant
- * and the others multiply to `product`. */
-static ir_expr outer_extent(ir_program *p, ir_expr extent, int64_t product) {
+/* The extent of the open loop, where that of the loop is no constant and the
+ * others multiply to `product`. */
+static ir_expr open_extent(ir_program *p, ir_expr extent, int64_t product) {
   ir_expr up = ir_add(p, extent, ir_index(p, product - 1));
   return ir_binary(p, IR_DIV, up, ir_index(p, product));
 }
@@ -183,57 +188,75 @@ static void replace(sch_state *s, ir_stmt old, ir_stmt first, ir_stmt last,
   ir_kill(p, old);
 }
 
+/* The loops, each in the one before, and what they count.  Where `open` is
+ * given it is the extent of loop number `at_open`, whose factor is 1. */
+static ir_expr make_loops(sch_state *s, const struct split_args *a,
+                          const int64_t *f, uint32_t at_open, ir_expr open,
+                          ir_stmt *made) {
+  ir_program *p = s->p;
+  ir_var of = ir_st(p, a->loop)->var;
+  int64_t stride = 1;
+  ir_expr outside = 0;
+  lin index;
+  lin_zero(&index);
+  for (uint32_t i = 0; i < a->factors.n; i++) stride *= f[i];
+  for (uint32_t i = 0; i < a->factors.n; i++) {
+    bool is_it = open && i == at_open;
+    int64_t most = is_it ? split_last_of(p, open) : f[i] - 1;
+    ir_var v = ir_var_split(p, of, i, most);
+    made[i] = ir_loop_new(p, v, ir_index(p, 0),
+                          is_it ? open : ir_index(p, f[i]), IR_SERIAL);
+    stride /= f[i];
+    if (i) ir_append(p, made[i - 1], made[i]);
+    if (f[i] == 1 && !a->preserve_unit_iters && !is_it) continue;
+    if (open && i < at_open)
+      outside =
+          ir_add(p, outside,
+                 ir_mul(p, ir_ref(p, v), ir_mul(p, open, ir_index(p, stride))));
+    else
+      lin_add_term(p, &index, ir_ref(p, v), stride);
+  }
+  return ir_add(p, outside, lin_build(p, &index));
+}
+
 static bool split_rewrite(sch_state *s, void *ud) {
   struct split_args *a = ud;
   ir_program *p = s->p;
   const ir_stmt_rec loop = *ir_st(p, a->loop);
   int64_t extent = 1, f[MAX_FACTORS];
-  uint32_t n = a->factors.n;
+  uint32_t n = a->factors.n, at_open;
   if (loop.loop_kind == IR_THREAD)
     return sch_refuse(s, SCH_R_LOOP_BOUND, .s = {a->loop});
   if (loop.anno) return sch_refuse(s, SCH_R_LOOP_ANNOTATED, .s = {a->loop});
   bool fixed = ir_const_int(p, loop.extent, &extent);
-  if (!fixed && (!n || !is_open(a->factors.v[0])))
-    return sch_refuse(s, SCH_R_NOT_STATIC, .s = {a->loop});
-  if (!n) return sch_refuse(s, SCH_R_FACTORS_EMPTY, .s = {a->loop});
+  if (!n && fixed) return sch_refuse(s, SCH_R_FACTORS_EMPTY, .s = {a->loop});
   if (n > MAX_FACTORS)
     return sch_refuse(s, SCH_R_FACTORS_MANY, .s = {a->loop},
                       .n = {n, MAX_FACTORS});
-  if (!resolve_factors(s, a, extent, f)) return false;
+  if (!resolve_factors(s, a, extent, f, &at_open)) return false;
+  if (!fixed && at_open == n)
+    return sch_refuse(s, SCH_R_NOT_STATIC, .s = {a->loop});
 
   ir_stmt *made = arena_array(s->scratch, ir_stmt, n);
-  int64_t stride = 1;
-  for (uint32_t i = 1; i < n; i++) stride *= f[i];
-  ir_expr outer =
-      fixed ? ir_index(p, f[0]) : outer_extent(p, loop.extent, stride);
-  bool whole = fixed ? f[0] * stride == extent
-                     : arith_prove_eq(p, ir_mul(p, outer, ir_index(p, stride)),
-                                      loop.extent);
+  int64_t all = 1;
+  for (uint32_t i = 0; i < n; i++) all *= f[i];
+  ir_expr open = fixed ? 0 : open_extent(p, loop.extent, all);
+  bool whole =
+      fixed ? all == extent
+            : arith_prove_eq(p, ir_mul(p, open, ir_index(p, all)), loop.extent);
   if (a->disable_predication && !whole && !fixed)
     return sch_refuse(s, SCH_R_NOT_STATIC, .s = {a->loop});
   if (a->disable_predication && !whole)
     return sch_refuse(s, SCH_R_NEEDS_PREDICATE, .s = {a->loop},
-                      .n = {f[0] * stride, extent});
-  int64_t last = fixed ? extent - 1 : last_counted(p, outer, stride);
+                      .n = {all, extent});
+  int64_t last = fixed ? extent - 1 : last_counted(p, open, all);
   arith_range range = arith_bounds(p, loop.lo);
   range.hi = arith_add_hi(range.hi, last);
   /* Sums over variables outside may seem to go further than they do. */
   bool further = !whole || sch_inner_misfit(s, a->loop, range, false);
   if (further && !check_inner(s, a->loop)) return false;
-  if (!check_reads(s, a->loop, further)) return false;
-  lin index;
-  lin_zero(&index);
-  for (uint32_t i = 0; i < n; i++) {
-    int64_t most = i || fixed ? f[i] - 1 : split_last_of(p, outer);
-    ir_var v = ir_var_split(p, loop.var, i, most);
-    ir_expr e = i ? ir_index(p, f[i]) : outer;
-    made[i] = ir_loop_new(p, v, ir_index(p, 0), e, IR_SERIAL);
-    if (f[i] > 1 || a->preserve_unit_iters || (!i && !fixed))
-      lin_add_term(p, &index, ir_ref(p, v), stride);
-    if (i) ir_append(p, made[i - 1], made[i]);
-    if (i + 1 < n) stride /= f[i + 1];
-  }
-  ir_expr at = lin_build(p, &index);
+  if (!check_reads(s, a->loop, further || (open && at_open))) return false;
+  ir_expr at = make_loops(s, a, f, at_open, open, made);
   if (further) clamp_inner(s, a->loop, ir_add(p, loop.lo, at));
   replace(s, a->loop, made[0], made[n - 1], at, whole);
   a->loops = (sch_list){n, made};

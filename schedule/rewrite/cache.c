@@ -73,9 +73,13 @@ static void copy_all(sch_state *s, sch_stage *st) {
   st->started = true;
 }
 
-bool sch_stage_writer(sch_state *s, const sch_stage *st, ir_stmt *out) {
-  const ir_program *p = s->p;
+bool sch_stage_is_given(const ir_program *p, const sch_stage *st) {
   uint8_t role = p->buf.v[st->buf].role;
+  return role != IR_ROLE_LOCAL && role != IR_ROLE_OUTPUT;
+}
+
+bool sch_stage_any_writer(sch_state *s, const sch_stage *st, ir_stmt *out) {
+  const ir_program *p = s->p;
   *out = 0;
   for (ir_stmt q = st->scope; (q = sch_next_child(p, q, st->scope));) {
     if (!sch_writes_buf(p, q, st->buf)) continue;
@@ -84,9 +88,13 @@ bool sch_stage_writer(sch_state *s, const sch_stage *st, ir_stmt *out) {
                         .buf = st->buf);
     *out = q;
   }
-  if (*out && role != IR_ROLE_LOCAL && role != IR_ROLE_OUTPUT)
-    return sch_refuse(s, SCH_R_INPUT_WRITTEN, .s = {*out}, .buf = st->buf);
   return true;
+}
+
+bool sch_stage_writer(sch_state *s, const sch_stage *st, ir_stmt *out) {
+  if (!sch_stage_any_writer(s, st, out)) return false;
+  return !*out || !sch_stage_is_given(s->p, st) ||
+         sch_refuse(s, SCH_R_INPUT_WRITTEN, .s = {*out}, .buf = st->buf);
 }
 
 bool sch_stage_finds_own(sch_state *s, ir_stmt block, ir_buf buf) {
@@ -304,6 +312,25 @@ static bool cache_follows(const ir_program *p, const sch_stage *st,
   ir_stmt w = sch_step_down(p, st->above, writer);
   ir_stmt r = sch_step_down(p, st->above, reader);
   return w != r && sch_comes_before(p, w, r);
+}
+
+bool sch_stage_reads_given(const ir_program *p, const sch_stage *st,
+                           ir_stmt writer, sch_list readers) {
+  for (uint32_t k = 0; k < readers.n; k++) {
+    ir_stmt w = sch_step_down(p, st->scope, writer);
+    ir_stmt r = sch_step_down(p, st->scope, readers.v[k]);
+    if (r == w || !sch_comes_before(p, r, w)) return false;
+  }
+  return true;
+}
+
+bool sch_stage_reads_made(sch_state *s, const sch_stage *st, ir_stmt writer,
+                          sch_list readers) {
+  for (uint32_t k = 0; k < readers.n; k++)
+    if (!cache_follows(s->p, st, writer, readers.v[k]) ||
+        !cache_is_covered(s, st, writer, readers.v[k]))
+      return sch_refuse(s, SCH_R_INPUT_WRITTEN, .s = {writer}, .buf = st->buf);
+  return true;
 }
 
 bool sch_stage_check_made(sch_state *s, const sch_stage *st, ir_stmt writer,

@@ -34,14 +34,26 @@ bool sch_stage_init(sch_state *s, sch_stage *st, ir_stmt block, ir_buf buf,
  * are data (`loads`). */
 bool sch_stage_init_read(sch_state *s, sch_stage *st, ir_stmt block, ir_buf buf,
                          const char *storage);
+/* Does the caller give the buffer its values? */
+bool sch_stage_is_given(const ir_program *p, const sch_stage *st);
 /* The only block of the scope that writes the buffer; 0: none.  false after
- * refusing: several, or one that changes what the caller gave. */
+ * refusing: several; sch_stage_writer: or one that changes what the caller
+ * gave. */
+bool sch_stage_any_writer(sch_state *s, const sch_stage *st, ir_stmt *out);
 bool sch_stage_writer(sch_state *s, const sch_stage *st, ir_stmt *out);
 /* The other blocks of the scope that read the buffer and are in the list or,
  * where `listed` is false, are not.  An empty list holds all, or nothing
  * where `listed` is false. */
 sch_list sch_stage_readers(sch_state *s, const sch_stage *st, ir_stmt writer,
                            sch_list list, bool listed);
+/* Are all the readers before the writer, so that they find what was there when
+ * the scope began? */
+bool sch_stage_reads_given(const ir_program *p, const sch_stage *st,
+                           ir_stmt writer, sch_list readers);
+/* The stage, whose place is known, is between the writer and the readers, which
+ * read nothing else than what that made.  false after refusing. */
+bool sch_stage_reads_made(sch_state *s, const sch_stage *st, ir_stmt writer,
+                          sch_list readers);
 /* The listed blocks are children of the scope and read the buffer. */
 bool sch_stage_check_list(sch_state *s, const sch_stage *st, sch_list list);
 /* Reductions at and below the block find in the buffer what they have stored

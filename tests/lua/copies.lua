@@ -448,3 +448,71 @@ for _, body in pairs(bodies) do
     checks.exact(s, p, checks.arguments(p, "integers"))
   end
 end
+
+-- What the caller gives and a block changes: readers before that block, and
+-- those behind it that read what it wrote, may have a copy.
+do
+  local function inout(written, shared)
+    local b = ts.builder "update"
+    local A, B, C = b:inout("A", { 16 }), b:output("B", { 16 }),
+                    b:output("C", { 16 })
+    local function block(name, i, to, value)
+      b:block(name, { { "vi", extent = 16, bind = i } }, function(vi)
+        b:store(to, { vi }, value(vi))
+      end)
+    end
+    local function first(i) block("first", i, B, function(v)
+      return A(v) + 1
+    end) end
+    local function change(i) block("change", i, A, function(v)
+      return B(v) * 2
+    end) end
+    if shared then
+      b:loop("i", 0, 16, function(i) first(i) change(i) end)
+    else
+      b:loop("i", 0, 16, first)
+      b:loop("i", 0, written, change)
+    end
+    b:loop("i", 0, 16, function(i) block("last", i, C, function(v)
+      return A(v) + B(v)
+    end) end)
+    return b:program()
+  end
+  local function try(p, prim, name, consumers, reason)
+    local s = ts.schedule(p)
+    for i, c in ipairs(consumers or {}) do consumers[i] = s:get_block(c) end
+    local args = { s:get_block(name), prim == "cache_read" and { "read", 0 } or
+                   { "write", 0 }, "global", consumers }
+    if reason then
+      checks.refused(s, reason, prim, table.unpack(args))
+      return
+    end
+    s[prim](s, table.unpack(args))
+    checks.same(s, p)
+    return tostring(s:program())
+  end
+  local whole = inout(16)
+  local text = try(whole, "cache_read", "first", { "first" })
+  assert(text:find("B%[vi%] = A_global%[vi%]") and
+         text:find("C%[vi%] = A%[vi%]"), text)
+  text = try(whole, "cache_read", "last", { "last" })
+  assert(text:find("C%[vi%] = A_global%[vi%]") and
+         text:find("B%[vi%] = A%[vi%]"), text)
+  text = try(whole, "cache_write", "change")
+  assert(text:find("A_global%[vi%] = B") and text:find("A%[v0%] = A_global"),
+         text)
+  try(whole, "cache_write", "change", { "last" })
+  -- Both at once; some of what the last one reads was given.
+  try(whole, "cache_read", "first", nil, "INPUT_WRITTEN")
+  try(whole, "cache_write", "change", { "first" }, "INPUT_WRITTEN")
+  local part = inout(8)
+  try(part, "cache_read", "first", { "first" })
+  try(part, "cache_write", "change")
+  try(part, "cache_read", "last", { "last" }, "INPUT_WRITTEN")
+  try(part, "cache_write", "change", { "last" }, "INPUT_WRITTEN")
+  -- In one loop the first reads what no iteration before changed, which is not
+  -- looked for.
+  local shared = inout(16, true)
+  try(shared, "cache_read", "first", { "first" }, "INPUT_WRITTEN")
+  try(shared, "cache_write", "change")
+end

@@ -243,3 +243,23 @@ do
   refused(sch, "INPUT_OVERWRITTEN", "rfactor",
           (select(2, sch:get_loops(sch:get_block "C"))), 0)
 end
+
+-- A loop of one iteration, wherever it is: one partial result is all of it.
+do
+  local A = ts.placeholder("A", { N, K })
+  local k = ts.reduce_axis("k", K)
+  local p = ts.program("sum", { A }, { reducers.by_name.sum(A, k) })
+  for which = 1, 3 do
+    for axis = 0, 1 do
+      local sch = ts.schedule(p)
+      local c = sch:get_block "C"
+      local i, kl = sch:get_loops(c)
+      local rf = sch:rfactor(sch:add_unit_loop(({ i, kl, c })[which]), axis)
+      same(sch, p)
+      assert(table.concat(sch:block_info(rf).iters, " ") ==
+             "spatial spatial reduce")
+      checks.exact(sch, p, reducers.arguments(p, ts.tensor("float32", { N, K },
+                                                           values)))
+    end
+  end
+end

@@ -576,3 +576,33 @@ do
                function(f) return f // (m * k) end,
                function(f) return f % m end)
 end
+
+-- A loop over a size is split with the open factor anywhere.
+do
+  local n = ts.size "n"
+  local A = ts.placeholder("A", { n })
+  local p = ts.program("twice", { A }, {
+    ts.compute("B", { n }, function(i) return A(i) * 2 end) })
+  for _, factors in ipairs { { 10, ts.auto }, { 3, ts.auto, 4 },
+                             { ts.auto, 4, 2 }, { 1, ts.auto, 4 } } do
+    local s = ts.schedule(p)
+    local loops = { s:split(s:get_loops(s:get_block "B"), factors) }
+    if factors[1] == ts.auto then
+      s:parallel(loops[1])
+      s:vectorize(loops[#loops])
+    else
+      s:unroll(loops[1])
+    end
+    local kernel = ts.build(s)
+    for _, size in ipairs { 1, 7, 10, 12, 35 } do
+      local a = ts.tensor("float32", { size }, "random", size)
+      local b = ts.tensor("float32", { size })
+      kernel(a, b)
+      for at = 0, size - 1 do assert(b:get(at) == 2 * a:get(at)) end
+    end
+  end
+  local s = ts.schedule(p)
+  local i = s:get_loops(s:get_block "B")
+  checks.refused(s, "NOT_STATIC", "split", i, { 4, 32 })
+  checks.refused(s, "FACTORS_SEVERAL_OPEN", "split", i, { ts.auto, 2, ts.auto })
+end

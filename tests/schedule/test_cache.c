@@ -363,8 +363,9 @@ static void test_writers(void **state) {
     } else if (k == 1) {
       REFUSED(&t, INPUT_WRITTEN, cache_write, AT(block, bb),
               NUM(write_buffer_index, 0), STR(storage_scope, "local"));
-      REFUSED(&t, INPUT_WRITTEN, cache_read, AT(block, bc),
-              NUM(read_buffer_index, 0), STR(storage_scope, "local"));
+      REFUSED(&t, NO_READER, cache_read, AT(block, bb),
+              NUM(read_buffer_index, 0), STR(storage_scope, "local"),
+              LIST(consumer_blocks, bb));
     } else {
       REFUSED(&t, REGION_NOT_WHOLE, cache_write, AT(block, bb),
               NUM(write_buffer_index, 0), STR(storage_scope, "local"));
