@@ -341,14 +341,19 @@ local function parameter(self, role, list, name, shape, dtype, scope)
   return b
 end
 
--- options: what it holds, as of ts.placeholder.
+-- options: role, and what it holds, as of ts.placeholder.
 function builder:input(name, shape, dtype, scope, options)
   enter(self)
   if type(dtype) == "table" then dtype, options = nil, dtype end
   if type(scope) == "table" then scope, options = nil, scope end
-  self.core.options("b:input", options, "range", "sorted", "unique",
+  self.core.options("b:input", options, "role", "range", "sorted", "unique",
                     "offsets_into")
-  local b = parameter(self, "input", self.inputs, name, shape, dtype, scope)
+  local role = options and options.role or "input"
+  if role ~= "input" and role ~= "layout_free" then
+    self.core.invalid(("b:input '%s': its role must be input or layout_free")
+                      :format(tostring(name)))
+  end
+  local b = parameter(self, role, self.inputs, name, shape, dtype, scope)
   if options then declare(self.core, b, name, options) end
   self.fixed[b] = name
   return b

@@ -166,9 +166,8 @@ options.of = {
     flag("trans", "B is given as B[n, k]"),
   },
   ["ts.placeholder"] = {
-    { name = "role", type = '"layout_free"|"constant"', default = "none",
-      help = "layout_free: schedules may lay it out anew; constant: what it " ..
-             "holds is known" },
+    { name = "role", type = '"input"|"layout_free"', default = '"input"',
+      help = "layout_free: schedules may lay it out anew" },
     { name = "range", type = "table", default = "none",
       help = "{ least, below }: the values of an integer input" },
     flag("sorted", "each element is at least the one before it"),
@@ -178,6 +177,8 @@ options.of = {
              "first 0, the last that number" },
   },
   ["builder:input"] = {
+    { name = "role", type = '"input"|"layout_free"', default = '"input"',
+      help = "layout_free: schedules may lay it out anew" },
     { name = "range", type = "table", default = "none",
       help = "{ least, below }: the values of an integer input" },
     flag("sorted", "each element is at least the one before it"),

@@ -90,7 +90,7 @@ function reductions.join_consumer(sch, block, threads, vector)
   if not under then return threads end
   if bound then
     local count = sch:factor(bound)
-    if not count or sch:annotation(under, "thread") then return threads end
+    if not count or sch:loop_info(under).thread then return threads end
     threads = count
   else
     local inner = loops[#loops]

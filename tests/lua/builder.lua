@@ -491,3 +491,30 @@ do
            "program 'partly': block 'unused' is left out, since no output " ..
            "needs it", 1, true), told[1])
 end
+
+-- The role of an input: the default, or one whose layout is free.
+do
+  local b = ts.builder "weigh"
+  local W = b:input("W", { 4, 8 }, { role = "layout_free" })
+  local X, Y = b:input("X", { 4 }, "float32", { role = "input" }),
+               b:output("Y", { 8 })
+  b:loop("i", 0, 8, function(i) b:loop("k", 0, 4, function(k)
+    b:block("y", { { "vi", extent = 8, bind = i },
+                   { "vk", "reduce", extent = 4, bind = k } },
+            function(vi, vk)
+      b:init(function() b:store(Y, { vi }, 0) end)
+      b:store(Y, { vi }, Y(vi) + W(vk, vi) * X(vk))
+    end)
+  end) end)
+  local p = b:program()
+  assert(tostring(p):find("W: layout_free float32[4, 8], X: float32[4]", 1,
+                          true))
+  local sch = ts.schedule(p)
+  sch:transform_layout(sch:get_block "y", { "read", 0 }, "(i, j) -> (j, i)")
+  assert(ts.equivalent(sch:program(), p))
+  b = ts.builder "wrong"
+  for _, role in ipairs { "output", "constant", "x", 3 } do
+    local ok, e = pcall(b.input, b, "A", { 4 }, { role = role })
+    assert(not ok and tostring(e):find("its role must be", 1, true), e)
+  end
+end
