@@ -8,8 +8,8 @@
 -- as tensor.dot_16x4 does, of buffers as they lie where it can: the innermost
 -- iters are its own then, as in blocked layouts, and else as many as index the
 -- same buffers, of copies that are laid out so.  `desc`: its description, where
--- it is none of tessera.tensor's.  Extents that are no multiples of its size are padded
--- with `pad_extents`, and such a block is left alone without.
+-- it is none of tessera.tensor's.  Extents that are no multiples of its size
+-- are padded with `pad_extents`, and such a block is left alone without.
 --
 -- The other parameters are those of multi_level_tiling.
 local ts = require "tessera"

@@ -2,8 +2,8 @@
 -- For every nest of the program: the outer loops in parallel, the innermost
 -- spatial loop in vectors (of an elementwise block whose innermost loop is no
 -- number of them several loops as one), the initialisation of a reduction in a
--- nest of its own, and the loops below unrolled up to a sampled number of steps.
--- Runs once, at the root, after tiling.
+-- nest of its own, and the loops below unrolled up to a sampled number of
+-- steps.  Runs once, at the root, after tiling.
 --
 -- `axis`: what parallel loops are bound to, as "blockIdx.x" on devices whose
 -- blocks of threads are the cores of a processor; "": they are parallel.
