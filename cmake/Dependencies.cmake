@@ -10,6 +10,7 @@ pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(isl REQUIRED IMPORTED_TARGET isl)
 pkg_check_modules(lua REQUIRED IMPORTED_TARGET lua5.4)
 pkg_check_modules(edit REQUIRED IMPORTED_TARGET libedit)
+find_path(PQ_INCLUDE libpq-fe.h PATH_SUFFIXES postgresql REQUIRED)
 find_path(RANDOM123_INCLUDE Random123/philox.h REQUIRED)
 
 # The C API of the distribution's one shared libLLVM.

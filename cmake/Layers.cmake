@@ -33,6 +33,15 @@ tess_layer(schedule deps_core PkgConfig::isl)
 tess_layer(backends deps_core deps_llvm)
 tess_layer(vm deps_core)
 tess_layer(measure deps_core PkgConfig::hwloc)
+# libpq and libsodium are loaded when a fleet is used; their headers alone are
+# needed here.
+tess_layer(fleet deps_core)
+target_include_directories(tess_fleet SYSTEM PRIVATE ${PQ_INCLUDE})
+set(fleet_sql ${CMAKE_SOURCE_DIR}/fleet/schema.sql)
+set_property(SOURCE ${CMAKE_SOURCE_DIR}/fleet/schema.c APPEND PROPERTY
+             COMPILE_DEFINITIONS "FLEET_SCHEMA_SQL=\"${fleet_sql}\"")
+set_property(SOURCE ${CMAKE_SOURCE_DIR}/fleet/schema.c APPEND PROPERTY
+             OBJECT_DEPENDS ${fleet_sql})
 tess_layer(search deps_core PkgConfig::sqlite3 PkgConfig::hwloc)
 get_property(TESS_LAYERS GLOBAL PROPERTY TESS_LAYERS)
 

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Stand-in agents, processes whose measuring is a table: the time of a
+ * candidate is a function of its decisions. */
+#ifndef TESTS_SUPPORT_FLEET_H
+#define TESTS_SUPPORT_FLEET_H
+
+#include "fleet/session.h"
+#include "support/postgres.h"
+#include <sys/types.h>
+
+/* How a stand-in behaves. */
+typedef struct standin {
+  const char *url, *key, *name;
+  double nap;       /* seconds that each job takes */
+  double reference; /* of its reference kernel; 0: 1e-3 */
+  const char *digest;
+  const char *version; /* in its environment */
+  int64_t deadly;   /* a first decision that ends the process; 0: none */
+  int64_t faulty;   /*   at which the machinery fails */
+  bool refuses;     /* every task, as unable */
+  bool poll;
+  int twin;         /* another process number than its own, to be another */
+} standin;
+
+/* The time of a candidate by its decisions. */
+double standin_time(const int64_t *decisions, uint32_t n);
+/* Starts a process; what it says goes to the file DIR/NAME.said, if dir. */
+pid_t standin_start(const standin *s, const char *dir);
+/* Ends it with the signal, and waits; its wait status. */
+int standin_end(pid_t pid, int signal);
+/* Waits until so many agents of the key are at work. */
+void standin_await(const postgres *p, const char *key, int n);
+
+/* A session of the key with the jobs {1}, {2}, ... {n}, all of which must have
+ * the standin_time.  Gives how many do not: had another status. */
+uint32_t standin_session(const char *url, const char *key, uint32_t n,
+                         uint32_t at_once);
+
+#endif
