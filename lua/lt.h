@@ -208,5 +208,6 @@ void lt_open_file(lua_State *L);
 void lt_open_result(lua_State *L);
 void lt_open_database(lua_State *L);
 void lt_open_warn(lua_State *L);
+void lt_open_fleet(lua_State *L);
 
 #endif

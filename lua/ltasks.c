@@ -208,6 +208,8 @@ static const char *const tasks_options[] = {"target",
                                             "max_trials_per_task",
                                             "measure_name",
                                             "warm_cache",
+                                            "fleet",
+                                            "key",
                                             "frozen",
                                             NULL};
 

@@ -324,12 +324,33 @@ static void print_note(const lt_run *r, tess_result *made) {
 
 /* ---- tune --------------------------------------------------------------- */
 
-static const char *const options[] = {
-    "target",         "trials",     "seed",      "space",        "strategy",
-    "cost_model",     "database",   "progress",  "batch",        "threads",
-    "kernel_threads", "min_time",   "timeout",   "deadline",     "on_error",
-    "check",          "inputs",     "postprocs", "measure",      "measured",
-    "frozen",         "warm_cache", "transfer",  "measure_name", NULL};
+static const char *const options[] = {"target",
+                                      "trials",
+                                      "seed",
+                                      "space",
+                                      "strategy",
+                                      "cost_model",
+                                      "database",
+                                      "progress",
+                                      "batch",
+                                      "threads",
+                                      "kernel_threads",
+                                      "min_time",
+                                      "timeout",
+                                      "deadline",
+                                      "on_error",
+                                      "check",
+                                      "inputs",
+                                      "postprocs",
+                                      "measure",
+                                      "measured",
+                                      "frozen",
+                                      "warm_cache",
+                                      "transfer",
+                                      "measure_name",
+                                      "fleet",
+                                      "key",
+                                      NULL};
 
 /* Which of two words it is. */
 static int one_of(lua_State *L, const char *k, const char *const *words) {
@@ -382,6 +403,8 @@ void lt_read_tune_options(lua_State *L, tess_tune_options *o) {
   o->no_transfer = !lt_field_bool(L, 2, "transfer", 1);
   o->warm_cache = lt_field_bool(L, 2, "warm_cache", 0);
   o->measure_name = lt_field_str(L, 2, "measure_name", NULL);
+  o->fleet = lt_field_str(L, 2, "fleet", NULL);
+  o->fleet_key = lt_field_str(L, 2, "key", NULL);
 }
 
 /* "name", or a table with functions, which goes to the slot (true), or

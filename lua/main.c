@@ -29,7 +29,7 @@ static const char usage[] =
     "               [--min-time S] [--timeout S] [--deadline S] [-o TRACE]\n"
     "               [--on-error record|stop] [--check best|all]\n"
     "               [--scheduler gradient|round_robin] [--frozen]\n"
-    "               [--no-transfer] [--warm-cache]\n"
+    "               [--no-transfer] [--warm-cache] [--fleet URL --key K]\n"
     "       tessera step FILE [--program FILE.lua]\n"
     "       tessera show FILE [--program FILE.lua]\n"
     "       tessera db [list|best] FILE [FILTER] [--limit N]\n"
@@ -50,6 +50,16 @@ static const char usage[] =
     "[--header FILE.h]\n"
     "               [--db F] [--target T] [--program FILE.lua]\n"
     "       tessera doc [NAME]\n"
+    "       tessera agent --fleet URL --key K [--name NAME] [--target T]\n"
+    "               [--cores 0,1 | --device cuda:0] [--share-cores]\n"
+    "               [--role build|run|both] [--poll]\n"
+    "       tessera fleet init|status|metrics|check --fleet URL [--json]\n"
+    "               [--lease S]\n"
+    "       tessera fleet doctor --fleet URL --key K [--json]\n"
+    "       tessera fleet add USER --fleet URL --role ROLE,... "
+    "[--password-file F]\n"
+    "       tessera fleet pause|resume|drain|retry NAME --fleet URL\n"
+    "       tessera fleet gc --fleet URL --older-than AGE\n"
     "--verbose with any of them: errors with the program, the place marked, "
     "and\n"
     "your own frames; with db: also why records failed\n";
@@ -177,7 +187,8 @@ static lua_State *new_state(tess_context *c) {
 /* ---- the sub-commands --------------------------------------------------- */
 
 static const char *const commands[] = {"tune",  "step",  "show", "db",
-                                       "lower", "build", "doc",  "report"};
+                                       "lower", "build", "doc",  "report",
+                                       "agent", "fleet"};
 enum { NCOMMANDS = sizeof commands / sizeof *commands };
 
 static int is_command(const char *word) {

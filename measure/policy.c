@@ -32,6 +32,10 @@ void measure_policy_text(const measure_policy *p, strbuf *out) {
 
 /* ---- reading ------------------------------------------------------------ */
 
+/* What a fleet's key may consist of. */
+#define POLICY_NAME \
+  "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+
 /* The words of a policy's text, and what each may consist of; versions differ
  * in which of the others there are. */
 static const struct {
@@ -44,7 +48,8 @@ static const struct {
                     {"threads=", "0123456789", true},
                     {"seed=", "0123456789", true},
                     {"inputs=", "0123456789abcdef", false},
-                    {"cache=", "warm", false}};
+                    {"cache=", "warm", false},
+                    {"fleet=", POLICY_NAME, false}};
 enum { POLICY_WORDS = sizeof policy_words / sizeof *policy_words };
 
 /* The place behind the word that begins at `at`; NULL: it is none. */
@@ -53,7 +58,9 @@ static const char *skip_policy_word(const char *at, uint32_t *seen) {
     size_t name = strlen(policy_words[i].name);
     if (strncmp(at, policy_words[i].name, name)) continue;
     size_t n = strspn(at + name, policy_words[i].of);
-    if (!n || (*seen >> i & 1) || strchr(".e+-", at[name])) return NULL;
+    bool real = strchr(policy_words[i].of, '+') != NULL;
+    if (!n || (*seen >> i & 1) || (real && strchr(".e+-", at[name])))
+      return NULL;
     *seen |= 1u << i;
     return at + name + n;
   }

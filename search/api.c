@@ -113,6 +113,7 @@ static tess_status check_options(tess_context *c, const tess_tune_options *o) {
   if (!s) s = check_switch(c, "frozen", o->frozen);
   if (!s) s = check_switch(c, "no_transfer", o->no_transfer);
   if (!s) s = check_measure_name(c, o);
+  if (!s) s = fleet_check(c, o);
   if (!s) s = check_mutators(c, o);
   if (!s) s = check_postprocs(c, o);
   return s ? s : check_plugged_in(c, o);
@@ -174,11 +175,13 @@ static tess_status check_tune_sizes(tess_context *c, const ir_program *p) {
 
 static tess_status find_target(tune_work *w) {
   tess_status s = TESS_OK;
+  bool here = !w->o.measure && !w->o.fleet;
   if (!w->target) {
-    s = tess_target_new(w->c, "llvm", &w->own_target);
+    s = w->o.fleet ? fleet_target(w->c, &w->o, &w->own_target)
+                   : tess_target_new(w->c, "llvm", &w->own_target);
     w->target = w->own_target;
   }
-  return s == TESS_OK && !w->o.measure
+  return s == TESS_OK && here
              ? measure_runs_here(tess_target_text(w->target), &w->c->err)
              : s;
 }
@@ -228,6 +231,7 @@ tess_status work_policy(tune_work *w, measure_policy *out) {
     write_own_policy(w->o.measure_name, &w->policy);
   else
     measure_policy_text(out, &w->policy);
+  if (w->o.fleet) str_printf(&w->policy, " fleet=%s", w->o.fleet_key);
   return str_status(&w->policy);
 }
 
@@ -238,6 +242,9 @@ static tess_status prepare_tune(tune_work *w) {
   if (s == TESS_OK) s = work_sketches(w);
   if (s != TESS_OK) return s;
   if (w->o.measure) return objective_open(w->c, &w->o, &w->measurer);
+  if (w->o.fleet)
+    return fleet_open(w->c, w->p, tess_target_text(w->target), &policy, &w->o,
+                      &w->inputs, &w->measurer);
   return measurer_open(w->c, w->p, tess_target_text(w->target), &policy,
                        w->o.check != 0, &w->inputs, &w->measurer);
 }
@@ -256,7 +263,7 @@ tess_status work_prepare(tune_work *w, tune_setup *setup) {
                         .measurer = &w->measurer,
                         .sketch_seconds = w->sketch_seconds,
                         .cancelled = cancelled,
-                        .ledger = pool_ledger(w->c)};
+                        .ledger = w->o.fleet ? NULL : pool_ledger(w->c)};
   return TESS_OK;
 }
 

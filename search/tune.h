@@ -60,6 +60,16 @@ tess_status measurer_open(tess_context *c, tess_program *p,
 /* The measurer over the option `measure` (objective.c). */
 tess_status objective_open(tess_context *c, const tess_tune_options *o,
                            search_measurer *out);
+/* The measurer over the options `fleet` and `fleet_key` (fleet.c), and what is
+ * wrong with them. */
+tess_status fleet_open(tess_context *c, tess_program *p, const char *target,
+                       const measure_policy *policy,
+                       const tess_tune_options *o, const strbuf *inputs,
+                       search_measurer *out);
+tess_status fleet_check(tess_context *c, const tess_tune_options *o);
+/* The target of the key's devices. */
+tess_status fleet_target(tess_context *c, const tess_tune_options *o,
+                         tess_target **out);
 void outcome_init(search_outcome *o, mem_heap *heap);
 void outcome_free(search_outcome *o);
 

@@ -3,8 +3,8 @@
 local chapters = {}
 
 chapters.names = { "tutorial", "describing", "operators", "modules",
-                   "searching", "tasks", "database", "measuring", "stepping",
-                   "tensor-intrinsics", "gpu",
+                   "searching", "tasks", "database", "measuring", "fleet",
+                   "stepping", "tensor-intrinsics", "gpu",
                    "embedding", "adding-a-primitive", "adding-a-pass",
                    "architecture", "benchmarks" }
 

@@ -5,7 +5,7 @@
 local command = {}
 
 for _, name in ipairs { "tune", "step", "show", "db", "lower", "build", "doc",
-                        "report" } do
+                        "report", "agent", "fleet" } do
   command[name] = require("tessera.command." .. name)
 end
 

@@ -325,6 +325,15 @@ local rows = {
     "Search for fast schedules of several programs under one budget: of a " ..
     "list of programs or of { program =, weight =, space =, name =, " ..
     "strategy =, cost_model = }; the options of ts.tune, and", "tasks" },
+  { "ts.agent(options)", "nil",
+    "Measure for a fleet until it is drained or stopped (Ctrl-C, SIGTERM): " ..
+    "`tessera agent` as a function.  The options are fleet and key, and " ..
+    "name, role, target, cores, device, share_cores, poll as the command " ..
+    "has them, and say, a function that is told of events, a line each.",
+    "fleet" },
+  { "ts.fleet(address, command [, arguments])", "string",
+    "Steer a fleet, as `tessera fleet` does; arguments and answer are JSON " ..
+    "(tess_fleet_call in the C header lists the commands).", "fleet" },
   { "ts.database(path)", "tessera.Database", "Open a database of records.",
     "tutorial" },
   { "database:records([filter])", "tessera.Record[]",

@@ -120,6 +120,16 @@ options.list = {
            "compared with each other only. Without it functions of other " ..
            "code, of another place in their file, or with other texts, " ..
            "numbers or booleans in their upvalues count as different" },
+  { name = "fleet", flag = "fleet", takes = "string", type = "string",
+    default = "none",
+    help = "the address of a fleet's database, as " ..
+           "\"postgres://user@host/fleet\": its devices measure, not this " ..
+           "machine (`tessera doc fleet`)" },
+  { name = "key", flag = "key", takes = "string", type = "string",
+    default = "none",
+    help = "which of the fleet's devices measure: those of one key, which " ..
+           "are equal, as \"sm_90\"; the target is theirs where none is " ..
+           "given" },
   { name = "measured", instead = "the field measured of what FILE.lua returns",
     type = "function", default = "none",
     help = "a function of (session, candidates) that is told of each batch " ..

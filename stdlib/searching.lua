@@ -3,6 +3,7 @@
 -- module "tessera" about search.  Adds its functions to the module's table.
 
 local options = require "tessera.options"
+local with_fleet_target = require "tessera.fleet_target"
 
 local core, deterministic, postprocs
 
@@ -414,6 +415,8 @@ local function add_tuning(ts)
     if type(model) == "table" and not checked[model] then
       ts.cost_model(model)
     end
+    options = with_fleet_target(ts, options)
+    o = type(options) == "table" and options or o
     local s = o.space
     if s == nil then s = space.default(o.target) end
     local named, functions = postprocs.split(o.postprocs)

@@ -2,13 +2,14 @@
 -- ts.tune_tasks: completes entries (programs, spaces, strategies and models of
 -- each) and options, for the engine.
 local options = require "tessera.options"
+local with_fleet_target = require "tessera.fleet_target"
 
 -- Options that ts.tune has, too; and those of many tasks alone.
 local common = { "target", "trials", "seed", "space", "strategy", "cost_model",
                  "database", "threads", "kernel_threads", "batch", "min_time",
                  "timeout", "deadline", "on_error", "check", "progress",
                  "postprocs", "measure", "measure_name", "measured",
-                 "transfer", "warm_cache", "frozen" }
+                 "transfer", "warm_cache", "frozen", "fleet", "key" }
 
 local fields = { program = true, space = true, weight = true, name = true,
                  strategy = true, cost_model = true, target = true }
@@ -154,7 +155,7 @@ return function(ts, core, to_space, check_plugged, by_name, functions_of,
               options.quoted(stray))
     end
     local o, entries, default, made = {}, {}, nil, {}
-    for k, v in next, given or {} do o[k] = v end
+    for k, v in next, with_fleet_target(ts, given) or {} do o[k] = v end
     local postprocs, own_postprocs = split_postprocs(o.postprocs)
     local functions = functions_of(o, own_postprocs)
     o.measure_name = name_measure(o)

@@ -1308,6 +1308,10 @@ typedef struct tess_tune_options {
    * one name only with each other.  NULL: with those of other functions without
    * a name; empty: INVALID. */
   const char *measure_name;
+  /* Candidates are measured by a fleet's devices of a key, not here: the
+   * address of its database, as of libpq ("postgres://host/fleet"), and the
+   * key.  Without a target theirs is taken.  NULL: on this machine. */
+  const char *fleet, *fleet_key;
 } tess_tune_options;
 
 /* Searches the space for the fastest schedule of p; target NULL: "llvm", space
@@ -1649,6 +1653,48 @@ TESS_API tess_status tess_database_remove(tess_database *d,
 TESS_API tess_status tess_database_export(tess_database *d, const char *path);
 TESS_API tess_status tess_database_import(tess_database *d, const char *path,
                                           uint64_t *added);
+
+/* ---- fleets ------------------------------------------------------------- */
+
+/* A fleet is a PostgreSQL database in which tuning runs leave what is to be
+ * measured and agents, which may be anywhere, fetch it (docs/fleet.md).  It is
+ * given by its address, as libpq takes it ("postgres://user@host/fleet"); libpq
+ * is loaded when one is used, and UNSUPPORTED says that it is not there. */
+
+typedef struct tess_agent_options {
+  uint32_t struct_size;         /* sizeof(tess_agent_options) */
+  int32_t share_cores;          /* 1: its cores, or device, may be others' */
+  const char *fleet;
+  const char *key;              /* of equal devices: "zen3-2c", "sm_90" */
+  const char *name;             /* of the device, and of no other of the fleet;
+                                 * NULL: of the host and the cores */
+  const char *role;             /* "build", "run" or, NULL, "both" */
+  const char *target;           /* NULL: "llvm" with its cores, or `device` */
+  const char *cores;            /* "0,1"; NULL: all of the process */
+  const char *device;           /* "cuda:0"; NULL: none */
+  int32_t poll;                 /* 1: the server has no LISTEN, as behind a
+                                 * pooler */
+  int32_t reserved;
+  void (*say)(void *ud, const char *line);   /* events; NULL: nobody is told */
+  void *say_ud;
+} tess_agent_options;
+
+/* Measures for the fleet until tess_stop(), or until it is told to drain; what
+ * it is at then is finished.  A server that goes away later is waited for;
+ * INFRA: it was not there at the beginning, a core is another agent's, or the
+ * name is. */
+TESS_API tess_status tess_agent_run(tess_context *c,
+                                    const tess_agent_options *o);
+/* Steers a fleet; arguments (NULL: none) and answer are JSON.  "init" {"lease":
+ * seconds} makes the schema or brings it up to date; "status", "metrics" and
+ * "check" tell; "target" {"key"} is that of a key's devices; "doctor" {"key"}
+ * tries an empty job, hop by hop; "add" {"name", "role", "password"} makes a
+ * user; "pause" {"name", "on"}, "drain" and "retry" {"name"} are of a device or
+ * of a key; "gc" {"age": seconds} forgets.  NOT_FOUND: no such command;
+ * INVALID: it was refused, and why; INFRA. */
+TESS_API tess_status tess_fleet_call(tess_context *c, const char *fleet,
+                                     const char *command, const char *json,
+                                     TESS_GIVE char **out);
 
 #ifdef __cplusplus
 }

@@ -62,8 +62,9 @@ local function age_of(name, text)
     usage("option --%s: '%s' is no age, as 30d or 12h (s, m, h, d, w)", name,
           text)
   end
-  return { text = text, time = os.date("!%Y-%m-%dT%H:%M:%SZ",
-                                       os.time() - since * seconds[unit]) }
+  return { text = text, seconds = since * seconds[unit],
+           time = os.date("!%Y-%m-%dT%H:%M:%SZ",
+                          os.time() - since * seconds[unit]) }
 end
 
 local function word_of(name, words, text)

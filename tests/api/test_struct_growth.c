@@ -43,7 +43,7 @@ GROWS(tess_mutator, ud);
 GROWS(tess_postproc, apply);
 GROWS(tess_strategy_option, most);
 GROWS(tess_progress, seconds);
-GROWS(tess_tune_options, measure_name);
+GROWS(tess_tune_options, fleet_key);
 GROWS(tess_result_info, quality);
 GROWS(tess_features, value);
 GROWS(tess_record, stored_at);
@@ -53,6 +53,7 @@ GROWS(tess_tasks_progress, table);
 GROWS(tess_tasks_options, progress_ud);
 GROWS(tess_tasks_info, message);
 GROWS(tess_record_filter, failed);
+GROWS(tess_agent_options, say_ud);
 
 /* ---- objects to ask ----------------------------------------------------- */
 

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tuning on a fleet by the command: on stand-ins that have recorded times, and
+ * on agents of this machine. */
+#include "support/command.h"
+#include "support/fleet.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static postgres pg;
+
+static int start_all(void **state) {
+  postgres_start(&pg, 1);
+  return set_up(state);
+}
+
+static int end_all(void **state) {
+  postgres_end(&pg);
+  return tear_down(state);
+}
+
+/* The times of standin_time, in Lua. */
+static const char recorded[] =
+    "local ops = require 'tessera.ops'\n"
+    "local function time(_, c)\n"
+    "  local t = 1e-3\n"
+    "  for i, d in ipairs(c.decisions) do\n"
+    "    local x = d * (i + 6)\n"
+    "    t = t + 1e-6 * (math.ult(x, 97) and x or x - (x // 1 >= 0 and\n"
+    "        x // 97 * 97 or 0))\n"
+    "  end\n"
+    "  return t\n"
+    "end\n"
+    "return { program = ops.matmul { m = 16, n = 16, k = 16 },\n"
+    "         target = 'llvm', batch = 8, trials = 40, strategy = "
+    "'evolutionary',\n"
+    "         kernel_threads = 1, progress = false,\n"
+    "         measure = not os.getenv 'FLEET' and time or nil,\n"
+    "         fleet = os.getenv 'FLEET', key = os.getenv 'FLEET' and 'k' }\n";
+
+/* The trace that a run names as the best, and its curve. */
+static void tune_recorded(const char *fleet, char *out, size_t n) {
+  int status = console_run(&c,
+                           "%s%s%s %s tune r.lua --json | grep "
+                           "'\"type\": \"result\"'",
+                           fleet ? "FLEET='" : "", fleet ? fleet : "",
+                           fleet ? "'" : "", CONSOLE_TESSERA);
+  const char *curve = strstr(c.out, "\"curve\""),
+             *end = curve ? strchr(curve, ']') : NULL,
+             *trace = strstr(c.out, "\"trace\"");
+  if (status || !curve || !end || !trace)
+    fail_msg("status %d: %s%s", status, c.out, c.err);
+  snprintf(out, n, "%.*s %s", (int)(end - curve), curve, trace);
+  trace = strstr(out, "\"type\"");
+  if (trace) out[trace - out] = '\0';
+}
+
+/* Four devices that finish in whatever order give what one machine gives. */
+static void test_same_as_local(void **state) {
+  static const char *const names[] = {"a", "b", "c", "d"};
+  static char local[1 << 15], fleet[1 << 15];
+  pid_t agent[4];
+  (void)state;
+  console_write(&c, "r.lua", recorded);
+  for (int i = 0; i < 4; i++) {
+    standin s = {
+        .url = pg.url, .key = "k", .name = names[i], .nap = 0.002 * (i + 1)};
+    agent[i] = standin_start(&s, NULL);
+  }
+  standin_await(&pg, "k", 4);
+  tune_recorded(NULL, local, sizeof local);
+  tune_recorded(pg.url, fleet, sizeof fleet);
+  assert_string_equal(local, fleet);
+  assert_string_equal(
+      postgres_ask(&pg, "SELECT count(DISTINCT device) > 1 FROM fleet.result"),
+      "t");
+  /* A second session is answered from the first's records. */
+  tune_recorded(pg.url, fleet, sizeof fleet);
+  assert_string_equal(local, fleet);
+  assert_string_equal(
+      postgres_ask(&pg, "SELECT count(*) >= 40 FROM fleet.result WHERE reused "
+                        "IS NOT NULL"),
+      "t");
+  for (int i = 0; i < 4; i++)
+    assert_int_equal(standin_end(agent[i], SIGTERM), 0);
+  postgres_check(&pg);
+}
+
+/* ---- real agents -------------------------------------------------------- */
+
+static pid_t start_agent(const char *name, const char *more) {
+  char command[1024];
+  pid_t pid = fork();
+  assert_true(pid >= 0);
+  if (pid) return pid;
+  snprintf(command, sizeof command,
+           "exec '" TESS_BUILD_DIR "/bin/tessera' agent --fleet '%s' "
+           "--key real --name %s --share-cores %s 2>%s/%s.said",
+           pg.url, name, more, c.dir, name);
+  execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+  _exit(127);
+}
+
+static void test_real(void **state) {
+  char args[512];
+  (void)state;
+  pid_t a = start_agent("one", "--target 'llvm -num-cores=1'");
+  standin_await(&pg, "real", 1);
+  snprintf(args, sizeof args,
+           "tune d.lua --trials 8 --fleet '%s' --key real --kernel-threads 1",
+           pg.url);
+  expect(args, 0, "split{");
+  assert_string_equal(
+      postgres_ask(&pg, "SELECT count(*) >= 8 AND bool_and(reference > 0) FROM "
+                        "fleet.result WHERE key = 'real'"),
+      "t");
+  snprintf(args, sizeof args, "fleet doctor --fleet '%s' --key real", pg.url);
+  expect(args, 0, "ok      a device measures");
+  snprintf(args, sizeof args, "fleet status --fleet '%s'", pg.url);
+  expect(args, 0, "one");
+  assert_int_equal(standin_end(a, SIGTERM), 0);
+  postgres_check(&pg);
+}
+
+/* What cannot be done is said in a line. */
+static void test_refusals(void **state) {
+  char args[512];
+  (void)state;
+  snprintf(args, sizeof args, "tune d.lua --trials 8 --fleet '%s' --key none",
+           pg.url);
+  expect(args, 1, "no agent of key 'none' is at work");
+  expect("tune d.lua --fleet x=1", 1, "'fleet' and 'key' go together");
+  expect("tune d.lua --fleet host=/nowhere --key k --target llvm", 1,
+         "connecting to the fleet's database");
+  snprintf(args, sizeof args,
+           "tune d.lua --fleet '%s' --key 'a b' --target llvm", pg.url);
+  expect(args, 1, "a key consists of letters");
+  expect("agent --key k", 2, "agent needs --fleet");
+  expect("fleet zzz", 2, "fleet has no command 'zzz'; it has add, check");
+  snprintf(args, sizeof args, "fleet pause nobody --fleet '%s'", pg.url);
+  expect(args, 1, "there is no device or key 'nobody'");
+  snprintf(args, sizeof args, "fleet doctor --key none --fleet '%s'", pg.url);
+  expect(args, 1, "'an agent of the key is at work' fails: ");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_as_local),
+                                     cmocka_unit_test(test_real),
+                                     cmocka_unit_test(test_refusals)};
+  return cmocka_run_group_tests(tests, start_all, end_all);
+}
