@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "base/vec.h"
 #include "fleet/keeper.h"
+#include "measure/clock.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +34,8 @@ typedef struct agent {
   double reference;
   keeper keeper;
   uint32_t reported; /* jobs of the batch */
+  double retry;      /* when the server that is away is asked again; 0: it is
+                      * there */
   VEC(report) report;
 } agent;
 
@@ -188,18 +191,33 @@ static tess_status send_reports(agent *a, err_state *e) {
   return s == TESS_INFRA ? s : TESS_OK;
 }
 
+static void note_away(agent *a, const err_state *e, const char *meanwhile) {
+  if (!a->retry) say(a, "%s; %s", e->message, meanwhile);
+  a->retry = clock_now() + jittered(a, poll_of(a));
+}
+
+static void note_back(agent *a) {
+  if (a->retry) say(a, "the fleet's database is back");
+  a->retry = 0;
+}
+
+/* Measuring does not wait for a server that is away. */
+static void try_sending(agent *a) {
+  err_state e;
+  if (a->retry > clock_now()) return;
+  if (send_reports(a, &e) == TESS_OK)
+    note_back(a);
+  else
+    note_away(a, &e, "the results wait");
+}
+
 /* Until all are there, the lease is lost, or there is no time left. */
 static void send_all_reports(agent *a) {
-  err_state e;
-  bool told = false;
   while (a->report.n && !keeper_has_lost(&a->keeper)) {
-    if (send_reports(a, &e) == TESS_OK) break;
-    if (!told) say(a, "%s; the results wait", e.message);
-    told = true;
-    if (is_stopping(a)) break;
+    try_sending(a);
+    if (!a->report.n || is_stopping(a)) break;
     fleet_sleep(jittered(a, poll_of(a)), a->o->stop);
   }
-  if (told && !a->report.n) say(a, "the fleet's database is back");
 }
 
 typedef struct adding {
@@ -226,12 +244,11 @@ static tess_status add_report(void *ud) {
 /* A machinery that failed gives the rest of the batch back. */
 static int take_done(void *ud, uint32_t i, fleet_result *r) {
   agent *a = ud;
-  err_state e;
   if (r->status == TESS_CANCELLED) return 1;
   adding w = {a, i, r};
   if (mem_protect(a->heap, add_report, &w) != TESS_OK) return 1;
   a->reported++;
-  send_reports(a, &e);
+  try_sending(a);
   return is_stopping(a) || keeper_has_lost(&a->keeper) ||
          measure_is_machine_fault(r->status);
 }
@@ -311,14 +328,15 @@ static bool is_rest(agent *a, const strbuf *text) {
 }
 
 /* One claim; false: there was nothing to do. */
-static bool claim(agent *a, bool *away) {
+static bool claim(agent *a) {
   err_state e;
   bool busy = false;
   fleet_answer x = new_answer(a);
   tess_status s = fleet_call(a->link, &x, &e, "SELECT fleet.claim($1)", a->id);
-  if (s == TESS_INFRA && !*away) say(a, "%s; waiting for it", e.message);
-  if (s == TESS_OK && *away) say(a, "the fleet's database is back");
-  *away = s == TESS_INFRA;
+  if (s == TESS_INFRA)
+    note_away(a, &e, "waiting for it");
+  else
+    note_back(a);
   if (!strcmp(x.state, FLEET_UNKNOWN_AGENT))
     busy = say_hello(a, x.state, &e) == TESS_OK;
   else if (s == TESS_INVALID)
@@ -341,7 +359,6 @@ static void say_bye(agent *a) {
 tess_status fleet_agent_run(mem_heap *heap, const fleet_agent *o,
                             fleet_link *link, err_state *e) {
   agent a = {.o = o, .heap = heap, .link = link};
-  bool away = false;
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   rng_init(&a.random, (uint64_t)t.tv_nsec ^ (uint64_t)getpid() << 32, 0);
@@ -351,7 +368,7 @@ tess_status fleet_agent_run(mem_heap *heap, const fleet_agent *o,
   say(&a, "agent of '%s' for key '%s'", o->name, o->key);
   check_health(&a);
   while (!is_stopping(&a))
-    if (!claim(&a, &away) && !is_stopping(&a))
+    if (!claim(&a) && !is_stopping(&a))
       fleet_wait(link, jittered(&a, poll_of(&a)), o->stop);
   say_bye(&a);
   vec_free(heap, &a.report);

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -91,15 +92,19 @@ static void test_same_as_local(void **state) {
 
 /* ---- real agents -------------------------------------------------------- */
 
-static pid_t start_agent(const char *name, const char *more) {
+/* `before`: words before the command, as a clock of another hour. */
+static pid_t start_agent(const char *name, const char *before,
+                         const char *more) {
   char command[1024];
   pid_t pid = fork();
   assert_true(pid >= 0);
   if (pid) return pid;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   snprintf(command, sizeof command,
-           "exec '" TESS_BUILD_DIR "/bin/tessera' agent --fleet '%s' "
-           "--key real --name %s --share-cores %s 2>%s/%s.said",
-           pg.url, name, more, c.dir, name);
+           "%s '" TESS_BUILD_DIR "/bin/tessera' agent --fleet '%s' "
+           "--key real --name %s --share-cores %s "
+           "--target 'llvm -num-cores=1' 2>%s/%s.said",
+           before, pg.url, name, more, c.dir, name);
   execl("/bin/sh", "sh", "-c", command, (char *)NULL);
   _exit(127);
 }
@@ -107,7 +112,7 @@ static pid_t start_agent(const char *name, const char *more) {
 static void test_real(void **state) {
   char args[512];
   (void)state;
-  pid_t a = start_agent("one", "--target 'llvm -num-cores=1'");
+  pid_t a = start_agent("one", "exec", "");
   standin_await(&pg, "real", 1);
   snprintf(args, sizeof args,
            "tune d.lua --trials 8 --fleet '%s' --key real --kernel-threads 1",
@@ -122,6 +127,88 @@ static void test_real(void **state) {
   snprintf(args, sizeof args, "fleet status --fleet '%s'", pg.url);
   expect(args, 0, "one");
   assert_int_equal(standin_end(a, SIGTERM), 0);
+  postgres_check(&pg);
+}
+
+/* ASan wants to be the first library. */
+#ifdef __SANITIZE_ADDRESS__
+#define HOUR_AHEAD "exec"
+#else
+#define HOUR_AHEAD         \
+  "exec env FAKETIME=+1h " \
+  "LD_PRELOAD=$(ls /usr/lib/*/faketime/libfaketime.so.1)"
+#endif
+
+/* An agent whose clock is an hour ahead, and one that cannot write a byte to
+ * any file: only the server's clock counts, and nothing is kept on disk. */
+static void test_odd_machines(void **state) {
+  char args[512];
+  (void)state;
+  pid_t a = start_agent("ahead", HOUR_AHEAD, "--poll"),
+        b = start_agent("full", "ulimit -f 0; exec", "");
+  standin_await(&pg, "real", 2);
+  snprintf(args, sizeof args,
+           "tune d.lua --trials 12 --seed 2 --fleet '%s' --key real "
+           "--kernel-threads 1",
+           pg.url);
+  expect(args, 0, "split{");
+  assert_string_equal(
+      postgres_ask(&pg, "SELECT string_agg(DISTINCT device, ' ' ORDER BY "
+                        "device) FROM fleet.result WHERE device IN ('ahead', "
+                        "'full') AND status = 'OK'"),
+      "ahead full");
+  assert_string_equal(postgres_ask(&pg,
+                                   "SELECT count(*) FROM fleet.event WHERE "
+                                   "what IN ('lost', 'stale')"),
+                      "0");
+  standin_end(a, SIGTERM);
+  standin_end(b, SIGTERM);
+  postgres_check(&pg);
+}
+
+/* A kernel that crashes its worker is a result of the candidate's; an agent
+ * that is killed while it compiles, runs or reports loses nothing. */
+static void test_crashes(void **state) {
+  static const char crashing[] =
+      "local ts = require 'tessera'\n"
+      "local A = ts.placeholder('A', { 64 })\n"
+      "local B = ts.compute('B', { 64 }, function(i)\n"
+      "  return ts.call_extern('float32', 'no_such_function', A(i)) end)\n"
+      "return { program = ts.program('p', { A }, { B }), min_time = 0.002,\n"
+      "         batch = 4, kernel_threads = 1, trials = 4 }\n";
+  char args[512];
+  (void)state;
+  pid_t a = start_agent("doomed", "exec", ""), b;
+  standin_await(&pg, "real", 1);
+  console_write(&c, "crash.lua", crashing);
+  snprintf(args, sizeof args, "tune crash.lua --fleet '%s' --key real", pg.url);
+  assert_int_equal(console_run(&c, "%s %s", CONSOLE_TESSERA, args), 1);
+  assert_string_equal(
+      postgres_ask(&pg, "SELECT count(*) FROM fleet.event WHERE what IN "
+                        "('lost', 'failed')"),
+      "0");
+  b = start_agent("spare", "exec", "");
+  standin_await(&pg, "real", 2);
+  pid_t tune = fork();
+  if (tune == 0) {
+    snprintf(args, sizeof args,
+             "cd %s; exec '" TESS_BUILD_DIR "/bin/tessera' tune d.lua "
+             "--trials 24 --seed 3 --kernel-threads 1 --fleet '%s' --key real "
+             ">tuned 2>&1",
+             c.dir, pg.url);
+    execl("/bin/sh", "sh", "-c", args, (char *)NULL);
+    _exit(127);
+  }
+  for (int i = 0; i < 3; i++) {
+    fleet_sleep(0.4 + 0.3 * i, NULL);
+    standin_end(a, SIGKILL);
+    a = start_agent("doomed", "exec", "");
+  }
+  int status;
+  waitpid(tune, &status, 0);
+  assert_int_equal(status, 0);
+  assert_int_equal(standin_end(b, SIGTERM), 0);
+  standin_end(a, SIGTERM);
   postgres_check(&pg);
 }
 
@@ -147,8 +234,9 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_as_local),
-                                     cmocka_unit_test(test_real),
-                                     cmocka_unit_test(test_refusals)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_same_as_local), cmocka_unit_test(test_real),
+      cmocka_unit_test(test_odd_machines), cmocka_unit_test(test_crashes),
+      cmocka_unit_test(test_refusals)};
   return cmocka_run_group_tests(tests, start_all, end_all);
 }

@@ -133,53 +133,56 @@ void standin_await(const postgres *p, const char *key, int n) {
 
 typedef struct expecting {
   const int64_t *first;
-  uint32_t next, odd;
+  uint32_t next;
+  int odd;
+  bool wrong;
 } expecting;
 
 static int expect_result(void *ud, uint32_t i, fleet_result *r) {
   expecting *x = ud;
   double wanted = standin_time(&x->first[i], 1);
-  assert_int_equal(i, x->next);
+  bool near = r->seconds > wanted * 0.999 && r->seconds < wanted * 1.001;
+  if (r->status != TESS_OK) x->odd++;
+  if (i != x->next || (r->status == TESS_OK && !near)) x->wrong = true;
   x->next++;
-  if (r->status != TESS_OK) {
-    x->odd++;
-    return 0;
-  }
-  assert_true(r->seconds > wanted * 0.999 && r->seconds < wanted * 1.001);
   return 0;
 }
 
-uint32_t standin_session(const char *url, const char *key, uint32_t n,
-                         uint32_t at_once) {
+static tess_status submit_jobs(fleet_session *s, uint32_t from, uint32_t n,
+                               expecting *x, err_state *e) {
+  thread_flag stop = {false};
+  int64_t *d = malloc(n * sizeof *d);
+  fleet_candidate *c = malloc(n * sizeof *c);
+  for (uint32_t i = 0; i < n; i++) {
+    d[i] = from + i + 1;
+    c[i] = (fleet_candidate){.decisions = &d[i], .n = 1};
+  }
+  x->first = d;
+  x->next = 0;
+  tess_status st = fleet_session_measure(s, FLEET_MEASURE, n, c, 0, &stop,
+                                         expect_result, x, e);
+  x->wrong = x->wrong || (st == TESS_OK && x->next != n);
+  free(d);
+  free(c);
+  return st;
+}
+
+int standin_session(const char *url, const char *key, uint32_t n,
+                    uint32_t at_once) {
   measured m;
   fleet_session *s;
   err_state e;
   expecting x = {0};
-  thread_flag stop = {false};
   measured_start(&m, true, NULL);
   tess_program *p = measured_matmul(m.c, 4);
-  if (fleet_session_open(&m.c->heap, url, key, "test", &p->p, "llvm", &m.policy,
-                         false, NULL, &s, &e) != TESS_OK)
-    fail_msg("%s", e.message);
-  int64_t *d = malloc(at_once * sizeof *d);
-  fleet_candidate *c = malloc(at_once * sizeof *c);
-  for (uint32_t at = 0; at < n; at += at_once) {
-    uint32_t k = n - at < at_once ? n - at : at_once;
-    for (uint32_t i = 0; i < k; i++) {
-      d[i] = at + i + 1;
-      c[i] = (fleet_candidate){.decisions = &d[i], .n = 1};
-    }
-    x.first = d;
-    x.next = 0;
-    tess_status st = fleet_session_measure(s, FLEET_MEASURE, k, c, 0, &stop,
-                                           expect_result, &x, &e);
-    if (st != TESS_OK) fail_msg("%s", e.message);
-    assert_int_equal(x.next, k);
-  }
-  free(d);
-  free(c);
+  tess_status st = fleet_session_open(&m.c->heap, url, key, "test", &p->p,
+                                      "llvm", &m.policy, false, NULL, &s, &e);
+  for (uint32_t at = 0; st == TESS_OK && at < n; at += at_once)
+    st = submit_jobs(s, at, n - at < at_once ? n - at : at_once, &x, &e);
+  if (st != TESS_OK) fprintf(stderr, "a session: %s\n", e.message);
+  if (x.wrong) fprintf(stderr, "a session: a result is wrong\n");
   fleet_session_close(s);
   tess_program_free(p);
   measured_end(&m);
-  return x.odd;
+  return st != TESS_OK || x.wrong ? -1 : x.odd;
 }
