@@ -194,7 +194,7 @@ end
 local all = intrin.names()
 for _, name in ipairs(all) do assert(intrin.use(name) == name) end
 local many = 34
-for _, family in ipairs { "wmma", "mma", "dp4a" } do
+for _, family in ipairs { "wmma", "mma", "dp4a", "dae" } do
   many = many + #intrin.names(family)
 end
 assert(#all == many and #intrin.names "dp4a" == 4)
