@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { RUNS = 360, STEPS = 40, MAX_PRIMS = 128 };
+enum { RUNS = 600, STEPS = 40, MAX_PRIMS = 128 };
 
 typedef struct play {
   test_heap mem;
