@@ -3,9 +3,9 @@
  * block, or to two, as they did when a sketch was written. */
 #include "schedule/sig.h"
 
-#define GUARD_SAME_SIG(F, S)                                        \
-  F(S, IN, NODE, first, REQ, "what was compared: a loop or block")  \
-  F(S, IN, NODE, second, REQ, "with another of that kind")          \
+#define GUARD_SAME_SIG(F, S)                                       \
+  F(S, IN, NODE, first, REQ, "what was compared: a loop or block") \
+  F(S, IN, NODE, second, REQ, "with another of that kind")         \
   F(S, ATTR, BOOL, same, REQ, "whether they were the same then")
 
 PRIM_DEFINE(
