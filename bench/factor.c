@@ -168,6 +168,8 @@ int main(int argc, char **argv) {
   char folder[] = "/tmp/tessera-factor-XXXXXX", text[64];
   duel d = {.threads = o.threads ? o.threads
                                  : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN)};
+  bench_clear_peers();
+  bench_tell_peers();
   load_lapack(&d.l);
   d.l.set_threads((int)d.threads);
   if (!mkdtemp(folder)) fail_factor("no temporary folder", NULL);

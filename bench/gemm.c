@@ -170,11 +170,10 @@ int main(int argc, char **argv) {
   ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
   if (n < 0) return 1;
   exe[n] = '\0';
+  bench_clear_peers();
   const char *core = openblas_best(exe, N, threads);
-  if (*core)
-    setenv("OPENBLAS_CORETYPE", core, 1);
-  else
-    unsetenv("OPENBLAS_CORETYPE");
+  if (*core) setenv("OPENBLAS_CORETYPE", core, 1);
+  bench_tell_peers();
   snprintf(number, sizeof number, "%u", threads);
   execl(exe, exe, "--settled", "--threads", number, o.quick ? "--quick" : NULL,
         (char *)NULL);

@@ -52,11 +52,10 @@ int main(int argc, char **argv) {
   ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
   if (len < 0) return 1;
   exe[len] = '\0';
+  bench_clear_peers();
   const char *core = openblas_best(exe, n, threads);
-  if (*core)
-    setenv("OPENBLAS_CORETYPE", core, 1);
-  else
-    unsetenv("OPENBLAS_CORETYPE");
+  if (*core) setenv("OPENBLAS_CORETYPE", core, 1);
+  bench_tell_peers();
   snprintf(number[0], sizeof number[0], "%d", n);
   snprintf(number[1], sizeof number[1], "%u", threads);
   execl(exe, exe, "--chosen", "--n", number[0], "--threads", number[1],

@@ -235,10 +235,12 @@ int main(int argc, char **argv) {
   p.exe[n] = '\0';
   memcpy(p.bin, p.exe, sizeof p.bin);
   for (int up = 0; up < 2; up++) *strrchr(p.bin, '/') = '\0';
+  bench_clear_peers();
   const char *core = openblas_best(p.exe, 1024, p.threads);
   if (*core) setenv("OPENBLAS_CORETYPE", core, 1);
   char number[16];
   snprintf(number, sizeof number, "%u", p.threads);
   setenv("OMP_NUM_THREADS", number, 1);
+  bench_tell_peers();
   return run_suite(&p);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lines of progress on a terminal, cut to its size: a longer one would wrap, and
- * could not be drawn over. */
+ * Lines of progress on a terminal, cut to its size: a longer one would wrap,
+ * and could not be drawn over. */
 #define _DEFAULT_SOURCE
 #include "lua/ltune.h"
 

@@ -23,6 +23,11 @@ void bench_figure(const char *figure, double value, const char *unit,
 /* A line on stderr. */
 void bench_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Takes the variables away that OpenBLAS, oneDNN and the like would read, and
+ * says which; before they are loaded.  Then, what was set for them. */
+void bench_clear_peers(void);
+void bench_tell_peers(void);
+
 /* Seconds on the steady clock. */
 double bench_now(void);
 /* The median; sorts the values. */
