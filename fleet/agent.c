@@ -7,6 +7,7 @@
 #include "fleet/agent.h"
 #include "base/rng.h"
 #include "base/vec.h"
+#include "fleet/content.h"
 #include "fleet/keeper.h"
 #include "measure/clock.h"
 
@@ -15,10 +16,16 @@
 #include <time.h>
 #include <unistd.h>
 
+typedef enum report_kind {
+  REPORT_RESULT, /* text: its JSON */
+  REPORT_FAILED, /* of the machinery; text: why */
+  REPORT_BUILT   /* text: what is known of the build; and its code */
+} report_kind;
+
 typedef struct report {
-  char job[24];
-  bool failed; /* the machinery, and `text` says how; else a result's JSON */
-  strbuf text;
+  report_kind kind;
+  char job[24], signature[FLEET_SIGNATURE];
+  strbuf text, code;
 } report;
 
 typedef struct agent {
@@ -152,17 +159,38 @@ static void check_health(agent *a) {
 
 /* ---- reporting ---------------------------------------------------------- */
 
+static void free_report(report *r) {
+  str_free(&r->text);
+  str_free(&r->code);
+}
+
 static void forget_reports(agent *a) {
-  for (uint32_t i = 0; i < a->report.n; i++) str_free(&a->report.v[i].text);
+  for (uint32_t i = 0; i < a->report.n; i++) free_report(&a->report.v[i]);
   vec_clear(&a->report);
+}
+
+/* The code goes first, so that the queue names only what is there. */
+static tess_status send_built(agent *a, const report *r, fleet_answer *x,
+                              err_state *e) {
+  const fleet_batch *b = a->batch;
+  char name[FLEET_HASH];
+  tess_status s = fleet_put(a->link, r->code.v, r->code.n, name, e);
+  if (s != TESS_OK) return s;
+  return fleet_call(a->link, x, e,
+                    "SELECT fleet.built($1, $2, $3, $4, decode($5, 'hex'), "
+                    "decode($6, 'hex'), $7::jsonb)",
+                    a->id, b->id, b->token, r->job, name, r->signature,
+                    str_get(&r->text));
 }
 
 static tess_status send_report(agent *a, const report *r, fleet_answer *x,
                                err_state *e) {
   const fleet_batch *b = a->batch;
+  if (r->kind == REPORT_BUILT) return send_built(a, r, x, e);
   return fleet_call(a->link, x, e,
-                    r->failed ? "SELECT fleet.fail($1, $2, $3, $4, $5)"
-                              : "SELECT fleet.finish($1, $2, $3, $4, $5)",
+                    r->kind == REPORT_FAILED
+                        ? "SELECT fleet.fail($1, $2, $3, $4, $5)"
+                        : "SELECT fleet.finish($1, $2, $3, $4, $5)",
                     a->id, b->id, b->token, r->job, str_get(&r->text));
 }
 
@@ -182,7 +210,7 @@ static tess_status send_reports(agent *a, err_state *e) {
     if (s != TESS_OK) say(a, "job %s: %s", a->report.v[sent].job, e->message);
   }
   for (uint32_t i = 0; i < sent && i < a->report.n; i++)
-    str_free(&a->report.v[i].text);
+    free_report(&a->report.v[i]);
   if (sent) {
     memmove(a->report.v, a->report.v + sent,
             (a->report.n - sent) * sizeof *a->report.v);
@@ -226,16 +254,37 @@ typedef struct adding {
   const fleet_result *r;
 } adding;
 
+static report_kind kind_of(const agent *a, const fleet_result *r) {
+  if (measure_is_machine_fault(r->status)) return REPORT_FAILED;
+  bool built = a->o->role == FLEET_BUILD && r->status == TESS_OK;
+  return built ? REPORT_BUILT : REPORT_RESULT;
+}
+
+static tess_status fill_built(const adding *w, report *r) {
+  const fleet_batch *b = w->a->batch;
+  err_state e;
+  fleet_result facts = *w->r; /* without samples, as there are none */
+  str_write(&r->code, w->r->code.v, w->r->code.n);
+  if (r->code.bad) return str_status(&r->code);
+  tess_status s = fleet_write_result(&facts, 0, &r->text);
+  return s == TESS_OK ? fleet_sign(w->a->o->signer, &b->task, &b->job[w->i],
+                                   &r->code, r->signature, &e)
+                      : s;
+}
+
 static tess_status add_report(void *ud) {
   const adding *w = ud;
   agent *a = w->a;
   vec_reserve(a->heap, &a->report, 1);
   report *r = &a->report.v[a->report.n];
-  *r = (report){.failed = measure_is_machine_fault(w->r->status)};
+  *r = (report){.kind = kind_of(a, w->r)};
   snprintf(r->job, sizeof r->job, "%lld", (long long)a->batch->job[w->i].id);
   str_init(&r->text, a->heap);
+  str_init(&r->code, a->heap);
   a->report.n++;
-  if (!r->failed) return fleet_write_result(w->r, a->reference, &r->text);
+  if (r->kind == REPORT_BUILT) return fill_built(w, r);
+  if (r->kind == REPORT_RESULT)
+    return fleet_write_result(w->r, a->reference, &r->text);
   str_puts(&r->text, w->r->message.n ? str_get(&w->r->message)
                                      : err_status_text(w->r->status));
   return str_status(&r->text);
@@ -258,18 +307,32 @@ static int take_done(void *ud, uint32_t i, fleet_result *r) {
 /* The batch as a whole went wrong. */
 static void tell_trouble(agent *a, tess_status s, const char *why) {
   err_state e;
+  tess_status told;
   fleet_answer x = new_answer(a);
   const fleet_batch *b = a->batch;
   char job[24];
   snprintf(job, sizeof job, "%lld", (long long)b->job[a->reported].id);
   say(a, "batch %s: %s", b->id, why);
   if (s == TESS_UNSUPPORTED)
-    fleet_call(a->link, &x, &e, "SELECT fleet.refuse($1, $2, $3, $4)", a->id,
-               b->id, b->token, why);
+    told = fleet_call(a->link, &x, &e, "SELECT fleet.refuse($1, $2, $3, $4)",
+                      a->id, b->id, b->token, why);
   else
-    fleet_call(a->link, &x, &e, "SELECT fleet.fail($1, $2, $3, $4, $5)", a->id,
-               b->id, b->token, job, why);
+    told =
+        fleet_call(a->link, &x, &e,
+                   s == TESS_INVALID ? "SELECT fleet.reject($1, $2, $3, $4, $5)"
+                                     : "SELECT fleet.fail($1, $2, $3, $4, $5)",
+                   a->id, b->id, b->token, job, why);
+  if (told != TESS_OK) say(a, "batch %s: %s", b->id, e.message);
   str_free(&x.text);
+}
+
+/* All that could be built is there: a device may run it. */
+static void pass_on(agent *a) {
+  err_state e;
+  fleet_answer x = {.is_null = true};
+  const fleet_batch *b = a->batch;
+  fleet_call(a->link, &x, &e, "SELECT fleet.pass_on($1, $2, $3)", a->id, b->id,
+             b->token);
 }
 
 static void work_on(agent *a, fleet_batch *b) {
@@ -289,6 +352,8 @@ static void work_on(agent *a, fleet_batch *b) {
   if (s != TESS_OK && s != TESS_CANCELLED && a->reported < b->n &&
       !keeper_has_lost(&a->keeper))
     tell_trouble(a, s, e.message);
+  else if (s == TESS_OK && a->reported == b->n && a->o->role == FLEET_BUILD)
+    pass_on(a);
   if (keeper_has_lost(&a->keeper))
     say(a, "batch %s: its lease was lost, and what is left of it is others'",
         b->id);

@@ -5,6 +5,7 @@
 #define FLEET_AGENT_H
 
 #include "fleet/link.h"
+#include "fleet/sign.h"
 #include "fleet/work.h"
 
 /* What an agent measures with (measuring.c, or stand-ins in tests).  Its
@@ -15,7 +16,8 @@ typedef struct fleet_measurer {
   tess_status (*health)(void *ud, double *seconds, char digest[32],
                         err_state *e);
   /* Performs the jobs, in order.  UNSUPPORTED: the device cannot honour the
-   * task, as e says; INFRA: the machinery failed.  `lost` is raised when
+   * task, as e says; INVALID: the object of the job that is next is not what a
+   * build agent made; INFRA: the machinery failed.  `lost` is raised when
    * nobody wants the results any more. */
   tess_status (*measure)(void *ud, const fleet_batch *b, fleet_done done,
                          void *done_ud, err_state *e);
@@ -30,6 +32,7 @@ typedef struct fleet_agent {
   fleet_role role;
   json_t *env;  /* what times depend on */
   bool poll;    /* the server has no LISTEN */
+  const fleet_signer *signer; /* of a build agent; NULL: none */
   int pid;      /* 0: of this process */
   const fleet_measurer *measurer;
   const thread_flag *stop; /* raised: it ends after the job that it is at */

@@ -35,9 +35,13 @@ static tess_status init_fleet(commanding *w) {
   tess_context *c = w->c;
   fleet_link *l;
   json_t *v = js_read(w->args, strlen(w->args), js_default_limits, &c->err);
+  tess_status made = TESS_OK;
   if (!v) return c->err.code;
   double lease = json_number_value(json_object_get(v, "lease"));
+  const char *keys = json_string_value(json_object_get(v, "keys"));
+  if (keys) made = fleet_make_keys(&c->heap, keys, &c->err);
   json_decref(v);
+  if (made != TESS_OK) return made;
   if (lease != 0 && !(lease >= 0.1 && lease <= 86400))
     return ctx_fail(c, TESS_INVALID,
                     "a lease of %g s is outside of 0.1 .. 86400", lease);
@@ -119,6 +123,7 @@ typedef struct agent_run {
   tess_target *target;
   fleet_place place;
   fleet_link *link;
+  fleet_signer signer;
   measuring *measuring;
 } agent_run;
 
@@ -152,9 +157,27 @@ static tess_status find_agent_target(agent_run *r) {
   return tess_target_new(r->c, text, &r->target);
 }
 
+/* Build agents sign with the fleet's private key, run agents trust its
+ * public one. */
+static tess_status find_keys(agent_run *r) {
+  tess_context *c = r->c;
+  bool builds = r->a.role == FLEET_BUILD;
+  const char *path = builds ? r->o.sign : r->o.trust;
+  if (r->a.role == FLEET_BOTH) return TESS_OK;
+  if (!path)
+    return ctx_fail(c, TESS_INVALID,
+                    "an agent that only %s needs %s of its fleet",
+                    builds ? "builds" : "runs",
+                    builds ? "the private key (--sign fleet.key)"
+                           : "the public key (--trust fleet.pub)");
+  r->a.signer = &r->signer;
+  return fleet_signer_open(&c->heap, path, builds, &r->signer, &c->err);
+}
+
 static tess_status prepare_agent(agent_run *r) {
   tess_context *c = r->c;
   tess_status s = check_agent(r);
+  if (s == TESS_OK) s = find_keys(r);
   if (s == TESS_OK)
     s = fleet_place_take(r->o.cores, r->o.device, r->o.share_cores, &r->place,
                          &c->err);
@@ -162,8 +185,8 @@ static tess_status prepare_agent(agent_run *r) {
   if (s == TESS_OK)
     s = fleet_link_open(&c->heap, r->o.fleet, false, &r->link, &c->err);
   if (s == TESS_OK)
-    s = measuring_open(c, r->link, tess_target_text(r->target),
-                       r->a.role == FLEET_BUILD, &r->measuring, &c->err);
+    s = measuring_open(c, r->link, tess_target_text(r->target), r->a.role,
+                       &r->signer, &r->measuring, &c->err);
   if (s == TESS_OK && !(r->a.env = fleet_place_env()))
     s = ctx_fail(c, TESS_NOMEM, "an agent: out of memory");
   return s;

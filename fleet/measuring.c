@@ -24,7 +24,8 @@ struct measuring {
   measure_pool *pool;
   thread_flag lost;
   const char *target;
-  bool only_build;
+  fleet_role role;
+  const fleet_signer *trust; /* of FLEET_RUN */
   arena scratch;
   /* The task that it was at last. */
   measure_task *task; /* NULL: none */
@@ -59,7 +60,7 @@ static tess_status build_health(measuring *m, const tess_program *p,
 
 /* Devices' unscheduled programs run on the host only. */
 static bool has_health(const measuring *m) {
-  return !m->only_build && !strncmp(m->target, "llvm", 4);
+  return m->role != FLEET_BUILD && !strncmp(m->target, "llvm", 4);
 }
 
 static tess_status prepare_health(measuring *m, err_state *e) {
@@ -136,7 +137,7 @@ static tess_status check_task(const measuring *m, const fleet_task *t,
     return err_set(e, TESS_UNSUPPORTED,
                    "the session's engine is %s, and this agent's %s",
                    t->version, tess_version());
-  if (m->only_build) return TESS_OK;
+  if (m->role == FLEET_BUILD) return TESS_OK;
   if (t->policy.threads > thread_cpus())
     return err_set(e, TESS_UNSUPPORTED,
                    "kernels of %u threads, and this agent has %u cores",
@@ -292,6 +293,7 @@ typedef struct performing {
   const fleet_batch *b;
   measure_candidate candidate[FLEET_MOST_JOBS];
   measure_build build[FLEET_MOST_JOBS];
+  measure_building *building; /* NULL: they were built elsewhere */
   fleet_done done;
   void *done_ud;
   double best;
@@ -348,12 +350,17 @@ static void time_job(performing *w, const measure_build *b, fleet_result *r) {
   measure_result_free(&got);
 }
 
+/* Candidates up to `end` are built: here, or were by a build agent. */
+static tess_status until_built(performing *w, uint32_t end) {
+  return w->building ? measure_build_until(w->building, end) : TESS_OK;
+}
+
 static bool perform_job(performing *w, uint32_t i) {
   measure_build *b = &w->build[i];
   fleet_result r;
   fleet_result_init(&r, &w->m->c->heap);
   take_built_job(&r, b);
-  if (r.status == TESS_OK && w->m->only_build)
+  if (r.status == TESS_OK && w->m->role == FLEET_BUILD)
     str_write(&r.code, b->code.v, b->code.n);
   else if (r.status == TESS_OK && w->b->kind == FLEET_COMPARE)
     compare_job(w, b, &r);
@@ -364,24 +371,24 @@ static bool perform_job(performing *w, uint32_t i) {
   return !ends;
 }
 
-static tess_status perform_each(performing *w, measure_building *building) {
+static tess_status perform_each(performing *w) {
   uint32_t builders = measure_pool_builders(w->m->pool), n = w->b->n;
   tess_status s = TESS_OK;
   for (uint32_t i = 0; i < n && s == TESS_OK; i++) {
     uint32_t end = n - i > builders ? i + builders : n;
-    s = measure_build_until(building, end);
+    s = until_built(w, end);
     if (s == TESS_OK && !perform_job(w, i)) return TESS_OK;
   }
   return s;
 }
 
 /* Interleaved; those that were not built are out. */
-static tess_status perform_rematch(performing *w, measure_building *building) {
+static tess_status perform_rematch(performing *w) {
   uint32_t n = w->b->n, built = 0, at[FLEET_MOST_JOBS];
   const strbuf *code[FLEET_MOST_JOBS];
   measure_result got[FLEET_MOST_JOBS];
   bool ends = false;
-  tess_status s = measure_build_until(building, n);
+  tess_status s = until_built(w, n);
   if (s != TESS_OK) return s;
   for (uint32_t i = 0; i < n; i++) {
     if (w->build[i].status != TESS_OK) continue;
@@ -401,45 +408,83 @@ static tess_status perform_rematch(performing *w, measure_building *building) {
   return TESS_OK;
 }
 
+/* An object that was altered on the way, or is another's, is not run. */
+static tess_status take_object(performing *w, uint32_t i, err_state *e) {
+  measuring *m = w->m;
+  const fleet_job *j = &w->b->job[i];
+  measure_build *b = &w->build[i];
+  *b = (measure_build){.program_hash = j->program_hash,
+                       .replay = j->replay,
+                       .lower = j->lower,
+                       .compile = j->compile};
+  str_init(&b->message, &m->c->heap);
+  str_init(&b->code, &m->c->heap);
+  if (!j->object)
+    return err_set(e, TESS_INVALID, "job %lld was not built", (long long)j->id);
+  tess_status s = fleet_get(m->link, j->object, &b->code, e);
+  if (s == TESS_NOT_FOUND) return e->code = TESS_INVALID;
+  return s == TESS_OK ? fleet_verify(m->trust, &w->b->task, j, &b->code, e) : s;
+}
+
+static tess_status take_objects(performing *w, err_state *e) {
+  tess_status s = TESS_OK;
+  for (uint32_t i = 0; i < w->b->n && s == TESS_OK; i++)
+    s = take_object(w, i, e);
+  return s;
+}
+
+static tess_status begin_building_of(performing *w, err_state *e) {
+  measuring *m = w->m;
+  if (m->role == FLEET_RUN) return take_objects(w, e);
+  tess_status s = list_candidates_of(m, w->b, w->candidate, e);
+  if (s != TESS_OK) return s;
+  s = measure_build_begin(m->pool, m->task, w->b->n, w->candidate, w->build,
+                          &w->building);
+  return s == TESS_OK ? s : err_set(e, s, "%s", err_status_text(s));
+}
+
+static tess_status perform(performing *w, err_state *e) {
+  measuring *m = w->m;
+  bool together = w->b->kind == FLEET_REMATCH && m->role != FLEET_BUILD;
+  tess_status s = together ? perform_rematch(w) : perform_each(w);
+  if (s == TESS_OK || s == TESS_CANCELLED) return s;
+  err_set(e, s, "%s", err_status_text(s));
+  measure_report_unresponsive(m->pool, e);
+  return s;
+}
+
 static tess_status measure_batch_of(void *ud, const fleet_batch *b,
                                     fleet_done done, void *done_ud,
                                     err_state *e) {
   measuring *m = ud;
   performing w = {
       .m = m, .b = b, .done = done, .done_ud = done_ud, .best = b->best};
-  measure_building *building = NULL;
   tess_status s = open_measure_task(m, &b->task, e);
-  if (s == TESS_OK) s = list_candidates_of(m, b, w.candidate, e);
   if (s != TESS_OK) return s;
-  s = measure_build_begin(m->pool, m->task, b->n, w.candidate, w.build,
-                          &building);
-  bool together = b->kind == FLEET_REMATCH && !m->only_build;
-  if (s == TESS_OK)
-    s = together ? perform_rematch(&w, building) : perform_each(&w, building);
-  measure_build_end(building);
+  s = begin_building_of(&w, e);
+  if (s == TESS_OK) s = perform(&w, e);
+  measure_build_end(w.building);
   for (uint32_t i = 0; i < b->n; i++) measure_build_free(&w.build[i]);
-  if (s != TESS_OK && s != TESS_CANCELLED) {
-    err_set(e, s, "%s", err_status_text(s));
-    measure_report_unresponsive(m->pool, e);
-  }
   return s;
 }
 
 /* ---- opening ------------------------------------------------------------ */
 
 tess_status measuring_open(tess_context *c, fleet_link *link,
-                           const char *target, bool only_build, measuring **out,
+                           const char *target, fleet_role role,
+                           const fleet_signer *trust, measuring **out,
                            err_state *e) {
   *out = NULL;
   measuring *m = mem_try_resize(&c->heap, NULL, 0, sizeof *m);
   if (!m) return err_ran_out(e, &c->heap, mem_refusal(&c->heap), "an agent");
   *m = (measuring){
-      .c = c, .link = link, .target = target, .only_build = only_build};
+      .c = c, .link = link, .target = target, .role = role, .trust = trust};
   arena_init(&m->scratch, &c->heap);
   str_init(&m->health, &c->heap);
   measure_config o = {.worker_path = c->worker_path,
                       .in_process = c->in_process,
                       .cancel = &m->lost,
+                      .sandboxed = role == FLEET_RUN,
                       .log = c->log,
                       .log_ud = c->log_ud};
   tess_status s = measure_pool_new(&c->heap, &o, &m->pool, e);

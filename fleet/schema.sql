@@ -627,6 +627,31 @@ BEGIN
   RETURN 'taken';
 END $$;
 
+-- An object is not what a build agent made: nobody runs it, and it is built
+-- again, a few times.
+CREATE OR REPLACE FUNCTION fleet.reject(id uuid, batch bigint, token uuid,
+                                        job bigint, why text) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  a fleet.agent := fleet.agent_of(id);
+  b fleet.batch := fleet.held(batch, token);
+  j fleet.job;
+BEGIN
+  IF b.id IS NULL OR b.state = 'done' THEN RETURN 'stale'; END IF;
+  j := fleet.job_in(b, job);
+  UPDATE fleet.job x SET failed = failed || text 'an altered object'
+  WHERE x.id = j.id RETURNING * INTO j;
+  UPDATE fleet.job x SET object = NULL, signature = NULL, built = NULL
+  WHERE x.batch = b.id;
+  IF NOT j.done AND
+     cardinality(j.failed) >= fleet.setting_of('attempts') THEN
+    PERFORM fleet.conclude(b, j, 'INFRA', jsonb_build_object('message', why));
+  END IF;
+  UPDATE fleet.batch x SET stage = 'build' WHERE x.id = b.id RETURNING * INTO b;
+  PERFORM fleet.give_back(b, 'returned', why);
+  RETURN 'taken';
+END $$;
+
 -- The device cannot honour the task, and says why; nobody is to blame.
 CREATE OR REPLACE FUNCTION fleet.refuse(id uuid, batch bigint, token uuid,
                                         why text) RETURNS text
@@ -655,8 +680,9 @@ CREATE OR REPLACE FUNCTION fleet.put(bytes bytea) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   INSERT INTO fleet.object (hash, bytes) VALUES (sha256(put.bytes), put.bytes)
-  ON CONFLICT (hash) DO UPDATE SET used = now()
-    WHERE object.used < now() - interval '1 hour';
+  ON CONFLICT (hash) DO UPDATE SET used = now(), bytes = excluded.bytes
+    WHERE object.used < now() - interval '1 hour'
+       OR object.bytes <> excluded.bytes;
   RETURN encode(sha256(put.bytes), 'hex');
 END $$;
 
@@ -1089,6 +1115,7 @@ GRANT EXECUTE ON FUNCTION fleet.hello(jsonb), fleet.bye(uuid),
   fleet.finish(uuid, bigint, uuid, bigint, jsonb),
   fleet.fail(uuid, bigint, uuid, bigint, text),
   fleet.refuse(uuid, bigint, uuid, text),
+  fleet.reject(uuid, bigint, uuid, bigint, text),
   fleet.health(uuid, float8, text, text), fleet.get(text)
   TO tessera_build, tessera_run;
 GRANT EXECUTE ON FUNCTION fleet.put(bytea) TO tessera_build, tessera_submit;

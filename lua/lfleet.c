@@ -3,8 +3,8 @@
 #include "lua/lt.h"
 
 static const char *const agent_options[] = {
-    "fleet",  "key",         "name", "role", "target", "cores",
-    "device", "share_cores", "poll", "say",  NULL};
+    "fleet",       "key",  "name", "role", "target", "cores", "device",
+    "share_cores", "poll", "say",  "sign", "trust",  NULL};
 
 static int call_say(lua_State *L) { /* 1: the line, 2: the function */
   lua_pushvalue(L, 2);
@@ -48,6 +48,8 @@ static int lfleet_agent(lua_State *L) {
                                 .share_cores =
                                     lt_field_bool(L, 1, "share_cores", 0),
                                 .poll = lt_field_bool(L, 1, "poll", 0),
+                                .sign = lt_field_str(L, 1, "sign", NULL),
+                                .trust = lt_field_str(L, 1, "trust", NULL),
                                 .say = say_in_lua,
                                 .say_ud = L};
   lt_enter(L);

@@ -76,6 +76,8 @@ typedef struct measure_config {
                             * IR_FN_EXTERN names, loaded by workers; NULL:
                             * the one of TESSERA_EXTERNS.  Tests' way to make
                             * candidates that misbehave */
+  bool sandboxed;          /* workers have no network, start nothing and
+                            * remove no files (sandbox.h) */
   double patience;         /* seconds until a worker must have begun a job; 0:
                             * the default */
   double preparation;      /* seconds that allocating and filling tensors may

@@ -1677,6 +1677,11 @@ typedef struct tess_agent_options {
   int32_t reserved;
   void (*say)(void *ud, const char *line);   /* events; NULL: nobody is told */
   void *say_ud;
+  const char *sign;             /* the file of the fleet's private key, which an
+                                 * agent that only builds needs */
+  const char *trust;            /* and of its public key, which one that only
+                                 * runs needs: what it runs was signed, and
+                                 * runs in a sandbox */
 } tess_agent_options;
 
 /* Measures for the fleet until tess_stop(), or until it is told to drain; what
@@ -1686,7 +1691,8 @@ typedef struct tess_agent_options {
 TESS_API tess_status tess_agent_run(tess_context *c,
                                     const tess_agent_options *o);
 /* Steers a fleet; arguments (NULL: none) and answer are JSON.  "init" {"lease":
- * seconds} makes the schema or brings it up to date; "status", "metrics" and
+ * seconds, "keys": folder} makes the schema or brings it up to date, and the
+ * keys fleet.key and fleet.pub, if a folder is given; "status", "metrics" and
  * "check" tell; "target" {"key"} is that of a key's devices; "doctor" {"key"}
  * tries an empty job, hop by hop; "add" {"name", "role", "password"} makes a
  * user; "pause" {"name", "on"}, "drain" and "retry" {"name"} are of a device or

@@ -339,7 +339,8 @@ static bool ensure_running(crew *c, slot *x, err_state *e) {
   uint32_t recycle = o->recycle ? o->recycle : DEFAULT_RECYCLE;
   if (x->w->pid && x->w->jobs >= recycle && !x->w->residents) worker_end(x->w);
   if (x->w->pid) return true;
-  tess_status s = worker_start(x->w, o->worker_path, o->externs, e);
+  tess_status s =
+      worker_start(x->w, o->worker_path, o->externs, o->sandboxed, e);
   if (s == TESS_OK) c->pool->ledger.started++;
   return s == TESS_OK;
 }

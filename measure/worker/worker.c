@@ -138,8 +138,12 @@ static int set_attributes(posix_spawnattr_t *a) {
 }
 
 static int spawn_worker(worker *w, const char *path, const char *externs,
-                        int child) {
-  char *argv[] = {(char *)(uintptr_t)path, (char *)(uintptr_t)externs, NULL};
+                        bool sandboxed, int child) {
+  char *argv[] = {(char *)(uintptr_t)path, (char *)(uintptr_t)externs, NULL,
+                  NULL};
+  char none[] = "", word[] = "sandbox";
+  if (sandboxed && !externs) argv[1] = none;
+  if (sandboxed) argv[2] = word;
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   int bad = posix_spawn_file_actions_init(&actions);
@@ -163,12 +167,12 @@ void worker_init(worker *w, mem_heap *heap) {
 }
 
 tess_status worker_start(worker *w, const char *path, const char *externs,
-                         err_state *e) {
+                         bool sandboxed, err_state *e) {
   int child = -1, bad = 0;
   w->started = clock_now();
   bool open = open_channels(w, &child);
   if (!open) bad = errno;
-  if (open) bad = spawn_worker(w, path, externs, child);
+  if (open) bad = spawn_worker(w, path, externs, sandboxed, child);
   if (child >= 0) close(child);
   if (!bad) return TESS_OK;
   close_channels(w);

@@ -34,7 +34,7 @@ typedef struct worker {
 void worker_init(worker *w, mem_heap *heap);
 /* INFRA when the executable cannot be started. */
 tess_status worker_start(worker *w, const char *path, const char *externs,
-                         err_state *e);
+                         bool sandboxed, err_state *e);
 /* Kills its process group and reaps it; returns its wait status, or -1 where
  * the host reaps children itself.  Received messages are kept. */
 int worker_kill(worker *w);

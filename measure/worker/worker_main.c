@@ -15,6 +15,7 @@
 #include "measure/bench.h"
 #include "measure/externs.h"
 #include "measure/worker/frame.h"
+#include "measure/worker/sandbox.h"
 #include "measure/worker/wire.h"
 #include <errno.h>
 #include <poll.h>
@@ -298,11 +299,13 @@ int main(int argc, char **argv) {
   mem_heap_init(&s.heap, mem_default_allocator, 0);
   arena_init(&s.scratch, &s.heap);
   str_init(&s.in, &s.heap);
-  if (argc > 2) return 2;
+  if (argc > 3) return 2;
   catch_crashes();
   backend_on_fatal(on_fatal);
   start_watching();
-  problem = externs_load(argc == 2 ? argv[1] : NULL);
+  problem = externs_load(argc > 1 && *argv[1] ? argv[1] : NULL);
+  const char *unable;
+  if (argc == 3 && !sandbox_enter(&unable)) problem = unable;
   job_hooks hooks = {send_phase, &s.heap, true};
   state = job_state_new(mem_default_allocator, hooks);
   if (!state) problem = "out of memory";

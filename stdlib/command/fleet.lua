@@ -86,8 +86,8 @@ end
 -- Each: its own options, whether it takes a name, the arguments that it sends,
 -- how the answer is shown.
 local commands = {
-  init = { options = { lease = "seconds" },
-           send = function(o) return { lease = o.lease } end,
+  init = { options = { lease = "seconds", keys = "string" },
+           send = function(o) return { lease = o.lease, keys = o.keys } end,
            show = function(r) print("the fleet's schema is version " ..
                                     r.schema) end },
   status = { show = print_status },

@@ -84,15 +84,14 @@ static void becomes(const char *sql, const char *wanted) {
   fail_msg("%s: %s, not %s", sql, got, wanted);
 }
 
-static void leave(pid_t pid) {
-  assert_int_equal(standin_end(pid, SIGTERM), 0);
-}
+static void leave(pid_t pid) { assert_int_equal(standin_end(pid, SIGTERM), 0); }
 
 /* ---- agents ------------------------------------------------------------- */
 
 static void test_killed_agent(void **state) {
   (void)state;
-  pid_t a = start_named("kill", "ka", 0.05), b = start_named("kill", "kb", 0.05);
+  pid_t a = start_named("kill", "ka", 0.05),
+        b = start_named("kill", "kb", 0.05);
   standin_await(&pg, "kill", 2);
   pid_t s = start_session(pg.url, "kill", 40, 40);
   becomes("SELECT count(*) > 4 FROM fleet.result WHERE key = 'kill'", "t");
@@ -254,8 +253,7 @@ static void test_deadly_job(void **state) {
   pid_t pid[3];
   (void)state;
   for (int i = 0; i < 3; i++) {
-    standin s = {.url = pg.url, .key = "deadly", .name = names[i],
-                 .deadly = 7};
+    standin s = {.url = pg.url, .key = "deadly", .name = names[i], .deadly = 7};
     pid[i] = standin_start(&s, folder);
   }
   standin_await(&pg, "deadly", 3);
@@ -273,8 +271,8 @@ static void test_deadly_job(void **state) {
 /* A machinery that fails is no result; elsewhere the job is done. */
 static void test_failing_machinery(void **state) {
   (void)state;
-  standin bad = {.url = pg.url, .key = "faulty", .name = "bad", .faulty = 5,
-                 .nap = 0.3};
+  standin bad = {
+      .url = pg.url, .key = "faulty", .name = "bad", .faulty = 5, .nap = 0.3};
   pid_t a = standin_start(&bad, folder);
   standin_await(&pg, "faulty", 1);
   pid_t s = start_session(pg.url, "faulty", 8, 8);
@@ -314,8 +312,8 @@ static void test_bad_devices(void **state) {
     pid[i] = start_named("bad", names[i], 0);
     standin_await(&pg, "bad", i + 1);
   }
-  standin liar = {.url = pg.url, .key = "bad", .name = "liar",
-                  .digest = "wrong"};
+  standin liar = {
+      .url = pg.url, .key = "bad", .name = "liar", .digest = "wrong"};
   pid[4] = standin_start(&liar, folder);
   has_said("liar", "quarantined: its health kernel gives other outputs than on "
                    "fine1");
@@ -324,13 +322,14 @@ static void test_bad_devices(void **state) {
   assert_string_equal(postgres_ask(&pg, "SELECT count(*) FROM fleet.result "
                                         "WHERE device = 'liar'"),
                       "0");
-  standin slow = {.url = pg.url, .key = "bad", .name = "slow",
-                  .reference = 1e-2};
+  standin slow = {
+      .url = pg.url, .key = "bad", .name = "slow", .reference = 1e-2};
   pid[5] = standin_start(&slow, folder);
   has_said("slow", "quarantined: its reference kernel takes 10.0 times the "
                    "median of key 'bad'");
-  has_said("fine1", "2 of the 6 devices of key 'bad' are quarantined; the last: "
-                    "slow: its reference kernel");
+  has_said("fine1",
+           "2 of the 6 devices of key 'bad' are quarantined; the last: "
+           "slow: its reference kernel");
   s = start_session(pg.url, "bad", 2, 2);
   waitpid(s, &status, 0);
   assert_int_equal(WEXITSTATUS(status), 255);
@@ -343,8 +342,11 @@ static void test_normalised(void **state) {
   (void)state;
   pid_t a = start_named("norm", "n1", 0.01);
   standin_await(&pg, "norm", 1);
-  standin half = {.url = pg.url, .key = "norm", .name = "n2",
-                  .reference = 2e-3, .nap = 0.01};
+  standin half = {.url = pg.url,
+                  .key = "norm",
+                  .name = "n2",
+                  .reference = 2e-3,
+                  .nap = 0.01};
   pid_t b = standin_start(&half, folder);
   standin_await(&pg, "norm", 2);
   pid_t s = start_session(pg.url, "norm", 40, 40);

@@ -212,6 +212,64 @@ static void test_crashes(void **state) {
   postgres_check(&pg);
 }
 
+static void wait_for(const char *sql, const char *wanted) {
+  for (int i = 0; i < 400; i++) {
+    if (!strcmp(postgres_ask(&pg, "%s", sql), wanted)) return;
+    fleet_sleep(0.05, NULL);
+  }
+  fail_msg("%s: not %s", sql, wanted);
+}
+
+/* A build agent builds and signs, a run agent runs what is signed, in a
+ * sandbox; what was altered on the way is not run but built again. */
+static void test_split(void **state) {
+  char args[512];
+  int status;
+  (void)state;
+  snprintf(args, sizeof args, "fleet init --keys . --fleet '%s'", pg.url);
+  expect(args, 0, "version 1");
+  expect(args, 1, "there is a key already");
+  snprintf(args, sizeof args, "agent --key split --role run --fleet '%s'",
+           pg.url);
+  expect(args, 1, "needs the public key (--trust fleet.pub)");
+  snprintf(args, sizeof args, "--key split --role run --trust %s/fleet.pub",
+           c.dir);
+  pid_t run = start_agent("runs", "exec", args), build;
+  standin_await(&pg, "split", 1);
+  snprintf(args, sizeof args, "--key split --role build --sign %s/fleet.key",
+           c.dir);
+  build = start_agent("builds", "exec", args);
+  kill(run, SIGSTOP);
+  pid_t tune = fork();
+  if (tune == 0) {
+    snprintf(args, sizeof args,
+             "cd %s; exec '" TESS_BUILD_DIR "/bin/tessera' tune d.lua "
+             "--trials 8 --seed 5 --kernel-threads 1 --fleet '%s' "
+             "--key split >split 2>&1",
+             c.dir, pg.url);
+    execl("/bin/sh", "sh", "-c", args, (char *)NULL);
+    _exit(127);
+  }
+  wait_for("SELECT count(*) > 0 FROM fleet.batch WHERE key = 'split' AND "
+           "stage = 'run' AND state = 'queued'",
+           "t");
+  postgres_ask(&pg, "UPDATE fleet.object SET bytes = set_byte(bytes, 200, 255 "
+                    "- get_byte(bytes, 200)) WHERE hash IN (SELECT object FROM "
+                    "fleet.job)");
+  kill(run, SIGCONT);
+  waitpid(tune, &status, 0);
+  console_run(&c, "cat split");
+  if (status) fail_msg("status %d: %s", status, c.out);
+  assert_int_equal(
+      console_run(&c, "grep -q 'is not signed by a build agent' runs.said"), 0);
+  assert_string_equal(postgres_ask(&pg, "SELECT DISTINCT device FROM "
+                                        "fleet.result WHERE key = 'split'"),
+                      "runs");
+  assert_int_equal(standin_end(run, SIGTERM), 0);
+  assert_int_equal(standin_end(build, SIGTERM), 0);
+  postgres_check(&pg);
+}
+
 /* What cannot be done is said in a line. */
 static void test_refusals(void **state) {
   char args[512];
@@ -236,7 +294,7 @@ static void test_refusals(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_same_as_local), cmocka_unit_test(test_real),
-      cmocka_unit_test(test_odd_machines), cmocka_unit_test(test_crashes),
-      cmocka_unit_test(test_refusals)};
+      cmocka_unit_test(test_odd_machines),  cmocka_unit_test(test_crashes),
+      cmocka_unit_test(test_split),         cmocka_unit_test(test_refusals)};
   return cmocka_run_group_tests(tests, start_all, end_all);
 }
