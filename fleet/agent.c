@@ -41,6 +41,7 @@ typedef struct agent {
   double reference;
   keeper keeper;
   uint32_t reported; /* jobs of the batch */
+  double pause;      /* between claims, while there is nothing */
   double retry;      /* when the server that is away is asked again; 0: it is
                       * there */
   VEC(report) report;
@@ -421,6 +422,18 @@ static void say_bye(agent *a) {
   fleet_call(a->link, &x, &e, "SELECT fleet.bye($1)", a->id);
 }
 
+/* Claims, and waits where there was nothing: for a moment at first, as a
+ * session soon has its next candidates, then ever longer. */
+static void claim_or_wait(agent *a) {
+  const double least = 0.02, growth = 1.6, most = poll_of(a);
+  if (claim(a)) {
+    a->pause = least;
+  } else if (!is_stopping(a)) {
+    fleet_wait(a->link, jittered(a, a->pause), a->o->stop);
+    a->pause = a->pause * growth < most ? a->pause * growth : most;
+  }
+}
+
 tess_status fleet_agent_run(mem_heap *heap, const fleet_agent *o,
                             fleet_link *link, err_state *e) {
   agent a = {.o = o, .heap = heap, .link = link};
@@ -432,9 +445,8 @@ tess_status fleet_agent_run(mem_heap *heap, const fleet_agent *o,
   if (s != TESS_OK) return s;
   say(&a, "agent of '%s' for key '%s'", o->name, o->key);
   check_health(&a);
-  while (!is_stopping(&a))
-    if (!claim(&a) && !is_stopping(&a))
-      fleet_wait(link, jittered(&a, poll_of(&a)), o->stop);
+  a.pause = poll_of(&a);
+  while (!is_stopping(&a)) claim_or_wait(&a);
   say_bye(&a);
   vec_free(heap, &a.report);
   say(&a, "drained");

@@ -411,7 +411,7 @@ static tess_status take_collected(collecting *w, const strbuf *text, bool *news,
 
 /* Asks at once at first, then ever more seldom while nothing comes. */
 static tess_status collect(collecting *w, strbuf *missing, err_state *e) {
-  const double least = 0.01, most = 0.25, patience = 120;
+  const double least = 0.01, growth = 1.2, most = 0.25, patience = 120;
   double pause = least, alone = clock_now();
   tess_status st = TESS_OK;
   while (st == TESS_OK && !w->ended && w->next < w->n) {
@@ -432,7 +432,7 @@ static tess_status collect(collecting *w, strbuf *missing, err_state *e) {
                    patience);
     if (thread_flag_is_raised(w->stop)) st = TESS_CANCELLED;
     if (w->ended || st != TESS_OK || w->next == w->n) break;
-    pause = news ? least : pause * 1.5 < most ? pause * 1.5 : most;
+    pause = news ? least : pause * growth < most ? pause * growth : most;
     fleet_sleep(pause, w->stop);
   }
   return st;

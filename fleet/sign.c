@@ -32,12 +32,12 @@ static tess_status load_sodium(sodium *x, fleet_signer *s, err_state *e) {
   if (!lib)
     return err_set(e, TESS_UNSUPPORTED, "signatures need libsodium: %s",
                    dlerror());
-  bool whole = find_sodium(lib, "sodium_init", &x->init) &&
-               find_sodium(lib, "crypto_sign_ed25519_keypair", &x->keypair) &&
-               find_sodium(lib, "crypto_sign_ed25519_detached", &s->sign) &&
-               find_sodium(lib, "crypto_sign_ed25519_verify_detached",
-                           &s->verify) &&
-               x->init() >= 0;
+  bool whole =
+      find_sodium(lib, "sodium_init", &x->init) &&
+      find_sodium(lib, "crypto_sign_ed25519_keypair", &x->keypair) &&
+      find_sodium(lib, "crypto_sign_ed25519_detached", &s->sign) &&
+      find_sodium(lib, "crypto_sign_ed25519_verify_detached", &s->verify) &&
+      x->init() >= 0;
   dlclose(lib);
   return whole ? TESS_OK
                : err_set(e, TESS_UNSUPPORTED, "libsodium lacks Ed25519");
@@ -142,8 +142,7 @@ tess_status fleet_sign(const fleet_signer *s, const fleet_task *t,
 }
 
 tess_status fleet_verify(const fleet_signer *s, const fleet_task *t,
-                         const fleet_job *j, const strbuf *code,
-                         err_state *e) {
+                         const fleet_job *j, const strbuf *code, err_state *e) {
   unsigned char sig[SIGNED];
   strbuf message;
   str_init(&message, code->heap);

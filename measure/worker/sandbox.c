@@ -23,21 +23,48 @@
 #endif
 
 static const uint32_t refused[] = {
-    SYS_socket,           SYS_socketpair,        SYS_connect,
-    SYS_bind,             SYS_listen,            SYS_accept,
-    SYS_accept4,          SYS_execve,            SYS_execveat,
-    SYS_process_vm_readv, SYS_process_vm_writev, SYS_mount,
-    SYS_umount2,          SYS_chroot,            SYS_pivot_root,
-    SYS_unshare,          SYS_setns,             SYS_init_module,
-    SYS_finit_module,     SYS_bpf,               SYS_perf_event_open,
-    SYS_unlinkat,         SYS_renameat2,         SYS_linkat,
-    SYS_symlinkat,        SYS_fchmodat,          SYS_fchownat,
-    SYS_truncate,         SYS_keyctl,            SYS_add_key,
-    SYS_io_uring_setup,   SYS_pidfd_open,        SYS_pidfd_getfd,
+    SYS_socket,
+    SYS_socketpair,
+    SYS_connect,
+    SYS_bind,
+    SYS_listen,
+    SYS_accept,
+    SYS_accept4,
+    SYS_execve,
+    SYS_execveat,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_mount,
+    SYS_umount2,
+    SYS_chroot,
+    SYS_pivot_root,
+    SYS_unshare,
+    SYS_setns,
+    SYS_init_module,
+    SYS_finit_module,
+    SYS_bpf,
+    SYS_perf_event_open,
+    SYS_unlinkat,
+    SYS_renameat2,
+    SYS_linkat,
+    SYS_symlinkat,
+    SYS_fchmodat,
+    SYS_fchownat,
+    SYS_truncate,
+    SYS_keyctl,
+    SYS_add_key,
+    SYS_io_uring_setup,
+    SYS_pidfd_open,
+    SYS_pidfd_getfd,
 #ifdef SYS_unlink /* those that only older architectures have */
-    SYS_unlink,           SYS_rename,            SYS_rmdir,
-    SYS_link,             SYS_symlink,           SYS_chmod,
-    SYS_chown,            SYS_renameat,
+    SYS_unlink,
+    SYS_rename,
+    SYS_rmdir,
+    SYS_link,
+    SYS_symlink,
+    SYS_chmod,
+    SYS_chown,
+    SYS_renameat,
 #endif
 #ifndef __SANITIZE_ADDRESS__ /* LeakSanitizer looks at its own process */
     SYS_ptrace,
@@ -45,7 +72,7 @@ static const uint32_t refused[] = {
 };
 enum { NREFUSED = sizeof refused / sizeof *refused };
 
-#define LOAD(member)                                                           \
+#define LOAD(member) \
   BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
 #define ANSWER(what) BPF_STMT(BPF_RET | BPF_K, (what))
 /* Whether the next one is skipped. */
@@ -56,9 +83,11 @@ enum { NREFUSED = sizeof refused / sizeof *refused };
 static bool filter_calls(void) {
   enum { X32 = 0x40000000, HEAD = 6 };
   struct sock_filter f[HEAD + 2 * NREFUSED + 1] = {
-      LOAD(arch), SKIP_IF(BPF_JEQ, SANDBOX_ARCH),
+      LOAD(arch),
+      SKIP_IF(BPF_JEQ, SANDBOX_ARCH),
       ANSWER(SECCOMP_RET_KILL_PROCESS),
-      LOAD(nr),   SKIP_UNLESS(BPF_JGE, X32),
+      LOAD(nr),
+      SKIP_UNLESS(BPF_JGE, X32),
       ANSWER(SECCOMP_RET_KILL_PROCESS)};
   size_t n = HEAD;
   for (int i = 0; i < NREFUSED; i++) {
@@ -83,8 +112,7 @@ static void limit(int what, rlim_t most) {
 static void set_limits(void) {
   long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
   limit(RLIMIT_CORE, 0);
-  if (pages > 0 && size > 0)
-    limit(RLIMIT_DATA, (rlim_t)pages * (rlim_t)size);
+  if (pages > 0 && size > 0) limit(RLIMIT_DATA, (rlim_t)pages * (rlim_t)size);
 }
 
 bool sandbox_enter(const char **why) {
