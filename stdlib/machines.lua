@@ -8,7 +8,7 @@ local machines = {}
 local defined = {}
 
 -- The machines that come with Tessera; the first is that of the target "dae".
-machines.names = { "vta", "vdla" }
+machines.names = { "vta", "vdla", "gemmini" }
 
 -- Defines a machine for this process.
 function machines.define(t)

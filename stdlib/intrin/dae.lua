@@ -22,3 +22,4 @@ local function enter_product(name, call, k, n)
 end
 
 enter_product("dae_gemm_16x16", "dae_gemm", 16, 16)
+enter_product("gemmini_compute_16x16", "gemmini_compute", 16, 16)

@@ -62,7 +62,7 @@ assert(tostring(vta):find "^dae %-machine=" and
 assert(tostring(ts.target(tostring(vta))) == tostring(vta))
 assert(machines.of(vta).buffer.wgt == 262144)
 assert(machines.of(ts.target "dae -model=vdla").clock == 200)
-refused(function() ts.target "dae -model=pdp8" end, "pdp8", "vdla, vta")
+refused(function() ts.target "dae -model=pdp8" end, "pdp8", "vdla", "vta")
 refused(function() ts.target "dae -machine=name=x,clok=1" end,
         "there is no field 'clok'; did you mean 'clock'?")
 refused(function() ts.target "dae -machine=name=x,clock=0" end,
