@@ -41,6 +41,9 @@ local function flatten(t, prefix, list)
   for key, value in pairs(t) do
     if type(value) == "table" then
       flatten(value, prefix .. key .. ".", list)
+    elseif not tostring(value):match "^[%w_.]+$" then
+      error(("machines: '%s%s' is no number and no word"):format(prefix, key),
+            0)
     else
       list[#list + 1] = ("%s%s=%s"):format(prefix, key, value)
     end

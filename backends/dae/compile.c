@@ -298,14 +298,15 @@ static tess_status finish_stream(dae_compile *c, dae_stream *s) {
 
 static void start_compile(dae_compile *c) {
   const ir_program *p = c->p;
+  ir_program_init(&c->apart, c->heap);
+  map_init(&c->host_at, c->heap);
+  map_init(&c->uop_known, c->heap);
   c->on_machine = arena_zalloc(c->scratch, p->stmt.n);
   c->value = arena_zalloc(c->scratch, p->var.n * sizeof *c->value);
   c->bound = arena_zalloc(c->scratch, p->var.n * sizeof *c->bound);
   c->dram = arena_zalloc(c->scratch, p->buf.n * sizeof *c->dram);
   c->sram = arena_zalloc(c->scratch, p->buf.n * sizeof *c->sram);
   c->clobbered = arena_zalloc(c->scratch, (size_t)dae_depth(c->m, DAE_ACC));
-  map_init(&c->host_at, c->heap);
-  map_init(&c->uop_known, c->heap);
   start_item(c);
 }
 
@@ -334,6 +335,7 @@ void dae_compile_free(dae_compile *c) {
   for (uint32_t i = 0; i < c->host.n; i++) str_free(&c->host.v[i].code);
   vec_free(c->heap, &c->item);
   vec_free(c->heap, &c->host);
+  ir_program_free(&c->apart);
   vec_free(c->heap, &c->uop_run);
   vec_free(c->heap, &c->uop);
   map_free(&c->host_at);

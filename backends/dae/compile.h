@@ -45,6 +45,7 @@ typedef struct dae_compile {
                           * buffer: an operation was done in place */
   VEC(dae_item) item;
   VEC(dae_host) host;
+  ir_program apart;      /* the program of one of them */
   map host_at;           /* statement -> number in host */
   /* Micro-operations (uops.c): */
   map uop_known;         /* hash -> number in uop_run */

@@ -140,16 +140,14 @@ static tess_status lower_rest(ir_program *q, arena *scratch, const target *t,
 }
 
 static tess_status compile_host(dae_compile *c, dae_host *h, const target *t) {
-  ir_program q;
-  ir_program_init(&q, c->heap);
-  ir_program_copy(&q, c->p);
+  ir_program *q = &c->apart;
   arena_mark mark = arena_get_mark(c->scratch);
-  make_function(&q, c->scratch, h);
-  tess_status s = lower_rest(&q, c->scratch, t, c->e);
+  ir_program_copy(q, c->p);
+  make_function(q, c->scratch, h);
+  tess_status s = lower_rest(q, c->scratch, t, c->e);
   if (!s)
-    s = llvm_compile(&q, c->scratch, t, BACKEND_CODE, &h->code, NULL, c->e);
+    s = llvm_compile(q, c->scratch, t, BACKEND_CODE, &h->code, NULL, c->e);
   arena_reset_to(c->scratch, mark);
-  ir_program_free(&q);
   return s;
 }
 

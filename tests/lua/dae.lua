@@ -83,6 +83,10 @@ refused(function()
   ts.target(changed("huge", function(t) t.buffer.acc = 4 << 20 end))
 end, "its buffers are too deep for instructions of 128 bits")
 
+refused(function()
+  ts.target(changed("words", function(t) t.word.load = "load it" end))
+end, "'word.load' is no number and no word")
+
 -- ---- products --------------------------------------------------------------
 
 local p = dae.dense(32, 4, 4)
