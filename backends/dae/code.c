@@ -27,7 +27,7 @@ static void put_buffer(const dae_compile *c, ir_buf b, uint64_t bytes,
   put(out, ir_is_stored(c->p, b));
 }
 
-static uint64_t bytes_of(const dae_compile *c, ir_buf b) {
+static uint64_t param_bytes(const dae_compile *c, ir_buf b) {
   int64_t n = c->p->buf.v[b].dtype.bits / 8, extent = 1;
   for (uint32_t d = 0; d < ir_ndim(c->p, b); d++) {
     dae_evaluate(c, ir_dim(c->p, b, d), &extent);
@@ -42,7 +42,7 @@ static void put_buffers(const dae_compile *c, strbuf *out) {
   put(out, c->p->constant.n);
   for (uint32_t i = 0; i < f->params.n; i++) {
     ir_buf b = c->p->arg.v[f->params.at + i];
-    put_buffer(c, b, bytes_of(c, b), out);
+    put_buffer(c, b, param_bytes(c, b), out);
   }
   for (uint32_t i = 0; i < c->p->constant.n; i++) {
     const ir_const *k = &c->p->constant.v[i];

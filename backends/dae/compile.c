@@ -60,7 +60,7 @@ static void find_on_machine(dae_compile *c, ir_stmt root) {
 
 /* ---- memory ------------------------------------------------------------ */
 
-static bool size_of(dae_compile *c, ir_buf b, uint64_t *bytes) {
+static bool buffer_bytes(dae_compile *c, ir_buf b, uint64_t *bytes) {
   int64_t n = c->p->buf.v[b].dtype.bits / 8, extent;
   for (uint32_t d = 0; d < ir_ndim(c->p, b); d++)
     if (!dae_evaluate(c, ir_dim(c->p, b, d), &extent) || extent < 0 ||
@@ -74,7 +74,7 @@ static bool size_of(dae_compile *c, ir_buf b, uint64_t *bytes) {
 static void place_in_memory(dae_compile *c, ir_buf b) {
   uint64_t bytes;
   if (c->dram[b]) return;
-  if (!size_of(c, b, &bytes)) {
+  if (!buffer_bytes(c, b, &bytes)) {
     dae_refuse(c, 0, "the extents of '%s' are not constant",
                ir_text(c->p, c->p->buf.v[b].name));
     return;
@@ -104,7 +104,8 @@ static bool place_on_chip(dae_compile *c, ir_buf b, uint32_t mem,
     return false;
   }
   left = dae_depth(c->m, mem) - c->top[mem];
-  if (!size_of(c, b, &bytes) || (bytes + entry - 1) / entry > (uint64_t)left) {
+  if (!buffer_bytes(c, b, &bytes) ||
+      (bytes + entry - 1) / entry > (uint64_t)left) {
     dae_refuse(c, 0, "'%s' exceeds %s, which has room for %lld bytes%s",
                ir_text(c->p, c->p->buf.v[b].name),
                ir_scope_text((ir_scope)c->p->buf.v[b].scope),

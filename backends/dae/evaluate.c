@@ -29,7 +29,7 @@ bool dae_evaluate(const dae_compile *c, ir_expr e, int64_t *out) {
   }
 }
 
-static int64_t floor_div(int64_t a, int64_t b) {
+static int64_t floor_quotient(int64_t a, int64_t b) {
   if (!b || b == -1) return b ? (int64_t)(0 - (uint64_t)a) : 0;
   return a / b - (a % b && (a < 0) != (b < 0));
 }
@@ -39,8 +39,8 @@ static int64_t arithmetic(uint8_t op, int64_t a, int64_t b) {
   case IR_ADD: return (int64_t)((uint64_t)a + (uint64_t)b);
   case IR_SUB: return (int64_t)((uint64_t)a - (uint64_t)b);
   case IR_MUL: return (int64_t)((uint64_t)a * (uint64_t)b);
-  case IR_DIV: return floor_div(a, b);
-  case IR_MOD: return b ? a - floor_div(a, b) * b : 0;
+  case IR_DIV: return floor_quotient(a, b);
+  case IR_MOD: return b ? a - floor_quotient(a, b) * b : 0;
   case IR_MIN: return a < b ? a : b;
   case IR_MAX: return a > b ? a : b;
   case IR_EQ: return a == b;

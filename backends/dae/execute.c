@@ -102,8 +102,8 @@ static bool store_rows(dae_state *x, const dae_insn *i) {
 
 /* ---- the matrix unit --------------------------------------------------- */
 
-static inline void product(int32_t *acc, const int8_t *inp, const int8_t *wgt,
-                           int64_t n, int64_t k) {
+static inline void multiply_row(int32_t *acc, const int8_t *inp,
+                                const int8_t *wgt, int64_t n, int64_t k) {
   for (int64_t j = 0; j < n; j++) {
     int32_t sum = 0;
     for (int64_t i = 0; i < k; i++) sum += inp[i] * wgt[j * k + i];
@@ -111,16 +111,16 @@ static inline void product(int32_t *acc, const int8_t *inp, const int8_t *wgt,
   }
 }
 
-static void multiply(dae_state *x, const uint32_t at[3], bool reset) {
+static void multiply_entry(dae_state *x, const uint32_t at[3], bool reset) {
   int64_t n = x->m->n, k = x->m->k;
   int32_t *acc = x->acc + at[0] * n;
   const int8_t *inp = x->inp + at[1] * k, *wgt = x->wgt + at[2] * n * k;
   if (reset)
     memset(acc, 0, (size_t)n * sizeof *acc);
   else if (n == 16 && k == 16)
-    product(acc, inp, wgt, 16, 16);
+    multiply_row(acc, inp, wgt, 16, 16);
   else
-    product(acc, inp, wgt, n, k);
+    multiply_row(acc, inp, wgt, n, k);
 }
 
 /* ---- the vector unit --------------------------------------------------- */
@@ -166,7 +166,7 @@ static bool run_uops(dae_state *x, const dae_insn *i, uint32_t out,
       at[k] = op.index[k] + out * i->factor[k][0] + in * i->factor[k][1];
     if (!in_range(x, i, at)) return false;
     if (i->op == DAE_GEMM)
-      multiply(x, at, i->reset);
+      multiply_entry(x, at, i->reset);
     else
       operate_on(x, i, at);
   }

@@ -98,7 +98,7 @@ static tess_status parse_fields(dae_machine *m, const char *text,
 static bool is_power_of_two(int64_t n) { return n > 0 && !(n & (n - 1)); }
 
 /* Encodings have the logarithms of depths as widths of fields. */
-static tess_status check_buffers(const dae_machine *m, err_state *e) {
+static tess_status check_depths(const dae_machine *m, err_state *e) {
   if (!is_power_of_two(m->k) || !is_power_of_two(m->n))
     return err_set(e, TESS_INVALID,
                    "machine: 'matrix.k' and 'matrix.n' are powers of two");
@@ -121,5 +121,5 @@ tess_status dae_machine_parse(dae_machine *m, const char *text, err_state *e) {
   for (size_t i = 0; !s && i < NFIELDS; i++)
     if (!(seen & 1u << i))
       s = err_set(e, TESS_INVALID, "machine: there is no '%s'", fields[i].key);
-  return s ? s : check_buffers(m, e);
+  return s ? s : check_depths(m, e);
 }

@@ -89,10 +89,10 @@ bool dae_find_form(dae_compile *c, const dae_nest *n, ir_expr e,
 
 /* ---- limits ------------------------------------------------------------ */
 
-static int64_t ceil_div(int64_t a, int64_t b) {
+static int64_t quotient_above(int64_t a, int64_t b) {
   return a / b + (a % b && (a < 0) == (b < 0));
 }
-static int64_t floor_div(int64_t a, int64_t b) {
+static int64_t quotient_below(int64_t a, int64_t b) {
   return a / b - (a % b && (a < 0) != (b < 0));
 }
 
@@ -119,9 +119,9 @@ static bool limit_by(const dae_nest *n, const dae_form *f, int64_t *from,
   }
   int64_t step = f->step[loop];
   if (step > 0)
-    limit_from(&from[loop], ceil_div(-f->base, step));
+    limit_from(&from[loop], quotient_above(-f->base, step));
   else
-    limit_to(&to[loop], floor_div(f->base, -step) + 1);
+    limit_to(&to[loop], quotient_below(f->base, -step) + 1);
   if (to[loop] < from[loop]) to[loop] = from[loop];
   return true;
 }

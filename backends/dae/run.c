@@ -141,7 +141,7 @@ static int32_t call_host(backend_code *x, const code_item *item,
   return status;
 }
 
-static int32_t run_once(backend_code *x, double *host) {
+static int32_t run_items(backend_code *x, double *host) {
   for (uint32_t i = 0; i < x->code.item.n; i++) {
     const code_item *item = &x->code.item.v[i];
     uint32_t at;
@@ -185,7 +185,7 @@ int32_t dae_time(const backend_code *c, void **args, void *const *resident,
   x->has_arguments = true;
   uint64_t times = has_streams(x) ? 1 : runs;
   int32_t status = 0;
-  for (uint64_t i = 0; !status && i < times; i++) status = run_once(x, &host);
+  for (uint64_t i = 0; !status && i < times; i++) status = run_items(x, &host);
   if (!status && args) copy_arguments(x, args, true);
   *seconds = (double)runs * (x->seconds + host / (double)(times ? times : 1));
   return status;

@@ -54,8 +54,8 @@ static uint32_t append_relay(inserting *x, uint32_t i) {
   return append_insn(x, &nop, dep);
 }
 
-static bool is_open(const inserting *x, const dae_needs *need, int on,
-                    dae_unit own) {
+static bool need_is_open(const inserting *x, const dae_needs *need, int on,
+                         dae_unit own) {
   if (on < 0 || on >= DAE_NUNITS || need->on[on] == DAE_NO_INSN) return false;
   return x->unit[own].done[on] < x->number[x->moved[need->on[on]]];
 }
@@ -65,7 +65,7 @@ static bool is_open(const inserting *x, const dae_needs *need, int on,
 static void hear_of_far(inserting *x, const dae_needs *need, dae_unit own,
                         uint8_t *dep) {
   int far = own == DAE_LOADS ? DAE_STORES : own == DAE_STORES ? DAE_LOADS : -1;
-  if (is_open(x, need, far, own))
+  if (need_is_open(x, need, far, own))
     pass_token(x, append_relay(x, x->moved[need->on[far]]), own, dep);
 }
 
@@ -73,11 +73,12 @@ static void hear_of_far(inserting *x, const dae_needs *need, dae_unit own,
 static void hear_of_neighbours(inserting *x, const dae_needs *need,
                                dae_unit own, uint8_t *dep) {
   int side[2] = {(int)own - 1, (int)own + 1};
-  bool both = is_open(x, need, side[0], own) && is_open(x, need, side[1], own);
+  bool both = need_is_open(x, need, side[0], own) &&
+              need_is_open(x, need, side[1], own);
   if (both && need->on[side[1]] > need->on[side[0]])
     side[0] = (int)own + 1, side[1] = (int)own - 1;
   for (int k = 0; k < 2; k++)
-    if (is_open(x, need, side[k], own))
+    if (need_is_open(x, need, side[k], own))
       pass_token(x, x->moved[need->on[side[k]]], own, dep);
 }
 

@@ -126,8 +126,8 @@ static bool read_operation(const dae_compile *c, ir_expr e, operation *out) {
   }
 }
 
-static bool is_own(dae_compile *c, const dae_nest *n, ir_expr e, ir_buf b,
-                   const dae_form *at) {
+static bool is_in_place(dae_compile *c, const dae_nest *n, ir_expr e, ir_buf b,
+                        const dae_form *at) {
   const ir_node load = *ir_at(c->p, e);
   dae_form from;
   return is_acc_load(c, e) && load.a == b &&
@@ -139,7 +139,7 @@ static bool is_own(dae_compile *c, const dae_nest *n, ir_expr e, ir_buf b,
 static bool reads_own(dae_compile *c, const dae_nest *n, ir_expr e, ir_buf b,
                       const dae_form *at) {
   operation o;
-  if (is_simple(c, e)) return is_own(c, n, e, b, at);
+  if (is_simple(c, e)) return is_in_place(c, n, e, b, at);
   return read_operation(c, e, &o) &&
          (reads_own(c, n, o.a, b, at) || (o.b && reads_own(c, n, o.b, b, at)));
 }
@@ -157,8 +157,8 @@ static bool order_operands(dae_compile *c, const dae_nest *n, operation *o,
     o->a = o->b, o->b = t;
     if (ir_const_int(c->p, o->b, &o->imm)) o->b = 0;
   }
-  return !o->b || (is_acc_load(c, o->b) && !is_own(c, n, o->b, b, at)) ||
-         is_own(c, n, o->a, b, at);
+  return !o->b || (is_acc_load(c, o->b) && !is_in_place(c, n, o->b, b, at)) ||
+         is_in_place(c, n, o->a, b, at);
 }
 
 static dae_tried emit_leaf(dae_compile *c, const dae_nest *n, ir_expr e,
@@ -185,7 +185,7 @@ static dae_tried check_own(dae_compile *c, const dae_nest *n, ir_buf b,
 dae_tried dae_emit_tree(dae_compile *c, const dae_nest *n, ir_expr e, ir_buf b,
                         const dae_form *at, bool *changed) {
   operation o;
-  if (is_own(c, n, e, b, at)) return check_own(c, n, b, at);
+  if (is_in_place(c, n, e, b, at)) return check_own(c, n, b, at);
   *changed = true;
   if (is_simple(c, e)) return emit_leaf(c, n, e, b, at);
   if (!read_operation(c, e, &o) || !order_operands(c, n, &o, b, at))

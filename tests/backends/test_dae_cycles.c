@@ -13,12 +13,12 @@ static dae_times simulate(dae_case *x) {
   return t;
 }
 
-static void start(test_heap *t, dae_case *x) {
+static void begin_case(test_heap *t, dae_case *x) {
   test_heap_start(t, 0);
   dae_case_start(x, &t->heap);
 }
 
-static void end(test_heap *t, dae_case *x) {
+static void end_case(test_heap *t, dae_case *x) {
   dae_case_end(x);
   test_heap_end(t);
 }
@@ -28,7 +28,7 @@ static void test_load(void **unused) {
   (void)unused;
   test_heap t;
   dae_case x;
-  start(&t, &x);
+  begin_case(&t, &x);
   dae_case_load(&x, DAE_INP, 0, 0, 4);
   dae_case_order(&x);
   dae_times got = simulate(&x);
@@ -36,7 +36,7 @@ static void test_load(void **unused) {
   assert_int_equal(got.bus, 8);
   assert_int_equal(got.bytes, 64);
   assert_int_equal(got.busy[DAE_LOADS], 18);
-  end(&t, &x);
+  end_case(&t, &x);
 }
 
 /* The micro-operation is there at 11 (1 + 10), the inputs, which have the bus
@@ -46,7 +46,7 @@ static void test_load_and_execute(void **unused) {
   test_heap t;
   dae_case x;
   const dae_uop u = {{0, 0, 0}};
-  start(&t, &x);
+  begin_case(&t, &x);
   dae_case_uops(&x, 1, &u);
   dae_case_load(&x, DAE_INP, 0, 0, 4);
   dae_case_gemm(&x, 0, 4);
@@ -57,7 +57,7 @@ static void test_load_and_execute(void **unused) {
   assert_int_equal(got.start[2], 19);
   assert_int_equal(got.cycles, 27);
   assert_int_equal(got.products, 4);
-  end(&t, &x);
+  end_case(&t, &x);
 }
 
 /* Twice a load and a product of 4 + 16 cycles, in one buffer or in two. */
@@ -80,11 +80,11 @@ static void test_hiding(void **unused) {
     for (int tokens = 0; tokens < 2; tokens++) {
       test_heap t;
       dae_case x;
-      start(&t, &x);
+      begin_case(&t, &x);
       if (!tokens) x.m.tokens = 0;
       two_steps(&x, hides);
       assert_int_equal(simulate(&x).cycles, hides ? 59 : 77);
-      end(&t, &x);
+      end_case(&t, &x);
     }
 }
 
@@ -95,7 +95,7 @@ static void test_arbitration(void **unused) {
   for (int priority = 0; priority < 2; priority++) {
     test_heap t;
     dae_case x;
-    start(&t, &x);
+    begin_case(&t, &x);
     x.m.priority = priority;
     uint32_t rows = dae_case_load(&x, DAE_INP, 0, 0, 1);
     x.s.insn.v[rows].y = 4;
@@ -105,7 +105,7 @@ static void test_arbitration(void **unused) {
     dae_times got = simulate(&x);
     assert_int_equal(got.end[0], priority ? 18 : 26);
     assert_int_equal(got.end[1], priority ? 26 : 20);
-    end(&t, &x);
+    end_case(&t, &x);
   }
 }
 
@@ -115,7 +115,7 @@ static void test_queue(void **unused) {
   (void)unused;
   test_heap t;
   dae_case x;
-  start(&t, &x);
+  begin_case(&t, &x);
   x.m.queue[DAE_LOADS] = 1;
   for (uint32_t k = 0; k < 3; k++) dae_case_load(&x, DAE_INP, 8 * k, 8 * k, 4);
   vec_push(x.heap, &x.s.insn,
@@ -126,7 +126,7 @@ static void test_queue(void **unused) {
   assert_int_equal(got.start[3], 19);
   assert_int_equal(got.end[3], 25);
   assert_int_equal(got.cycles, 54);
-  end(&t, &x);
+  end_case(&t, &x);
 }
 
 /* A FIFO of one token: the second load has its token for the compute unit at
@@ -135,7 +135,7 @@ static void test_full_fifo(void **unused) {
   (void)unused;
   test_heap t;
   dae_case x;
-  start(&t, &x);
+  begin_case(&t, &x);
   x.m.tokens = 1;
   vec_push(
       x.heap, &x.s.insn,
@@ -155,7 +155,7 @@ static void test_full_fifo(void **unused) {
   assert_int_equal(got.end[2], 204);
   assert_int_equal(got.start[3], 204);
   assert_int_equal(got.cycles, 214);
-  end(&t, &x);
+  end_case(&t, &x);
 }
 
 /* Ten zeros around two entries. */
@@ -163,12 +163,12 @@ static void test_padding(void **unused) {
   (void)unused;
   test_heap t;
   dae_case x;
-  start(&t, &x);
+  begin_case(&t, &x);
   uint32_t at = dae_case_load(&x, DAE_INP, 0, 0, 2);
   memcpy(x.s.insn.v[at].pad, (uint8_t[]){1, 1, 1, 1}, 4);
   dae_case_order(&x);
   assert_int_equal(simulate(&x).cycles, 4 + 10 + 10);
-  end(&t, &x);
+  end_case(&t, &x);
 }
 
 /* Requests of at most 4 cycles, each after 3. */
@@ -176,13 +176,13 @@ static void test_requests(void **unused) {
   (void)unused;
   test_heap t;
   dae_case x;
-  start(&t, &x);
+  begin_case(&t, &x);
   x.m.burst = 3;
   x.m.beats = 4;
   dae_case_load(&x, DAE_INP, 0, 0, 4);
   dae_case_order(&x);
   assert_int_equal(simulate(&x).cycles, 7 + 7 + 10);
-  end(&t, &x);
+  end_case(&t, &x);
 }
 
 /* Weights are brought for the first of three micro-operations, and for the
@@ -192,7 +192,7 @@ static void test_preload(void **unused) {
   test_heap t;
   dae_case x;
   const dae_uop u[] = {{{0, 0, 0}}, {{1, 1, 0}}, {{2, 2, 1}}};
-  start(&t, &x);
+  begin_case(&t, &x);
   x.m.gemm_preload = 16;
   dae_case_uops(&x, 3, u);
   uint32_t at = dae_case_gemm(&x, 0, 1);
@@ -200,7 +200,7 @@ static void test_preload(void **unused) {
   dae_case_order(&x);
   dae_times got = simulate(&x);
   assert_int_equal(got.end[at] - got.start[at], 4 + 3 + 2 * 16);
-  end(&t, &x);
+  end_case(&t, &x);
 }
 
 /* What a load brings, multiplied, shifted, cut off and stored. */
@@ -211,7 +211,7 @@ static void test_results(void **unused) {
   dae_state state;
   uint32_t at;
   const dae_uop u = {{3, 2, 1}};
-  start(&t, &x);
+  begin_case(&t, &x);
   dae_case_uops(&x, 1, &u);
   dae_case_load(&x, DAE_INP, 2, 1, 1);
   dae_case_load(&x, DAE_WGT, 1, 2, 1);
@@ -241,7 +241,7 @@ static void test_results(void **unused) {
   assert_int_equal(at, 1);
   mem_free(x.heap, state.dram, x.bytes);
   dae_state_free(&state, x.heap);
-  end(&t, &x);
+  end_case(&t, &x);
 }
 
 int main(void) {

@@ -5,12 +5,12 @@
 #include "support/dae.h"
 #include "base/rng.h"
 
-static void start(test_heap *t, dae_case *x) {
+static void begin_case(test_heap *t, dae_case *x) {
   test_heap_start(t, 0);
   dae_case_start(x, &t->heap);
 }
 
-static void end(test_heap *t, dae_case *x) {
+static void end_case(test_heap *t, dae_case *x) {
   dae_case_end(x);
   test_heap_end(t);
 }
@@ -46,7 +46,7 @@ static void test_classical(void **unused) {
   test_heap t;
   dae_case x;
   strbuf out;
-  start(&t, &x);
+  begin_case(&t, &x);
   str_init(&out, x.heap);
   classical(&x, 2);
   dae_case_order(&x);
@@ -61,7 +61,7 @@ static void test_classical(void **unused) {
       "ex.pop_dep_from(ld) ex.perform(ex2) "
       "ex.pop_dep_from(ld) ex.perform(ex3) ");
   str_free(&out);
-  end(&t, &x);
+  end_case(&t, &x);
 }
 
 /* Load, multiply, store, and memory that a later load reads again. */
@@ -106,7 +106,7 @@ static void test_each_token(void **unused) {
   dae_case x;
   strbuf out;
   uint32_t removed = 0;
-  start(&t, &x);
+  begin_case(&t, &x);
   str_init(&out, x.heap);
   small_program(&x);
   dae_case_order(&x);
@@ -131,7 +131,7 @@ static void test_each_token(void **unused) {
   assert_true(removed >= 8);
   assert_true(verify(&x, true, &out));
   str_free(&out);
-  end(&t, &x);
+  end_case(&t, &x);
 }
 
 static void test_idle_token(void **unused) {
@@ -139,7 +139,7 @@ static void test_idle_token(void **unused) {
   test_heap t;
   dae_case x;
   strbuf out;
-  start(&t, &x);
+  begin_case(&t, &x);
   str_init(&out, x.heap);
   small_program(&x);
   dae_case_order(&x);
@@ -156,7 +156,7 @@ static void test_idle_token(void **unused) {
   assert_non_null(strstr(str_get(&out), "idle: the token of instruction 1 "));
   assert_null(strstr(strstr(str_get(&out), "idle") + 1, "idle"));
   str_free(&out);
-  end(&t, &x);
+  end_case(&t, &x);
 }
 
 static void test_deadlock(void **unused) {
@@ -164,7 +164,7 @@ static void test_deadlock(void **unused) {
   test_heap t;
   dae_case x;
   strbuf out;
-  start(&t, &x);
+  begin_case(&t, &x);
   str_init(&out, x.heap);
   dae_case_load(&x, DAE_INP, 0, 0, 1);
   dae_case_gemm(&x, 0, 1);
@@ -183,7 +183,7 @@ static void test_deadlock(void **unused) {
   dae_simulate(&x.m, &x.s, x.needs, &x.a, &times);
   assert_true(times.is_stuck);
   str_free(&out);
-  end(&t, &x);
+  end_case(&t, &x);
 }
 
 /* Words that were packed by hand, from VTA's hw_spec.h. */

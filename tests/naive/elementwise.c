@@ -259,6 +259,5 @@ const naive_op naive_elementwise[] = {
     ROW(atan),         ROW(asinh),
     ROW(acosh),        ROW(atanh),
     ROW(expm1),        ROW(log1p),
-    ROW(erfc),
-    {NULL, NULL},
+    ROW(erfc),         {NULL, NULL},
 };
