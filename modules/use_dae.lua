@@ -4,10 +4,12 @@
 -- the operands of a part of each sum are copied to the buffers on the chip.
 -- What is done to the sums follows in the vector unit, and padding in the
 -- copies.  Latency is hidden by two virtual threads along one loop, by a
--- software pipeline of copies and products, by both, or not at all: a sketch
+-- software pipeline of the copies and products of a tile, by both, by a
+-- pipeline of whole tiles, whose sums are not cut, or not at all: a sketch
 -- each.
 --
--- `hiding`: which of these: "none", "vthread", "pipeline", "both".
+-- `hiding`: which of these: "none", "vthread", "pipeline", "both", "tiles".
+-- `threaded`: how many loops virtual threads are tried along, outermost first.
 -- `intrin`: the tensor intrinsic of the matrix unit.
 local ts = require "tessera"
 local intrin = require "tessera.intrin"
@@ -119,62 +121,98 @@ local function append(...)
   return list
 end
 
+-- Several loops as one; nil: of none.
+local function fuse(sch, loops)
+  local whole = loops[1]
+  for i = 2, #loops do whole = sch:fuse(whole, loops[i]) end
+  return whole
+end
+
 -- The tiles of what is stored; the loop under which a tile of sums is computed.
-local function tile(sch, last, along)
+local function tile(sch, last, along, together)
   local loops = { sch:get_loops(last) }
   local outer, thread, inner = cut(sch, loops, along)
   sch:reorder(table.unpack(append(outer, { thread }, inner, { loops[#loops] })))
   if thread then sch:bind(thread, "vthread.x") end
-  return thread or outer[#outer]
+  return thread or (together and fuse(sch, outer)) or outer[#outer]
 end
 
--- The loops of a part of the sums, under the tile: the reduction's outer ones
--- as one, then the spatial ones, and the matrix unit's own.
-local function reduce(sch, block, count)
+-- The loops of the sums below the tile: spatial ones and the reduction's.
+local function own_loops(sch, block, count)
   local loops = { sch:get_loops(block) }
   local spatial, sums = {}, {}
   for i = #loops - count + 1, #loops do
     local is_sum = sch:loop_info(loops[i]).iter_type == "reduce"
     table.insert(is_sum and sums or spatial, loops[i])
   end
+  return spatial, sums
+end
+
+-- The loops of a part of the sums, under the tile: the reduction's outer ones
+-- as one, then the spatial ones, and the matrix unit's own.
+local function in_parts(sch, block, count)
+  local spatial, sums = own_loops(sch, block, count)
   local outer, _, inner = cut(sch, sums)
-  local lane, k = spatial[#spatial], sums[#sums]
-  spatial[#spatial] = nil
+  local lane, k = table.remove(spatial), sums[#sums]
   sch:reorder(table.unpack(append(outer, spatial, inner, { lane, k })))
-  local whole = outer[1]
-  for i = 2, #outer do whole = sch:fuse(whole, outer[i]) end
-  if not whole then
-    whole = sch:add_unit_loop(spatial[1] or lane)
-  end
+  local whole = fuse(sch, outer) or sch:add_unit_loop(spatial[1] or lane)
   return whole, lane
 end
 
--- One sketch; `along` and `pipeline`: how latency is hidden.  What it gives is
--- why there is none.
-local function schedule(sch, block, found, name, along, pipeline)
+-- The same, with all of each sum.
+local function at_once(sch, block, count)
+  local spatial, sums = own_loops(sch, block, count)
+  local lane, k = table.remove(spatial), table.remove(sums)
+  sch:reorder(table.unpack(append(spatial, sums, { lane, k })))
+  return spatial[1] or sums[1] or lane, lane
+end
+
+-- Copies and products of the parts of a tile overlap.
+local function pipeline_parts(sch, whole)
+  sch:annotate(whole, "software_pipeline_stage", { 0, 0, 1 })
+  sch:annotate(whole, "software_pipeline_order", { 0, 1, 2 })
+end
+
+-- The copies of a tile, what is done to the sums of that two before, and the
+-- products of the one before, which find the sums of that three before stored.
+-- The statements are two copies, the sums' start, the sums, `n` copies of what
+-- is added, and what is stored.
+local function pipeline_tiles(sch, place, n)
+  local stage, order = { 0, 0, 1, 1 }, { 0, 1, n + 3, n + 4 }
+  for i = 2, n + 2 do
+    stage[#stage + 1] = 2
+    order[#order + 1] = i
+  end
+  sch:annotate(place, "software_pipeline_stage", stage)
+  sch:annotate(place, "software_pipeline_order", order)
+  sch:annotate(place, "software_pipeline_versions", 2)
+end
+
+-- One sketch; `way`: how latency is hidden, and `along`: by threads along which
+-- loop.  What it gives is why there is none.
+local function schedule(sch, block, found, name, way, along)
   local count = #{ sch:get_loops(block) }
   local last = epilogue(sch, block)
   local others, why = read_too(sch, last, block)
   if not others then return why end
-  local place = tile(sch, last, along)
+  local place = tile(sch, last, along, way.tiles)
   sch:compute_at(block, place, { preserve_unit_loops = true })
   for _, r in ipairs(others) do
     sch:compute_at(sch:cache_read(last, r, ACC), place)
   end
-  local whole, lane = reduce(sch, block, count)
+  local first, lane = (way.tiles and at_once or in_parts)(sch, block, count)
   for _, x in ipairs { { found.inp, INP }, { found.wgt, WGT } } do
-    sch:compute_at(copy_of(sch, block, x[1], x[2]), whole)
+    sch:compute_at(copy_of(sch, block, x[1], x[2]),
+                   way.tiles and place or first)
   end
-  sch:decompose_reduction(block, whole)
-  if pipeline then
-    sch:annotate(whole, "software_pipeline_stage", { 0, 0, 1 })
-    sch:annotate(whole, "software_pipeline_order", { 0, 1, 2 })
-  end
+  sch:decompose_reduction(block, first)
+  if way.parts then pipeline_parts(sch, first) end
+  if way.tiles then pipeline_tiles(sch, place, #others) end
   sch:tensorize(lane, name)
 end
 
 -- The loops that two virtual threads can share: those of what is stored.
-local function threads(sch, block)
+local function threads(sch, block, most)
   local loops = { sch:get_loops(block) }
   local letters, list = tiling.letters(sch, block, loops), {}
   local spatial = {}
@@ -182,26 +220,31 @@ local function threads(sch, block)
     if letters[i] == "S" then spatial[#spatial + 1] = l end
   end
   for i = 1, #spatial - 1 do
-    if sch:extent(spatial[i]) % 2 == 0 then list[#list + 1] = i end
+    if sch:extent(spatial[i]) % 2 == 0 and #list < most then
+      list[#list + 1] = i
+    end
   end
   return list
 end
 
-local ways = { none = { false, false }, vthread = { true, false },
-               pipeline = { false, true }, both = { true, true } }
+local ways = {
+  none = {}, vthread = { threads = true }, pipeline = { parts = true },
+  both = { threads = true, parts = true }, tiles = { tiles = true },
+}
 
 return ts.module {
   name = "use_dae",
-  defaults = { hiding = { "none", "vthread", "pipeline", "both" },
-               intrin = "" },
+  defaults = { hiding = { "none", "pipeline", "both", "tiles" },
+               threaded = 2, intrin = "" },
   check = function(p)
-    for _, way in ipairs(type(p.hiding) == "table" and p.hiding or { p.hiding })
-    do
+    for _, way in ipairs(type(p.hiding) == "table" and p.hiding or { "?" }) do
       if not ways[way] then
-        return options.unusable("hiding", way,
-          "it is \"none\", \"vthread\", \"pipeline\" or \"both\"")
+        return options.unusable("hiding", p.hiding,
+          "it is a list of \"none\", \"vthread\", \"pipeline\", " ..
+          "\"both\" and \"tiles\"")
       end
     end
+    return options.not_positive("threaded", p.threaded)
   end,
   apply = function(sch, block, p)
     local machine = machines.of(sch:target())
@@ -215,16 +258,14 @@ return ts.module {
                               machine.matrix.call, machine.matrix.k,
                               machine.matrix.n))
     local list = {}
-    local function try(along, pipeline)
-      local one, no = tiling.attempt(sch, schedule, block, found, name, along,
-                                     pipeline)
-      if not no then list[#list + 1] = one end
-      why = why or no
-    end
-    for _, way in ipairs(p.hiding) do
-      local threaded, pipeline = table.unpack(ways[way])
-      for _, along in ipairs(threaded and threads(sch, block) or { false }) do
-        try(along, pipeline)
+    for _, hiding in ipairs(p.hiding) do
+      local way = ways[hiding]
+      for _, along in ipairs(way.threads and
+                              threads(sch, block, p.threaded) or { false }) do
+        local one, no = tiling.attempt(sch, schedule, block, found, name, way,
+                                       along)
+        if not no then list[#list + 1] = one end
+        why = why or no
       end
     end
     if #list == 0 then return nil, why end

@@ -10,7 +10,8 @@
 
 enum {
   PAGE = 4096, /* alignment of buffers in memory */
-  MOST_INSTRUCTIONS = 1 << 20
+  MOST_INSTRUCTIONS = 1 << 20,
+  MOST_CALLS = 1 << 14 /* of the host */
 };
 
 void dae_refuse(dae_compile *c, ir_stmt at, const char *fmt, ...) {
@@ -239,6 +240,9 @@ static void start_item(dae_compile *c) {
 
 static void call_host(dae_compile *c, ir_stmt first, ir_stmt last) {
   uint32_t k = dae_host_of(c, first, last);
+  if (c->item.n > MOST_CALLS)
+    dae_refuse(c, first, "the host would be called more than %d times",
+               MOST_CALLS);
   if (c->failed) return;
   const dae_host *h = &c->host.v[k];
   dae_item *item = &c->item.v[c->item.n - 1];

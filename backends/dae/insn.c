@@ -213,9 +213,9 @@ void dae_print_insn(const dae_machine *m, const dae_insn *i, strbuf *out) {
   if (dae_is_nop(i)) {
     str_puts(out, "nop");
   } else {
-    str_puts(out, m->word[i->op]);
     if (i->op == DAE_GEMM && !i->reset && m->gemm_preload)
-      str_printf(out, " %s", m->word[DAE_WORD_PRELOAD]);
+      str_printf(out, "%s ", m->word[DAE_WORD_PRELOAD]);
+    str_puts(out, m->word[i->op]);
     if (i->op == DAE_LOAD || i->op == DAE_STORE) print_transfer(i, out);
     if (i->op == DAE_GEMM && i->reset) str_puts(out, " reset");
     if (i->op == DAE_GEMM) print_loops(i, i->reset ? 1 : 3, out);

@@ -56,6 +56,7 @@ static tess_status find_times(backend_code *x, err_state *e) {
     const dae_stream *s = &x->code.item.v[i].s;
     dae_needs *needs;
     dae_times t;
+    if (!s->insn.n) continue;
     arena_mark mark = arena_get_mark(&x->a);
     tess_status st =
         dae_find_needs(&x->code.m, s, x->code.bytes, &x->a, &needs, e);
@@ -172,8 +173,8 @@ static void copy_arguments(backend_code *x, void **args, bool back) {
   }
 }
 
-/* A stream is simulated once, whatever `runs` is; what the host does alone is
- * measured. */
+/* A stream is executed once, whatever `runs` is, and not again on what the call
+ * before left, unless the host is called between: then that is measured. */
 int32_t dae_time(const backend_code *c, void **args, void *const *resident,
                  const int64_t *sizes, uint64_t runs, double *seconds) {
   backend_code *x = (backend_code *)c;
@@ -183,7 +184,7 @@ int32_t dae_time(const backend_code *c, void **args, void *const *resident,
   if (args) copy_arguments(x, args, false);
   if (!args && !x->has_arguments) return TESS_INVALID;
   x->has_arguments = true;
-  uint64_t times = has_streams(x) ? 1 : runs;
+  uint64_t times = !has_streams(x) ? runs : args || x->code.host.n ? 1 : 0;
   int32_t status = 0;
   for (uint64_t i = 0; !status && i < times; i++) status = run_items(x, &host);
   if (!status && args) copy_arguments(x, args, true);

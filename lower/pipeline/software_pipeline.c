@@ -223,9 +223,9 @@ static bool settle_buffers(pipe *x, const ir_anno *doubled) {
     b->versions = lower_pipe_versions(x, b->buf);
     if (b->versions < 2 && is_doubled(x, doubled, b->buf)) b->versions = 2;
     ir_scope s = (ir_scope)x->p->buf.v[b->buf].scope;
-    if (b->versions < least &&
-        (s == IR_SCOPE_SHARED || s == IR_SCOPE_SHARED_DYN))
-      b->versions = least;
+    bool outlives = s == IR_SCOPE_SHARED || s == IR_SCOPE_SHARED_DYN ||
+                    (s >= IR_SCOPE_DAE_INP && s <= IR_SCOPE_DAE_ACC);
+    if (b->versions < least && outlives) b->versions = least;
   }
   return true;
 }
