@@ -52,8 +52,10 @@ static bool call_ok(const ir_program *p, ir_expr e, const ir_node *n) {
   };
   if (!in(n->a, IR_FN_COUNT) || !run_ok(p, (ir_span){n->b, n->n}, e))
     return false;
-  return ir_fn_is_named(n->a) ? n->c && name_ok(p, n->c)
-                              : n->n == nargs[n->a] && !n->c;
+  if (!ir_fn_is_named(n->a)) return n->n == nargs[n->a] && !n->c;
+  /* What replaces code may be assembly of several lines. */
+  bool is_text = n->a == IR_FN_INSTEAD;
+  return n->c && (is_text ? text_ok(p, n->c) : name_ok(p, n->c));
 }
 
 /* A mask is stored after the indices, too. */
