@@ -52,11 +52,9 @@ static const char usage[] =
     "       tessera doc [NAME]\n"
     "       tessera agent --fleet URL --key K [--name NAME] [--target T]\n"
     "               [--cores 0,1 | --device cuda:0] [--share-cores]\n"
-    "               [--role both | --role build --sign fleet.key | --role "
-    "run\n"
-    "               --trust fleet.pub] [--poll]\n"
+    "               [--role build|run|both] [--poll]\n"
     "       tessera fleet init|status|metrics|check --fleet URL [--json]\n"
-    "               [--lease S] [--keys DIR]\n"
+    "               [--lease S]\n"
     "       tessera fleet doctor --fleet URL --key K [--json]\n"
     "       tessera fleet add USER --fleet URL --role ROLE,... "
     "[--password-file F]\n"
@@ -255,8 +253,9 @@ static int run_script(lua_State *L, int argc, char **argv, int i) {
   luaL_checkstack(L, n + 4, "too many arguments");
   for (int k = 1; k <= n; k++) lua_pushstring(L, argv[i + k]);
   main_catch_interrupts(1);
-  int bad = lua_pcall(L, n, 0, base);
-  return end_interruptible(bad ? report_error(L) : 0);
+  int bad = lua_pcall(L, n, 0, base), status = bad ? report_error(L) : 0;
+  int ended = end_interruptible(status);
+  return bad ? ended : status;
 }
 
 /* Ctrl-C ends a command that waits for a line from a pipe; on the terminal
@@ -281,7 +280,8 @@ static int complete_commands(lua_State *L) { /* (words) */
   return 0;
 }
 
-/* command.lua gives a table of functions (args, host) -> exit status. */
+/* command.lua gives a table of functions (args, host) -> exit status; true: it
+ * ended well, though by a signal. */
 static int run_command(lua_State *L, int argc, char **argv, int i) {
   lua_Debug ar;
   push_handler(L, NULL);
@@ -307,7 +307,9 @@ static int run_command(lua_State *L, int argc, char **argv, int i) {
   main_catch_interrupts(1);
   int bad = lua_pcall(L, 2, 1, handler);
   int status = lua_isinteger(L, -1) ? (int)lua_tointeger(L, -1) : 0;
-  return end_interruptible(bad ? report_error(L) : status);
+  int well = !bad && lua_isboolean(L, -1) && lua_toboolean(L, -1);
+  int ended = end_interruptible(bad ? report_error(L) : status);
+  return well ? 0 : ended;
 }
 
 main_option_set main_options;

@@ -6,7 +6,7 @@ local arguments = require "tessera.command.arguments"
 local known = {
   fleet = "string", key = "string", name = "string", target = "string",
   cores = "string", device = "string", role = { "both", "build", "run" },
-  sign = "string", trust = "string", poll = "flag", ["share-cores"] = "flag",
+  poll = "flag", ["share-cores"] = "flag",
 }
 
 return function(args)
@@ -24,5 +24,5 @@ return function(args)
     io.stderr:flush()
   end
   ts.agent(o)
-  return 0
+  return true
 end
