@@ -404,6 +404,8 @@ local function add_tuning(ts)
   function ts.tune(program, options)
     local o = type(options) == "table" and options or {}
     check_options(o)
+    options = with_fleet_target(ts, options)
+    o = type(options) == "table" and options or o
     local strategy = o.strategy
     if type(strategy) == "table" and is_built_in(strategy) then
       options = copied(o)
@@ -415,8 +417,6 @@ local function add_tuning(ts)
     if type(model) == "table" and not checked[model] then
       ts.cost_model(model)
     end
-    options = with_fleet_target(ts, options)
-    o = type(options) == "table" and options or o
     local s = o.space
     if s == nil then s = space.default(o.target) end
     local named, functions = postprocs.split(o.postprocs)
