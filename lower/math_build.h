@@ -82,7 +82,7 @@ static inline ir_expr is_negative(math *m, ir_expr x) {
   return math_lt(m, as_bits(m, x), math_int(m, 0));
 }
 
-/* The sign of `like`, of a zero too, on a value without one, or with the same. */
+/* The sign of `like`, of a zero too, on a value that has none, or the same. */
 static inline ir_expr signed_like(math *m, ir_expr v, ir_expr like) {
   ir_expr sign = math_int(m, is_single(m) ? INT32_MIN : INT64_MIN);
   sign = call2(m, IR_FN_BITAND, as_bits(m, like), sign);

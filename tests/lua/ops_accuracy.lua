@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- How far operators of several steps are from what they say: of 16 bits half of
--- the last digit, for all arguments; of float32 the bounds in docs/operators.md,
+-- the last digit, for all arguments; of float32 what docs/operators.md says,
 -- for samples of all magnitudes.  Against float64.
 local ts, ops = require "tessera", require "tessera.ops"
 
@@ -80,7 +80,8 @@ end
 
 local function check(row, dtype, list, bound)
   local name, o = row[1], row[3]
-  local y, ref = results(name, dtype, o, list), results(name, "float64", o, list)
+  local y = results(name, dtype, o, list)
+  local ref = results(name, "float64", o, list)
   local worst, at = 0, nil
   for i, x in ipairs(list) do
     local e = ulp(dtype, y:get(i - 1), ref:get(i - 1)) / bound(x)

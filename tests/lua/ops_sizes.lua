@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Integers of any size as options of operators: each is taken, or refused in one
--- line that names the operator; none wraps, and nothing of Lua's own is raised.
+-- Integers of any size as options of operators: each is taken, or refused in
+-- one line that names the operator; none wraps, nothing of Lua's own is raised.
 local ts, ops = require "tessera", require "tessera.ops"
 local declare = require "tessera.ops.declare"
 local here = arg[0]:gsub("[^/]*$", "")
