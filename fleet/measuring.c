@@ -443,7 +443,7 @@ static tess_status begin_building_of(performing *w, err_state *e) {
   return s == TESS_OK ? s : err_set(e, s, "%s", err_status_text(s));
 }
 
-static tess_status perform(performing *w, err_state *e) {
+static tess_status perform_batch(performing *w, err_state *e) {
   measuring *m = w->m;
   bool together = w->b->kind == FLEET_REMATCH && m->role != FLEET_BUILD;
   tess_status s = together ? perform_rematch(w) : perform_each(w);
@@ -462,7 +462,7 @@ static tess_status measure_batch_of(void *ud, const fleet_batch *b,
   tess_status s = open_measure_task(m, &b->task, e);
   if (s != TESS_OK) return s;
   s = begin_building_of(&w, e);
-  if (s == TESS_OK) s = perform(&w, e);
+  if (s == TESS_OK) s = perform_batch(&w, e);
   measure_build_end(w.building);
   for (uint32_t i = 0; i < b->n; i++) measure_build_free(&w.build[i]);
   return s;

@@ -4,7 +4,7 @@ local chapters = {}
 
 chapters.names = { "tutorial", "describing", "operators", "modules",
                    "searching", "tasks", "database", "measuring", "fleet",
-                   "stepping", "tensor-intrinsics", "gpu",
+                   "stepping", "tensor-intrinsics", "gpu", "dae",
                    "embedding", "adding-a-primitive", "adding-a-pass",
                    "architecture", "benchmarks" }
 
