@@ -6,7 +6,7 @@ local arguments = require "tessera.command.arguments"
 local known = {
   fleet = "string", key = "string", name = "string", target = "string",
   cores = "string", device = "string", role = { "both", "build", "run" },
-  poll = "flag", ["share-cores"] = "flag",
+  sign = "string", trust = "string", poll = "flag", ["share-cores"] = "flag",
 }
 
 return function(args)
