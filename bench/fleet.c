@@ -131,7 +131,8 @@ static void note_wait(claimer *x, double t) {
 /* Claims a batch and finishes its jobs, in one round trip each. */
 static void *claim_on(void *ud) {
   static const char hello[] =
-      "SELECT fleet.hello(jsonb_build_object('device', $1, 'key', 'k', 'role', "
+      "SELECT fleet.hello(jsonb_build_object('device', $1::text, 'key', 'k', "
+      "'role', "
       "'both', 'target', 'llvm', 'env', '{}'::jsonb, 'version', '1', 'host', "
       "'h', 'pid', $2::int))->>'agent'";
   static const char finish[] =
@@ -147,16 +148,24 @@ static void *claim_on(void *ud) {
   mem_heap_init(&heap, mem_default_allocator, 0);
   snprintf(name, sizeof name, "agent%d", x->number);
   snprintf(pid, sizeof pid, "%d", x->number + 1);
-  if (fleet_link_open(&heap, x->url, false, &l, &e)) return NULL;
+  if (fleet_link_open(&heap, x->url, false, &l, &e)) {
+    fprintf(stderr, "%s\n", e.message);
+    return NULL;
+  }
   fleet_set_patience(l, 120);
   fleet_answer a = {.is_null = true};
   str_init(&a.text, &heap);
-  if (!fleet_call(l, &a, &e, hello, name, pid))
+  if (fleet_call(l, &a, &e, hello, name, pid))
+    fprintf(stderr, "%s\n", e.message);
+  else
     snprintf(id, sizeof id, "%s", str_get(&a.text));
   while (id[0] && clock_now() < x->until) {
     double start = clock_now();
     str_clear(&a.text);
-    if (fleet_call(l, &a, &e, "SELECT fleet.claim($1)", id)) break;
+    if (fleet_call(l, &a, &e, "SELECT fleet.claim($1)", id)) {
+      fprintf(stderr, "%s\n", e.message);
+      break;
+    }
     if (a.is_null) break; /* the queue is empty */
     note_wait(x, clock_now() - start);
     strbuf batch = a.text;
@@ -216,13 +225,15 @@ static void fill_queue(int batches) {
       "\"both\", \"target\": \"llvm\", \"env\": {}, \"version\": \"1\", "
       "\"host\": \"h\", \"pid\": 1}');"
       "UPDATE fleet.setting SET value = 1e6 WHERE name = 'patience';"
-      "SELECT fleet.submit((s->>'session')::bigint, (s->>'secret')::uuid, "
-      "jsonb_build_object('nonce', 1, 'task', '{}'::jsonb, 'kind', 'measure', "
-      "'best', 0, 'chunk', 2, 'checked', false, 'jobs', (SELECT jsonb_agg("
-      "jsonb_build_object('decisions', jsonb_build_array(%d + i))) FROM "
-      "generate_series(1, %d) i))) FROM (SELECT fleet.open_session('{\"key\": "
-      "\"k\", \"program\": \"p\", \"most\": 10000000}') s) x;",
-      rand() % 100000000, 2 * batches);
+      "CREATE TEMP TABLE s AS SELECT fleet.open_session('{\"key\": \"k\", "
+      "\"program\": \"p\", \"most\": 10000000}') s;"
+      "SELECT count(fleet.submit((s->>'session')::bigint, "
+      "(s->>'secret')::uuid, jsonb_build_object('nonce', g, 'task', "
+      "'{}'::jsonb, 'kind', 'measure', 'best', 0, 'chunk', 2, 'checked', "
+      "false, 'jobs', (SELECT jsonb_agg(jsonb_build_object('decisions', "
+      "jsonb_build_array(%d + 1000 * g + i))) FROM generate_series(1, 1000) "
+      "i)))) FROM s, generate_series(1, %d) g;",
+      rand(), batches / 500 + 1);
 }
 
 static void start_pooler(char *url, size_t n) {
@@ -272,14 +283,14 @@ static int bench_claims(int agents, double seconds) {
   char url[192];
   postgres_start(&pg, 30);
   start_pooler(url, sizeof url);
-  fill_queue((int)(agents * seconds * 2));
+  fill_queue((int)(agents * seconds / 2));
   claim_for(url, agents, seconds, "none");
   postgres_ask(&pg, "UPDATE fleet.batch SET state = 'dropped' WHERE state = "
                     "'queued'; UPDATE fleet.session SET closed = true;"
                     "UPDATE fleet.agent SET gone = true;"
                     "VACUUM ANALYZE fleet.batch; VACUUM ANALYZE fleet.job");
   pid_t holder = hold_vacuum();
-  fill_queue((int)(agents * seconds * 2));
+  fill_queue((int)(agents * seconds / 2));
   claim_for(url, agents, seconds, "held");
   kill(holder, SIGKILL);
   waitpid(holder, NULL, 0);
