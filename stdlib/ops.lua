@@ -7,9 +7,10 @@ local declare = require "tessera.ops.declare"
 require "tessera.ops.apply"
 
 for _, family in ipairs { "dense", "conv", "conv_transpose", "winograd",
-                          "attention", "norm", "pool", "resize", "reduce",
-                          "elementwise", "move", "gather", "quantize",
-                          "stencil", "linear", "fourier" } do
+                          "attention", "norm", "normalize", "loss", "pool",
+                          "resize", "reduce", "elementwise", "move", "gather",
+                          "scatter", "sort", "quantize", "create", "einsum",
+                          "recurrent", "stencil", "linear", "fourier" } do
   require("tessera.ops." .. family)
 end
 

@@ -55,7 +55,8 @@ local function extents(entry, o, list)
   end
   local rest, part, at = entry:match "^(.*)%.%.%.$", entry:match "^(.*)%.(%d+)$"
   if rest then
-    table.move(o[rest] or {}, 1, #(o[rest] or {}), #list + 1, list)
+    local x = type(o[rest]) == "table" and o[rest] or { o[rest] }
+    table.move(x, 1, #x, #list + 1, list)
   elseif part then
     local x = o[part]
     list[#list + 1] = type(x) == "table" and x[math.tointeger(at)] or x
@@ -135,9 +136,19 @@ local function rest_of(row, t, shape, rank)
   return rank - fixed
 end
 
+-- The options so far, as they are read: with defaults for those left out.
+local function with_defaults(row, o)
+  return setmetatable({}, { __index = function(_, name)
+    if o[name] ~= nil then return o[name] end
+    for _, option in ipairs(row.options) do
+      if option.name == name then return option.value end
+    end
+  end })
+end
+
 -- Options from the extents of a tensor; those that are computed are for later.
 local function bind_shape(row, t, x, o, i, later)
-  local shape, extent, d = shape_of(t, o, i), x.shape, 0
+  local shape, extent, d = shape_of(t, with_defaults(row, o), i), x.shape, 0
   local rest = rest_of(row, t, shape, #extent)
   for _, entry in ipairs(shape) do
     local where = ("dimension %d of %s"):format(d, t.name)

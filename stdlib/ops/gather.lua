@@ -8,27 +8,23 @@ local count, list_of, tensor = declare.count, declare.list_of, declare.tensor
 
 local any = declare.dtype("any")
 local X = tensor("X", { "shape..." })
-local I = tensor("I", { "indices..." }, { type = "int32" })
+local I = tensor("I", { "indices..." }, { type = "index" })
+local index_type = declare.word("index", { "int32", "int64" }, "int32",
+                                "the type of I")
 
 -- ---- by indices that are data ----------------------------------------------
-
--- An index of n elements that was read: negative ones count from the end, and
--- what lies outside is the nearest one.
-local function index(i, n)
-  i = ts.cast(i, "int64")
-  return ts.min(ts.max(ts.select(ts.lt(i, 0), i + n, i), 0), n - 1)
-end
 
 declare.operator {
   name = "gather",
   summary = "Elements along a dimension, chosen by indices.",
   says = [[
 Y[a.., i.., b..] = X[a.., I[i..], b..]
-I: int32, of the shape `indices`, which takes the place of `axis`; negative
+I: of the shape `indices`, which takes the place of `axis`; negative
 indices count from the end, and one that is outside is the nearest inside.]],
   options = { list_of("shape", 1, "the shape of X"),
               list_of("indices", 1, "the shape of I"),
-              declare.integer("axis", "the dimension, from 0", "0"), any },
+              declare.integer("axis", "the dimension, from 0", "0"), index_type,
+              any },
   example = "{ shape = { 4, 2 }, indices = { 3 } }",
   tensors = { X, I },
   symbolic = true,
@@ -40,7 +36,7 @@ indices count from the end, and one that is outside is the nearest inside.]],
     return kit.map("Y", to, function(...)
       local at = { ... }
       local from = table.move(at, 1, d - 1, 1, {})
-      from[d] = index(I(table.unpack(at, d, d + n - 1)), o.shape[d])
+      from[d] = kit.index(I(table.unpack(at, d, d + n - 1)), o.shape[d])
       table.move(at, d + n, #at, d + 1, from)
       return X(table.unpack(from, 1, #o.shape))
     end)
@@ -52,12 +48,13 @@ declare.operator {
   summary = "An element for each index, from its own row.",
   says = [[
 Y[.., i, ..] = X[.., I[.., i, ..], ..]
-I: int32, of the shape `indices`, which is that of Y and, but along `axis`, not
+I: of the shape `indices`, which is that of Y and, but along `axis`, not
 larger than that of X; negative indices count from the end, and one that is
 outside is the nearest inside.]],
   options = { list_of("shape", 1, "the shape of X"),
               list_of("indices", 1, "the shape of I and Y"),
-              declare.integer("axis", "the dimension, from 0", "0"), any },
+              declare.integer("axis", "the dimension, from 0", "0"), index_type,
+              any },
   example = "{ shape = { 3, 2 }, indices = { 2, 2 } }",
   tensors = { X, I },
   apply = function(o, X, I)
@@ -74,8 +71,8 @@ outside is the nearest inside.]],
       end
     end
     return kit.map("Y", o.indices, function(...)
-      return X(table.unpack(kit.with({ ... }, d, index(I(...), o.shape[d])), 1,
-                            n))
+      local from = kit.index(I(...), o.shape[d])
+      return X(table.unpack(kit.with({ ... }, d, from), 1, n))
     end)
   end,
 }
@@ -85,13 +82,13 @@ declare.operator {
   summary = "Adds rows to those of a tensor that indices choose.",
   says = [[
 Y[j, ..] = X[j, ..] + sum over i with I[i] = j of U[i, ..]
-X and Y of `shape`, I: int32[n], U: [n, ..]; negative indices count from the
+X and Y of `shape`, I: [n], U: [n, ..]; negative indices count from the
 end, and one that is outside is the nearest inside.]],
   options = { list_of("shape", 1, "the shape of X"),
-              count("n", "rows that are added"),
+              count("n", "rows that are added"), index_type,
               declare.dtype("number") },
   example = "{ shape = { 3, 2 }, n = 2 }",
-  tensors = { X, tensor("I", { "n" }, { type = "int32" }),
+  tensors = { X, tensor("I", { "n" }, { type = "index" }),
               tensor("U", function(o) return kit.with(o.shape, 1, "n") end) },
   check = function(o)
     if #o.shape == 0 then
@@ -117,7 +114,7 @@ end, and one that is outside is the nearest inside.]],
         return
       end
       b:block("add", loops, function(i, ...)
-        local at = { index(I(i), o.shape[1]), ... }
+        local at = { kit.index(I(i), o.shape[1]), ... }
         b:store(Y, at, Y(table.unpack(at)) + U(i, ...))
       end)
     end
@@ -178,16 +175,17 @@ declare.operator {
   summary = "Vectors that are 1 at an index and 0 elsewhere.",
   says = [[
 Y[i.., j] = on where I[i..] = j, else off
-I: int32, of `shape`; negative indices count from the end; where one is outside
+I: of `shape`; negative indices count from the end; where one is outside
 all of the vector is off.]],
   options = {
     list_of("shape", 1, "the shape of I"),
     count("depth", "the length of the vectors"),
     declare.number("on", "what is at the index", "1"),
-    declare.number("off", "what is elsewhere", "0"), declare.dtype("number"),
+    declare.number("off", "what is elsewhere", "0"), index_type,
+    declare.dtype("number"),
   },
   example = "{ shape = { 2 }, depth = 3 }",
-  tensors = { tensor("I", { "shape..." }, { type = "int32" }) },
+  tensors = { tensor("I", { "shape..." }, { type = "index" }) },
   symbolic = true,
   apply = function(o, I)
     local n = #o.shape

@@ -138,6 +138,13 @@ function kit.common(o, a, b, a_name, b_name)
   return to
 end
 
+-- An index of n elements that was read: negative ones count from the end, and
+-- what lies outside is the nearest one.
+function kit.index(i, n)
+  i = ts.cast(i, "int64")
+  return ts.min(ts.max(ts.select(ts.lt(i, 0), i + n, i), 0), n - 1)
+end
+
 -- Iteration variables of a builder's block, each { name, extent, loop }.
 function kit.iters(list)
   local iters = {}

@@ -192,9 +192,11 @@ declare.operator {
   name = "space_to_depth",
   summary = "Blocks of places of an image become channels, layout NCHW.",
   says = [[
-Y[n, (y*b + x) c + i, h, w] = X[n, i, h*b + y, w*b + x]
+Y[n, (y*b + x) c + i, h, w] = X[n, i, h*b + y, w*b + x] (DCR),
+Y[n, i b b + y*b + x, h, w] (CRD)
 b: block, which divides h and w; Y[n, c b b, h / b, w / b].]],
-  options = kit.with(table.move(images, 1, 5, 1, {}), 6, any),
+  options = table.move({ channels_first, any }, 1, 2, 6,
+                       table.move(images, 1, 5, 1, {})),
   example = "{ n = 1, c = 1, h = 2, w = 4, block = 2 }",
   tensors = { tensor("X", { "n", "c", "h", "w" }) },
   apply = function(o, X)
@@ -205,8 +207,9 @@ b: block, which divides h and w; Y[n, c b b, h / b, w / b].]],
     end
     return kit.map("Y", { o.n, o.c * b * b, o.h // b, o.w // b },
       function(n, c, h, w)
-        local place = c // o.c
-        return X(n, c % o.c, h * b + place // b, w * b + place % b)
+        local place, i = c // o.c, c % o.c
+        if o.mode == "CRD" then place, i = c % (b * b), c // (b * b) end
+        return X(n, i, h * b + place // b, w * b + place % b)
       end)
   end,
 }

@@ -39,14 +39,22 @@ local function inner_shape(o)
   return table.move(o.shape, kit.axis(o, #o.shape, o.axis), #o.shape, 1, {})
 end
 
+-- The outer dimensions, and 1 for each inner one.
+local function outer_with_ones(o, outer)
+  local ones = table.move(outer, 1, #outer, 1, {})
+  for d = #outer + 1, #o.shape do ones[d] = 1 end
+  return ones
+end
+
 local function layer(o, center, x, weight, bias)
   local acc, wide, narrow = kit.accumulator(o)
   local first = kit.axis(o, #o.shape, o.axis)
   local axes, outer, at = inner(o, first)
   local N = kit.number(kit.product(o.shape, first), acc)
   local function centered(...) return wide(x(...)) end
+  local S
   if center then
-    local S = kit.map("sum", outer, function(...)
+    S = kit.map("sum", outer, function(...)
       return ts.sum(wide(x(at(...))), axes)
     end)
     centered = kit.map("centered", o.shape, function(...)
@@ -59,11 +67,18 @@ local function layer(o, center, x, weight, bias)
   local R = kit.map("scale", outer, function(...)
     return ts.rsqrt(Q(...) / N + o.eps)
   end)
-  return kit.map("Y", o.shape, function(...)
+  local Y = kit.map("Y", o.shape, function(...)
     local y = centered(...) * R(head(first - 1, ...))
     if weight then y = y * wide(weight(tail(first, ...))) end
     if bias then y = y + wide(bias(tail(first, ...))) end
     return narrow(y)
+  end)
+  if not o.statistics then return Y end
+  local ones = outer_with_ones(o, outer)
+  return Y, kit.map("mean", ones, function(...)
+    return S(head(first - 1, ...)) / N
+  end), kit.map("inverse_deviation", ones, function(...)
+    return R(head(first - 1, ...)) + 0
   end)
 end
 
@@ -78,9 +93,12 @@ declare.operator {
   says = [[
 Y = (X - mean) * (1 / sqrt(variance + eps)) * weight + bias
 mean and variance (divided by the number of elements) are over the dimensions
-from `axis` on, which are the shape of weight and bias.]],
-  options = { shape, axis, eps, weight, bias, declare.dtype("float"),
-              declare.acc() },
+from `axis` on, which are the shape of weight and bias.  With `statistics` the
+mean and 1 / sqrt(variance + eps) are results, too, of the type `acc`, with
+extents of 1 in these dimensions.]],
+  options = { shape, axis, eps, weight, bias,
+              declare.flag("statistics", "give the mean and the scale, too"),
+              declare.dtype("float"), declare.acc() },
   tensors = { X, tensor("weight", inner_shape, { when = "weight" }),
               tensor("bias", inner_shape, { when = "bias" }) },
   symbolic = true,
@@ -154,12 +172,12 @@ X[n, c, l], l: all that lies in a channel; mean and variance are over l and the
 channels of a group.  One group for each channel is instance normalisation.]],
   options = {
     count("n", "images"), count("c", "their channels"),
-    count("l", "elements of a channel"),
+    declare.each("l", 1, "elements of a channel, or their dimensions"),
     count("groups", "groups, which divide the channels", "1"), eps,
     declare.dtype("float"), declare.acc(),
   },
   example = "{ n = 1, c = 2, l = 3, groups = 2 }",
-  tensors = { tensor("X", { "n", "c", "l" }), tensor("weight", { "c" }),
+  tensors = { tensor("X", { "n", "c", "l..." }), tensor("weight", { "c" }),
               tensor("bias", { "c" }) },
   apply = function(o, x, weight, bias)
     local groups = o.groups
@@ -168,22 +186,32 @@ channels of a group.  One group for each channel is instance normalisation.]],
     end
     local _, wide, narrow = kit.accumulator(o)
     local g = o.c // groups
-    local N = g * o.l
-    local c, l = ts.reduce_axis("rc", g), ts.reduce_axis("rl", o.l)
+    local inside = type(o.l) == "table" and o.l or { o.l }
+    local N, axes = g * kit.product(inside), { ts.reduce_axis("rc", g) }
+    local c, names, shape = axes[1], { "n", "i" }, { o.n, o.c }
+    for d, extent in ipairs(inside) do
+      local suffix = #inside > 1 and tostring(d) or ""
+      axes[d + 1], shape[d + 2] = ts.reduce_axis("rl" .. suffix, extent), extent
+      names[d + 2] = "j" .. suffix
+    end
+    local function element(n, i)
+      return n, i * g + c, table.unpack(axes, 2)
+    end
     local S = kit.map("sum", { o.n, groups }, function(n, i)
-      return ts.sum(wide(x(n, i * g + c, l)), { c, l })
+      return ts.sum(wide(x(element(n, i))), axes)
     end)
-    local D = kit.map("centered", { o.n, o.c, o.l }, function(n, i, j)
-      return wide(x(n, i, j)) - S(n, i // g) / N
+    local D = kit.compute("centered", shape, names, function(n, i, ...)
+      return wide(x(n, i, ...)) - S(n, i // g) / N
     end)
     local Q = kit.map("squares", { o.n, groups }, function(n, i)
-      return ts.sum(D(n, i * g + c, l) * D(n, i * g + c, l), { c, l })
+      return ts.sum(D(element(n, i)) * D(element(n, i)), axes)
     end)
     local R = kit.map("scale", { o.n, groups }, function(n, i)
       return ts.rsqrt(Q(n, i) / N + o.eps)
     end)
-    return kit.map("Y", { o.n, o.c, o.l }, function(n, i, j)
-      return narrow(D(n, i, j) * R(n, i // g) * wide(weight(i)) + wide(bias(i)))
+    return kit.compute("Y", shape, names, function(n, i, ...)
+      return narrow(D(n, i, ...) * R(n, i // g) * wide(weight(i)) +
+                    wide(bias(i)))
     end)
   end,
 }

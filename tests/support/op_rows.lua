@@ -73,6 +73,7 @@ local function definite(x)
 end
 
 local everywhere = signed(3)
+local fractions = { [everywhere] = true, [positive] = true } -- of floats only
 local bits = cycle { 0, 1, -1, 5, -7, 100, 64, -128, 127 }
 local unsigned = cycle { 0, 1, 255, 5, 7, 100, 64, 128, 127 }
 local amounts = cycle { 0, 1, 7, 8, -1, 3, 31, 32, 5 }
@@ -460,6 +461,98 @@ binary("shift_left shift_right", { X = bits, Z = amounts }, words)
 binary("shift_right shift_left",
        { X = unsigned, Z = cycle { 0, 7, 8, 200, 1 } }, { { dtype = "uint8" } })
 
+-- What has no plain loops in tests/naive: kernels are compared with the
+-- interpreter, and that with ONNX's own cases (tests/lua/onnx_nodes.lua).
+local function alone(...)
+  local first = #rows + 1
+  each(...)
+  for i = first, #rows do rows[i].alone = true end
+end
+
+alone("attention", { b = 2, h = 4, m = 3, n = 5, d = 4 }, {
+  { kv_heads = 2, softcap = 2, causal = true, offset = 0 },
+  { mask = true, mask_shape = { 2, 1, 1, 5 }, left = 1, right = 2 },
+  { mask = true, mask_dtype = "bool", zero_masked = true, online = true },
+  { lengths = true, causal = true, zero_masked = true },
+  { past = true, past_n = 2, kv_heads = 1, causal = true,
+    scores = "weights" },
+  { scores = "masked", causal = true, dtype = "float16", kv_heads = 2 },
+  { online = true, kv_heads = 2, past = true, past_n = 3, dv = 2 },
+}, everywhere)
+alone("layer_norm", { shape = { 3, 5 }, statistics = true }, {
+  {}, { shape = { 2, 3, 4 }, axis = 1, weight = false },
+}, everywhere)
+alone("group_norm", { n = 2, c = 4, l = { 2, 3 }, groups = 2 }, { {} },
+      everywhere)
+alone("lrn", { shape = { 2, 5, 3 }, size = 3 }, {
+  {}, { size = 4, alpha = 1, beta = 0.5 } }, everywhere)
+alone("lp_norm", { shape = { 3, 4 } }, { {}, { p = 1, axis = 0 } }, everywhere)
+alone("mean_variance_norm", { shape = { 2, 3, 4 } },
+      { {}, { axes = { 0, 2 } } }, everywhere)
+alone("hardmax", { shape = { 3, 4 } }, { {}, { axis = 0 } }, everywhere)
+alone("batch_norm_training", { shape = { 3, 2, 4 } },
+      { {}, { momentum = 0.5, eps = 0.1 } }, positive)
+alone("nll_loss", { shape = { 3, 4, 2 } }, {
+  {}, { op = "sum", weight = true }, { op = "none", ignore = 1 },
+  { ignore = 0, weight = true, index = "int32" },
+})
+alone("resize", { shape = { 1, 2, 3, 4 }, to = { 1, 2, 5, 7 } }, {
+  {}, { mode = "linear" }, { mode = "cubic", coordinates = "align_corners" },
+  { mode = "linear", to = { 1, 2, 2, 2 }, antialias = true },
+  { mode = "nearest", coordinates = "asymmetric", nearest = "floor" },
+  { mode = "cubic", exclude_outside = true, dtype = "float64" },
+  { mode = "linear", coordinates = "tf_crop_and_resize", outside = 3,
+    crop = { 0, 0, -0.2, 0.3, 1, 1, 0.8, 1.2 } },
+  { mode = "linear", dtype = "uint8" },
+}, positive)
+alone("gather_nd", { shape = { 3, 4, 2 }, indices = { 2, 2 } }, {
+  {}, { indices = { 3, 1 }, batch_dims = 1, index = "int64" },
+  { indices = { 5, 3 } },
+})
+alone("scatter_nd", { shape = { 4, 3 }, indices = { 3, 1 } }, {
+  {}, { op = "add" }, { indices = { 2, 2 }, op = "max", index = "int64" },
+})
+alone("scatter_elements", { shape = { 4, 3 }, indices = { 2, 3 } }, {
+  {}, { op = "mul" }, { axis = 1, op = "min", index = "int64" },
+})
+alone("tensor_scatter", { shape = { 2, 5, 3 }, n = 2 }, {
+  {}, { circular = true }, { starts = false, axis = 1 },
+})
+alone("reverse_sequence", { shape = { 4, 3 } }, {
+  {}, { time_axis = 1, batch_axis = 0, dtype = "int32" } })
+alone("top_k", { shape = { 3, 5 }, k = 2 }, {
+  {}, { axis = 0, largest = false, k = 3 }, { dtype = "int32" } })
+alone("nonzero", { shape = { 3, 4 } }, { {}, { dtype = "bool" } })
+alone("compress", { shape = { 3, 4 }, n = 4 }, { {}, { axis = 0, n = 2 } })
+alone("unique", { shape = { 6 } }, {
+  {}, { sorted = false }, { shape = { 4, 2 }, axis = 0, dtype = "int32" } })
+alone("non_max_suppression", { n = 1, c = 2, m = 5, most = 3, iou = 0.3 }, {
+  {}, { center = true, score = 0.5 }, { most = 1, n = 2 } }, positive)
+alone("constant_of_shape", { shape = { 2, 3 } }, { {}, { value = 2.5 } })
+alone("eye", { m = 3 }, { {}, { n = 5, k = 1, dtype = "int32" }, { k = -9 } })
+alone("range", { n = 5 }, { {}, { one = { 1 }, dtype = "int32" } })
+alone("cosine_window", { n = 6 }, {
+  {}, { periodic = false, coefficients = { 0.42, 0.5, 0.08 } } })
+alone("einsum", { equation = "bij,bjk->bik",
+                  shapes = { { 2, 3, 4 }, { 2, 4, 5 } } }, {
+  {}, { equation = "ii->i", shapes = { { 3, 3 } } },
+  { equation = "...ij->...ji", shapes = { { 2, 3, 4 } } },
+  { equation = "i,i", shapes = { { 4 }, { 4 } }, dtype = "float16" },
+})
+for _, name in ipairs { "rnn", "gru", "lstm" } do
+  alone(name, { t = 3, b = 2, input = 2, hidden = 3 }, {
+    {}, { direction = "reverse", bias = true, clip = 0.5 },
+    { direction = "bidirectional", batch_first = true, initial = true },
+    { lengths = true, direction = "reverse" },
+    { direction = "bidirectional", lengths = true, index = "int64",
+      activations = name == "rnn" and { "relu", "tanh" } or nil },
+  }, everywhere)
+end
+alone("gru", { t = 2, b = 2, input = 2, hidden = 3 },
+      { { linear_before_reset = true, bias = true } }, everywhere)
+alone("lstm", { t = 2, b = 2, input = 2, hidden = 3 },
+      { { cell = true, peephole = true, initial = true } }, everywhere)
+
 -- ---- arguments -------------------------------------------------------------
 
 local op_rows = { rows = rows }
@@ -472,7 +565,8 @@ function op_rows.arguments(row, program)
     if type(fill) == "table" then fill = fill[x.name] end
     if x.role == "output" then
       args[i] = ts.tensor(x.dtype, x.shape)
-    elseif type(fill) == "function" then
+    elseif type(fill) == "function" and
+           (not fractions[fill] or x.dtype:find "float") then
       args[i] = fill(x, i)
     else
       args[i] = ts.tensor(x.dtype, x.shape,
