@@ -9,7 +9,8 @@ require "tessera.ops.apply"
 for _, family in ipairs { "dense", "conv", "conv_transpose", "winograd",
                           "attention", "norm", "normalize", "loss", "pool",
                           "resize", "reduce", "elementwise", "move", "gather",
-                          "scatter", "sort", "quantize", "create", "einsum",
+                          "scatter", "sort", "quantize", "quantized",
+                          "gated", "create", "einsum",
                           "recurrent", "stencil", "linear", "fourier" } do
   require("tessera.ops." .. family)
 end

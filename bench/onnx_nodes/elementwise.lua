@@ -21,7 +21,7 @@ local unary = {
   HardSigmoid = { "hard_sigmoid", { alpha = "alpha", beta = "beta" },
                   { alpha = 0.2, beta = 0.5 } },
   Shrink = { "shrink", { lambd = "lambda", bias = "bias" } },
-  Selu = { "selu", { alpha = "alpha", gamma = "gamma" } },
+  Selu = { "selu" },
   Swish = { "swish", { alpha = "alpha" } },
   IsInf = { "is_inf", { detect_negative = "negative",
                         detect_positive = "positive" } },
@@ -34,8 +34,6 @@ local binary = {
   Or = "logical_or", Xor = "logical_xor", BitwiseAnd = "bit_and",
   BitwiseOr = "bit_or", BitwiseXor = "bit_xor",
 }
-
-local function is_float(dtype) return dtype:find "float" ~= nil end
 
 local reduce = {
   ReduceSum = "sum", ReduceMean = "mean", ReduceProd = "prod",
@@ -78,6 +76,12 @@ return function(of)
       return ops[row[1]](n:x(1), o)
     end
   end
+  -- Of other constants: elu and a product.
+  function of.Selu(n)
+    local x, gamma = n:x(1), n:attr("gamma", 1.05070102214813)
+    local y = ops.elu(x, { alpha = n:attr("alpha", 1.67326319217681) })
+    return ops.mul(y, constant_of(n, gamma, x.dtype))
+  end
   for theirs, ours in pairs(binary) do
     of[theirs] = function(n)
       local x, z = n:x(1), n:x(2)
@@ -91,7 +95,7 @@ return function(of)
     end
   end
   function of.Div(n)
-    return ops[is_float(n:dtype(1)) and "div" or "trunc_div"](n:x(1), n:x(2))
+    return ops.div(n:x(1), n:x(2))
   end
   function of.Mod(n)
     return ops[n:flag "fmod" and "fmod" or "mod"](n:x(1), n:x(2))

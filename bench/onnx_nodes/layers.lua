@@ -309,7 +309,7 @@ return function(of)
     local heads, shape = n:attr("num_heads", 0), n:shape(1)
     local o = { interleaved = n:flag "interleaved",
                 dim = n:attr("rotary_embedding_dim", 0),
-                ids = n:x(4) }
+                I = n:x(4) }
     if o.dim == 0 then o.dim = nil end
     if rank == 4 then return ops.rotary_embedding(x, n:x(2), n:x(3), o) end
     local d = shape[3] // heads

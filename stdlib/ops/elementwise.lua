@@ -157,8 +157,14 @@ unary("clamp", "number", "X, but at least `low` and at most `high`",
         number("high", "the greatest value", "1") })
 unary("is_nan", "float", "whether X is not a number",
       function(x) return ts.ne(x, x) end, nil, "bool")
-unary("is_inf", "float", "whether X is infinite",
-      function(x) return ts.eq(ts.abs(x), math.huge) end, nil, "bool")
+unary("is_inf", "float", "whether X is infinite", function(x, o)
+  if o.positive and o.negative then return ts.eq(ts.abs(x), math.huge) end
+  if o.positive == o.negative then return ts.const(false, "bool") end
+  return ts.eq(x, o.positive and math.huge or -math.huge)
+end, { { name = "positive", type = "boolean", default = "true",
+         help = "whether infinity counts" },
+       { name = "negative", type = "boolean", default = "true",
+         help = "whether minus infinity counts" } }, "bool")
 unary("bit_not", "integer", "the bits that X has not", ts.bitnot)
 
 declare.operator {
@@ -234,7 +240,16 @@ end
 binary("add", "number", "X + Z", function(x, z) return x + z end)
 binary("sub", "number", "X - Z", function(x, z) return x - z end)
 binary("mul", "number", "X * Z", function(x, z) return x * z end)
-binary("div", "float", "X / Z", function(x, z) return x / z end)
+-- Of integers cut off: rounded towards 0.
+local function quotient(x, z)
+  if declare.is(x:dtype(), "float") then return x / z end
+  local q, r = x // z, x % z
+  if x:dtype():find "^u" then return q end
+  local up = ts.all(ts.ne(r, 0), ts.ne(z, 0), ts.ne(ts.lt(x, 0), ts.lt(z, 0)))
+  return ts.select(up, q + 1, q)
+end
+
+binary("div", "number", "X / Z; of integers cut off, by 0 it is 0", quotient)
 binary("floor_div", "number", "X / Z, rounded down; integers by 0 give 0",
        function(x, z) return x // z end)
 binary("mod", "number",

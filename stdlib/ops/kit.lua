@@ -206,9 +206,16 @@ function kit.windows(o, extents)
     if out < 1 then
       declare.wrong(o.name, "the window is larger than the padded input")
     end
+    local more = after[i]
+    if o.ceil then
+      out = -((reach - extent - before[i] - after[i]) // s[i]) + 1
+      -- The last window begins in the input, or before it.
+      if (out - 1) * s[i] >= extent + before[i] then out = out - 1 end
+      more = math.max(more, (out - 1) * s[i] + reach - extent - before[i])
+    end
     list[i] = { k = k[i], s = s[i], d = d[i], before = before[i],
-                after = after[i], extent = extent, out = out,
-                padded = extent + before[i] + after[i] }
+                after = more, extent = extent, out = out, pad_after = after[i],
+                padded = extent + before[i] + more }
   end
   return list
 end

@@ -319,10 +319,11 @@ the others are of the shape but for sizes[1], sizes[2], .. along the axis.]],
   end,
 }
 
-local modes = { "constant", "edge", "reflect" }
+local modes = { "constant", "edge", "reflect", "wrap" }
 
 -- What index i of a padded dimension is in one of n.
 local function folded(mode, i, n)
+  if mode == "wrap" then return i % n end
   if mode == "edge" then return ts.min(ts.max(i, 0), n - 1) end
   i = ts.max(i, -i)
   return ts.min(i, 2 * (n - 1) - i)
@@ -333,8 +334,9 @@ mover {
   summary = "A tensor with a border.",
   says = [[
 Y[i, ..] = X[i - before[0], ..] where that lies in X, else
-  value (constant), the nearest element (edge), or the one that lies as far from
-  the edge inside (reflect: X[1] before X[0]).]],
+  value (constant), the nearest element (edge), the one that lies as far from
+  the edge inside (reflect: X[1] before X[0]), or the one at the other end
+  (wrap).]],
   options = {
     list_of("before", 0, "elements before each dimension"),
     list_of("after", 0, "elements behind each dimension", "before"),

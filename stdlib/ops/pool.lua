@@ -58,10 +58,14 @@ end
 
 local function same(x) return x end
 
--- How many places of a window that begins at `at` lie in the input.
-local function inside(w, at)
+-- How many places of a window that begins at `at` lie in the input, or in what
+-- is added around it, too.
+local function inside(w, at, padded)
+  local low = padded and -w.before or 0
+  local high = w.extent + (padded and w.pad_after or 0)
   local before = w.before - at * w.s + w.d - 1
-  return ts.min((before + w.extent) // w.d, w.k) - ts.max(before // w.d, 0)
+  return ts.min((before + high) // w.d, w.k) -
+         ts.max((before + low) // w.d, 0)
 end
 
 local function pool(o, X, rank, reduce, least, finish)
@@ -70,7 +74,8 @@ local function pool(o, X, rank, reduce, least, finish)
   local extents = extents_of(o, rank)
   local windows = kit.windows(o, extents)
   for _, x in ipairs(windows) do
-    if x.before >= x.d * (x.k - 1) + 1 or x.after >= x.d * (x.k - 1) + 1 then
+    local reach = x.d * (x.k - 1) + 1
+    if x.before >= reach or x.pad_after >= reach then
       declare.wrong(o.name, "'pad' is not less than the window")
     end
   end
@@ -110,10 +115,12 @@ local function mean_of_windows(o, S, shape, names, windows, narrow)
     padded, size = padded or w.before + w.after > 0, size * w.k
   end
   return kit.compute("mean", shape, names, function(...)
-    if not padded or o.count_include_pad then return narrow(S(...) / size) end
+    if not padded or o.count_include_pad and not o.ceil then
+      return narrow(S(...) / size)
+    end
     local places, n = { select(3, split(o, ...)) }, nil
     for i, w in ipairs(windows) do
-      local here = inside(w, places[i])
+      local here = inside(w, places[i], o.count_include_pad)
       n = n and n * here or here
     end
     return narrow(S(...) / ts.cast(n, acc))
@@ -138,6 +145,7 @@ local window = {
   each("stride", 1, "the step of the window, or a list", "1"),
   each("pad", 0, "places added on each side, or a list", "0"),
   each("dilation", 1, "the step inside of the window, or a list", "1"),
+  declare.flag("ceil", "the last window may reach behind the end"),
 }
 
 local function example_of(rank, of)
@@ -156,7 +164,7 @@ Y[n, c, %s] = max over %s of
   X[n, c, %s]
 s: stride, t: dilation, p: pad; what lies outside of X is left out.]])
       :format(places, list_text(rank, "k"), window_text(rank)),
-    options = with(rank, window[1], window[2], window[3], window[4],
+    options = with(rank, window[1], window[2], window[3], window[4], window[5],
                    declare.dtype("number")),
     example = example_of(rank, ", k = 2, stride = 2"),
     tensors = images(rank),
@@ -174,7 +182,7 @@ Y[n, c, %s] = (sum over %s of
 s: stride, t: dilation, p: pad; N: how many of them lie in X, or the size of the
 window with count_include_pad, where the others are 0.]])
       :format(places, list_text(rank, "k"), window_text(rank)),
-    options = with(rank, window[1], window[2], window[3], window[4],
+    options = with(rank, window[1], window[2], window[3], window[4], window[5],
                    declare.flag("count_include_pad",
                                 "divide by the size of the window"),
                    declare.dtype("float"), declare.acc()),
@@ -186,6 +194,38 @@ window with count_include_pad, where the others are 0.]])
       local function zero() return ts.const(0, o.dtype) end
       return pool(o, X, rank, ts.sum, zero, function(...)
         return mean_of_windows(o, ...)
+      end)
+    end,
+  }
+
+  declare.operator {
+    name = ("lp_pool%dd"):format(rank),
+    summary = ("The norm of each window of %s."):format(things[rank]),
+    says = ([[
+Y[n, c, %s] = (sum over %s of
+  |X[n, c, %s]|^p)^(1/p)
+s: stride, t: dilation, p in the indices: pad; X is zero outside.]])
+      :format(places, list_text(rank, "k"), window_text(rank)),
+    options = with(rank, window[1], window[2], window[3], window[4], window[5],
+                   count("p", "the exponent", "2"), declare.dtype("float"),
+                   declare.acc()),
+    example = example_of(rank, ", k = 2, stride = 2"),
+    tensors = images(rank),
+    symbolic = { n = true },
+    result = "norm",
+    apply = function(o, X)
+      local function power(x)
+        x = ts.abs(x)
+        return o.p == 1 and x or o.p == 2 and x * x or ts.pow(x, o.p)
+      end
+      local function zero() return ts.const(0, o.dtype) end
+      local function sum(x, axes) return ts.sum(power(x), axes) end
+      return pool(o, X, rank, sum, zero, function(S, shape, names, _, narrow)
+        return kit.compute("norm", shape, names, function(...)
+          local s = S(...)
+          return narrow(o.p == 1 and s or o.p == 2 and ts.sqrt(s) or
+                        ts.pow(s, 1 / o.p))
+        end)
       end)
     end,
   }

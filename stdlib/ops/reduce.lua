@@ -192,61 +192,72 @@ all that are, as in NumPy.]])
   }
 end
 
--- ---- cumulative sums -------------------------------------------------------
+-- ---- cumulative sums and products ------------------------------------------
 
-declare.operator {
-  name = "cumsum",
-  summary = "The sums of what comes up to each element along a dimension.",
-  says = [[
-Y[.., i, ..] = sum over j <= i of X[.., j, ..]
-j < i with `exclusive`; with `reverse` from the end: j >= i, or j > i.  Each sum
-is made of the one before.]],
-  options = { shape, axis,
-              declare.flag("exclusive", "leave out the element itself"),
-              declare.flag("reverse", "begin at the end"),
-              declare.dtype("number"), acc, out },
-  example = "{ shape = { 2, 4 } }",
-  tensors = { X },
-  apply = function(o, X)
-    local n = #o.shape
-    local axis_at = kit.axis(o, n, o.axis)
-    local b = kit.builder "cumsum"
-    local sum_type, wide = kit.accumulator(o)
-    local to_type = o.out or kit.beside(o)
-    local Y = b:buffer("Y", o.shape, to_type)
-    local S = to_type == sum_type and Y or b:buffer("sums", o.shape, sum_type)
-    local last = o.shape[axis_at] - 1
-    -- The place of step i, and that of the step before.
-    local function place(at, step)
-      local i = o.reverse and last - step or step
-      return table.unpack(kit.with(at, axis_at, i), 1, n)
-    end
-    local loops = {}
-    local function nest(d)
-      if d <= n then
-        b:loop("i" .. d, 0, o.shape[d], function(i)
-          loops[d] = { "vi" .. d, d == axis_at and "opaque" or "spatial",
-                       extent = o.shape[d], bind = i }
-          nest(d + 1)
-        end)
-        return
+local function sum_of(x, y) return x + y end
+local function product_of(x, y) return x * y end
+
+for _, name in ipairs { "cumsum", "cumprod" } do
+  local combine = name == "cumsum" and sum_of or product_of
+  local word = name == "cumsum" and "sum" or "product"
+  local start = name == "cumsum" and 0 or 1
+  declare.operator {
+    name = name,
+    summary = ("The %ss of what comes up to each element along a dimension.")
+              :format(word),
+    says = ([[
+Y[.., i, ..] = %s over j <= i of X[.., j, ..]
+j < i with `exclusive`; with `reverse` from the end: j >= i, or j > i.  Each is
+made of the one before.]]):format(word),
+    options = { shape, axis,
+                declare.flag("exclusive", "leave out the element itself"),
+                declare.flag("reverse", "begin at the end"),
+                declare.dtype("number"), acc, out },
+    example = "{ shape = { 2, 4 } }",
+    tensors = { X },
+    apply = function(o, X)
+      local n = #o.shape
+      local axis_at = kit.axis(o, n, o.axis)
+      local b = kit.builder(name)
+      local sum_type, wide = kit.accumulator(o)
+      local to_type = o.out or kit.beside(o)
+      local Y = b:buffer("Y", o.shape, to_type)
+      local S = to_type == sum_type and Y or b:buffer("sums", o.shape, sum_type)
+      local last = o.shape[axis_at] - 1
+      -- The place of step i, and that of the step before.
+      local function place(at, step)
+        local i = o.reverse and last - step or step
+        return table.unpack(kit.with(at, axis_at, i), 1, n)
       end
-      b:block("scan", loops, function(...)
-        local at = { ... }
-        local i = at[axis_at]
-        local before = S(place(at, i - 1))
-        if o.exclusive then before = before + wide(X(place(at, i - 1))) end
-        local sum = ts.select(ts.ge(i, 1), before, ts.const(0, sum_type))
-        if not o.exclusive then sum = sum + wide(X(place(at, i))) end
-        b:store(S, { place(at, i) }, sum)
-      end)
-      if S == Y then return end
-      b:block("converted", loops, function(...)
-        local at = { place({ ... }, (select(axis_at, ...))) }
-        b:store(Y, at, ts.cast(S(table.unpack(at)), to_type))
-      end)
-    end
-    nest(1)
-    return Y
-  end,
-}
+      local loops = {}
+      local function nest(d)
+        if d <= n then
+          b:loop("i" .. d, 0, o.shape[d], function(i)
+            loops[d] = { "vi" .. d, d == axis_at and "opaque" or "spatial",
+                         extent = o.shape[d], bind = i }
+            nest(d + 1)
+          end)
+          return
+        end
+        b:block("scan", loops, function(...)
+          local at = { ... }
+          local i = at[axis_at]
+          local before = S(place(at, i - 1))
+          if o.exclusive then
+            before = combine(before, wide(X(place(at, i - 1))))
+          end
+          local sum = ts.select(ts.ge(i, 1), before, ts.const(start, sum_type))
+          if not o.exclusive then sum = combine(sum, wide(X(place(at, i)))) end
+          b:store(S, { place(at, i) }, sum)
+        end)
+        if S == Y then return end
+        b:block("converted", loops, function(...)
+          local at = { place({ ... }, (select(axis_at, ...))) }
+          b:store(Y, at, ts.cast(S(table.unpack(at)), to_type))
+        end)
+      end
+      nest(1)
+      return Y
+    end,
+  }
+end

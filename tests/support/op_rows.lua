@@ -479,6 +479,36 @@ alone("attention", { b = 2, h = 4, m = 3, n = 5, d = 4 }, {
   { scores = "masked", causal = true, dtype = "float16", kv_heads = 2 },
   { online = true, kv_heads = 2, past = true, past_n = 3, dv = 2 },
 }, everywhere)
+alone("swish", { shape = { 3, 4 } }, { {}, { alpha = 2 } }, everywhere)
+alone("swiglu", { shape = { 3, 4 } }, { {}, { dtype = "float16" } }, everywhere)
+alone("rotary_embedding", { b = 2, h = 2, s = 3, d = 6 }, {
+  {}, { interleaved = true }, { dim = 4, ids = true, positions = 5 },
+}, everywhere)
+alone("matmul_integer", { m = 3, n = 4, k = 5 }, {
+  {}, { a_zero = true, b_zero = true, columns = { 4 } },
+  { batch = { 2 }, a_type = "int8" },
+})
+alone("qlinear_matmul", { m = 3, n = 4, k = 5 }, {
+  {}, { columns = 4, rows = 3, to = "int8" },
+  { b_zero = false, batch = { 2 }, batch_b = {} },
+}, positive)
+alone("dynamic_quantize", { shape = { 3, 4 } }, { {} }, everywhere)
+for rank = 1, 3 do
+  local o = { n = 1, c = 2, w = 5, h = rank > 1 and 4 or nil,
+              d = rank > 2 and 3 or nil, k = 2 }
+  alone(("lp_pool%dd"):format(rank), o,
+        { {}, { stride = 2, pad = 1, p = 3, ceil = true } }, positive)
+  alone(("max_pool%dd"):format(rank), o, { { stride = 3, ceil = true } })
+  alone(("avg_pool%dd"):format(rank), o,
+        { { stride = 3, ceil = true, pad = 1, count_include_pad = true } })
+end
+alone("pad", { shape = { 3, 4 }, before = { 1, 5 }, after = { 4, 0 } },
+      { { mode = "wrap" } })
+alone("cumprod", { shape = { 3, 4 } },
+      { {}, { axis = 0, exclusive = true, reverse = true } })
+alone("div", { shape = { 4 }, dtype = "int32" }, { {} },
+      cycle { -7, 7, 2, -2, 0, 3, -3, 1 })
+alone("is_inf", { shape = { 7 }, negative = false }, { {} }, special)
 alone("layer_norm", { shape = { 3, 5 }, statistics = true }, {
   {}, { shape = { 2, 3, 4 }, axis = 1, weight = false },
 }, everywhere)
