@@ -78,12 +78,10 @@ N: n, or n - 1 where it is not periodic.]],
   apply = function(o)
     local N = math.max(o.periodic and o.n or o.n - 1, 1)
     local a, b, c = table.unpack(o.coefficients or { 0.5, 0.5, 0 })
-    local list = {}
-    for i = 0, o.n - 1 do
-      local x = 2 * math.pi * i / N
-      list[i + 1] = a - b * math.cos(x) + c * math.cos(2 * x)
-    end
-    local values = ts.constant("values", ts.tensor(o.dtype, { o.n }, list))
-    return kit.map("Y", { o.n }, function(i) return values(i) + 0 end)
+    return kit.map("Y", { o.n }, function(i)
+      local x = ts.cast(i, "float64") * (2 * math.pi / N)
+      local y = a - b * ts.cos(x) + c * ts.cos(x * 2)
+      return ts.cast(y, o.dtype)
+    end)
   end,
 }

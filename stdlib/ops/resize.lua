@@ -168,6 +168,9 @@ local function taps(o, a, i)
   return at, weights
 end
 
+-- Elements of an axis for which tables are made.
+local most_resized = 1 << 18
+
 -- The tables of an axis: indices and weights of `n` taps for each result, and
 -- whether it lies in the input; nil: all do.
 local function tables(o, a)
@@ -261,6 +264,13 @@ With `antialias` kernels are as wide as elements of Y where s < 1.]],
        o.crop and #o.crop ~= 2 * n then
       declare.wrong(o.name, "'to', 'scales' and 'crop' do not fit %d " ..
                     "dimensions", n)
+    end
+    for d, to in ipairs(o.to) do
+      local most = math.max(to, o.antialias and o.shape[d] or 0)
+      if most > most_resized and to ~= o.shape[d] then
+        declare.wrong(o.name, "dimension %d has %d elements, more than the " ..
+                      "%d that are resized by tables", d, most, most_resized)
+      end
     end
   end,
   apply = function(o, X)
