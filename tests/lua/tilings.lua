@@ -59,9 +59,11 @@ local function nest(b, f)
   end)
 end
 
-local function clear(b, C)
+local function clear(b, C, name)
   nest(b, function(i, j)
-    b:block("clear", { i, j }, function(vi, vj) b:store(C, { vi, vj }, 0) end)
+    b:block(name or "clear", { i, j }, function(vi, vj)
+      b:store(C, { vi, vj }, 0)
+    end)
   end)
 end
 
@@ -110,15 +112,20 @@ do
   assert(why:find("multi_level_tiling at mm: not applicable", 1, true), why)
 end
 
--- An operand that is overwritten later is packed before that.
+-- An operand that cannot be copied is not packed; one that is changed behind
+-- its reader can.
 do
   local b = ts.builder "clearing"
   local A, B = b:input("A", { N, N }), b:inout("B", { N, N })
   local C = b:inout("C", { N, N })
   multiply(b, A, B, C)
   clear(b, B)
-  local list = drawn(b:program(), 2)
-  assert(steps(list[2], "cache_read") == 1)
+  drawn(b:program(), 2)
+  clear(b, B, "again")
+  local p = b:program()
+  drawn(p, 1)
+  local why = explained(p)
+  assert(why:find("; no packing of B: cache_read: ", 1, true), why)
 end
 
 -- A consumer takes the result away only when its tiles are the result's; else

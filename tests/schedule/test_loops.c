@@ -165,6 +165,7 @@ static void test_strange_loops(void **state) {
   ir_var n =
       ir_var_new(&t.p, IR_VAR_SIZE, ir_name(&t.p, "n"), IR_INDEX, 1, INT64_MAX);
   ir_st(&t.p, i)->extent = ir_ref(&t.p, n);
+  REFUSED(&t, NOT_STATIC, split, AT(loop, i), INTS(factors, 4, 8));
   REFUSED(&t, NOT_STATIC, vectorize, AT(loop, i));
   REFUSED(&t, TILE_OPEN, sample_perfect_tile, AT(loop, i), NUM(n, 2),
           INTS(decision, 1, 1));

@@ -349,8 +349,10 @@ static void test_rfactor_all(void **state) {
           "        D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
   assert_true(scheduled_same(&t));
   DO(&t, add_unit_loop, AT(block_or_loop, c));
-  DO(&t, rfactor, AT(loop, t.out[0]));
-  assert_true(scheduled_same(&t));
+  ir_st(&t.p, t.out[0])->extent = ir_index(&t.p, 2);
+  REFUSED(&t, LOOP_DRIVES_NONE, rfactor, AT(loop, t.out[0]));
+  assert_string_equal(scheduled_why(&t, "rfactor"),
+                      "rfactor: loop u drives no iter of block \"C\"");
   scheduled_end(&t);
 }
 
