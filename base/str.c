@@ -151,14 +151,14 @@ void str_defuse(char *s) {
   }
 }
 
-void str_put_quoted(strbuf *b, const char *s, size_t n) {
-  str_putc(b, '"');
+void str_put_quoted(strbuf *b, char quote, const char *s, size_t n) {
+  str_putc(b, quote);
   for (size_t i = 0, k; i < n; i += k) {
     k = utf8_length((const unsigned char *)s + i, n - i);
     bool acting = !k || acts((const unsigned char *)s + i, k);
     if (!k) k = 1;
     for (size_t j = i; j < i + k; j++)
-      if (s[j] == '"' || s[j] == '\\')
+      if (s[j] == quote || s[j] == '\\')
         str_printf(b, "\\%c", s[j]);
       else if (s[j] == '\n')
         str_puts(b, "\\n");
@@ -167,7 +167,7 @@ void str_put_quoted(strbuf *b, const char *s, size_t n) {
       else
         str_putc(b, s[j]);
   }
-  str_putc(b, '"');
+  str_putc(b, quote);
 }
 
 void str_close_comment(strbuf *b, size_t at) {

@@ -42,8 +42,9 @@ size_t str_plain(const char *s, size_t n);
 /* Replaces the bytes of those characters, tabs by spaces: for what is said to
  * people and comes from anywhere. */
 void str_defuse(char *s);
-/* Appends s in quotes, those characters as escapes: \ddd for each byte. */
-void str_put_quoted(strbuf *b, const char *s, size_t n);
+/* Appends s between two of `quote`, those characters as escapes: \ddd for each
+ * byte. */
+void str_put_quoted(strbuf *b, char quote, const char *s, size_t n);
 /* What was written to b from `at` on stands in a comment of C (or OpenCL C):
  * replaces what would end or continue that. */
 void str_close_comment(strbuf *b, size_t at);

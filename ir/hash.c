@@ -65,7 +65,7 @@ static uint64_t bind_buf(hasher *h, uint64_t r, ir_buf b) {
  * makes no difference. */
 #define FORMALS UINT32_C(0x80000000)
 
-static uint64_t hash_reducer(hasher *h, uint64_t r, uint32_t reducer) {
+uint64_t hash_reducer(hasher *h, uint64_t r, uint32_t reducer) {
   const ir_reducer *x = &h->p->reducer.v[reducer];
   if (!reducer) return hash_mix(r, 0);
   for (uint32_t i = 0; i < x->n; i++) {

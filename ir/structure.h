@@ -23,6 +23,8 @@ uint64_t hash_expr(hasher *h, ir_expr e);
 /* All functions; afterwards `node` is filled for what they use. */
 uint64_t hash_program(hasher *h);
 uint64_t hash_value(const ir_program *p, ir_val v);
+/* What a reducer computes. */
+uint64_t hash_reducer(hasher *h, uint64_t r, uint32_t reducer);
 
 /* Is e a sum or a constant multiple of an index? */
 bool is_linear(const ir_program *p, ir_expr e);

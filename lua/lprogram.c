@@ -123,6 +123,16 @@ static int load_program(lua_State *L) {
   return 1;
 }
 
+/* ts.parse(text) */
+static int parse_listing(lua_State *L) {
+  const char *text = lt_string(L, 1, "the listing");
+  void **box = lt_box(L, LT_PROGRAM, 0);
+  tess_program *p;
+  lt_check(L, tess_program_parse(lt_context(L), text, &p));
+  *box = p;
+  return 1;
+}
+
 /* The width of vectors on the target of the options at index 2, or of the
  * schedule at index 1. */
 static uint32_t vector_bytes(lua_State *L) {
@@ -206,11 +216,10 @@ void lt_open_program(lua_State *L) {
       {"equal", equal},      {"name", name},       {"params", params},
       {"add", lprogram_add}, {"work_on", work_on}, {"save", lprogram_save},
       {NULL, NULL}};
-  static const luaL_Reg functions[] = {{"load_program", load_program},
-                                       {"lower", lprogram_lower},
-                                       {"lower_passes", lower_passes},
-                                       {"lower_pass", lower_pass},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"load_program", load_program}, {"parse", parse_listing},
+      {"lower", lprogram_lower},      {"lower_passes", lower_passes},
+      {"lower_pass", lower_pass},     {NULL, NULL}};
   lt_class(L, LT_PROGRAM, meta, methods, program_gc);
   luaL_setfuncs(L, functions, 0);
 }

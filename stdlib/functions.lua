@@ -26,6 +26,8 @@ local rows = {
     "Describe a program by loops, blocks and stores.", "describing" },
   { "ts.load_program(path)", "tessera.Program",
     "Read what program:save wrote.", "describing" },
+  { "ts.parse(text)", "tessera.Program",
+    "Read what print(program) prints.", "describing" },
   { "expr:dtype()", "string", "Its type.", "tutorial" },
   { "ts.const(value, dtype)", "tessera.Expr",
     "A number of that type.", "describing" },

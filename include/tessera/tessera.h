@@ -362,6 +362,12 @@ TESS_API tess_status tess_program_work_on(tess_program *p, const char *func,
 TESS_API void tess_program_free(TESS_TAKE tess_program *p);
 /* As the listing that the documentation describes (tess_text_free). */
 TESS_API tess_status tess_program_text(tess_program *p, TESS_GIVE char **out);
+/* What that wrote, read back: a program of the same hash.  PARSE, with line and
+ * column, where it is no listing; INVALID where what it says is no program.
+ * Constants of more than 64 elements are not in listings, so such ones cannot
+ * be read. */
+TESS_API tess_status tess_program_parse(tess_context *c, const char *text,
+                                        TESS_GIVE tess_program **out);
 /* The structural hash: it includes names of blocks and annotations, not names
  * of variables; the same on every machine; 0 when memory ran out. */
 TESS_API uint64_t tess_program_hash(tess_program *p);

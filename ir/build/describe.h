@@ -300,6 +300,12 @@ tess_status describe_check_vars(ir_builder *b, const describe_vars *allowed,
                                 ir_expr e, const char *where);
 /* Sets the block's built-in reducer if its init and update form one. */
 void describe_infer_reducer(ir_builder *b, ir_stmt block);
+/* The built-in reducer that a listing leaves out: that of init and update, or
+ * of the update alone where the init stands elsewhere; 0: none. */
+uint32_t describe_likely_reducer(ir_builder *b, ir_stmt block);
+/* Sets the regions that a listing leaves out: those of its accesses, and none
+ * of a root. */
+void describe_likely_regions(ir_program *p, arena *scratch, ir_stmt block);
 /* The innermost open statement, as "loop 'i'", in scratch. */
 const char *describe_spell_open(ir_builder *b);
 /* Proves that the values of a block's iters are in their domains, given pred

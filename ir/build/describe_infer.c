@@ -12,6 +12,7 @@
 
 typedef struct infer_update {
   ir_program *p;
+  bool has_init; /* else `init` are the updates themselves */
   ir_subst lets; /* lets by their values */
   uint32_t n;    /* results */
   ir_stmt init[DESCRIBE_MAX_OUT], store[DESCRIBE_MAX_OUT];
@@ -116,8 +117,8 @@ static uint32_t infer_builtin(infer_update *u, uint32_t k) {
         ir_reducer_builtin(p, names[i], p->buf.v[init.buf].dtype);
     const ir_reducer *r = &p->reducer.v[reducer];
     ir_op op = (ir_op)ir_at(p, p->arg.v[r->combine.at])->op;
-    if (p->arg.v[r->identity.at] == init.value && is_update(u, k, op))
-      return reducer;
+    bool starts = !u->has_init || p->arg.v[r->identity.at] == init.value;
+    if (starts && is_update(u, k, op)) return reducer;
   }
   return 0;
 }
@@ -267,18 +268,41 @@ static uint32_t infer_own(infer_update *u, ir_builder *b, ir_stmt block) {
   return order == IR_ORDER_FIXED ? 0 : made;
 }
 
-void describe_infer_reducer(ir_builder *b, ir_stmt block) {
-  ir_program *p = &b->p;
-  infer_update u = {.p = p};
+/* Finds what the block initializes and updates, or only what it updates. */
+static bool infer_find_results(infer_update *u, ir_builder *b, ir_stmt block) {
+  const ir_stmt_rec *r = ir_st(u->p, block);
+  ir_subst_init(&u->lets, u->p, &b->scratch);
+  return infer_find_inits(u, u->has_init ? r->alt : r->body) &&
+         infer_find_stores(u, r->body);
+}
+
+/* That of built-in reducers, one a result; 0: there is none. */
+static uint32_t infer_builtins(infer_update *u, ir_builder *b) {
   uint32_t each[DESCRIBE_MAX_OUT];
-  ir_subst_init(&u.lets, p, &b->scratch);
-  if (!infer_find_inits(&u, ir_st(p, block)->alt) ||
-      !infer_find_stores(&u, ir_st(p, block)->body))
+  for (uint32_t k = 0; k < u->n; k++)
+    if (!(each[k] = infer_builtin(u, k))) return 0;
+  return u->n == 1 ? each[0] : infer_tuple(u, &b->scratch, each);
+}
+
+void describe_infer_reducer(ir_builder *b, ir_stmt block) {
+  infer_update u = {.p = &b->p, .has_init = true};
+  if (!infer_find_results(&u, b, block)) return;
+  uint32_t reducer = infer_builtins(&u, b);
+  if (!reducer) reducer = infer_own(&u, b, block);
+  ir_blk(&b->p, block)->reducer = reducer;
+}
+
+uint32_t describe_likely_reducer(ir_builder *b, ir_stmt block) {
+  infer_update u = {.p = &b->p, .has_init = ir_st(&b->p, block)->alt != 0};
+  if (!u.has_init && !ir_has_reduce_iter(&b->p, block)) return 0;
+  return infer_find_results(&u, b, block) ? infer_builtins(&u, b) : 0;
+}
+
+void describe_likely_regions(ir_program *p, arena *scratch, ir_stmt block) {
+  if (ir_st(p, block)->parent) {
+    ir_block_find_all_regions(p, scratch, block);
     return;
-  bool builtin = true;
-  for (uint32_t k = 0; k < u.n && builtin; k++)
-    builtin = (each[k] = infer_builtin(&u, k)) != 0;
-  ir_blk(p, block)->reducer = !builtin   ? infer_own(&u, b, block)
-                              : u.n == 1 ? each[0]
-                                         : infer_tuple(&u, &b->scratch, each);
+  }
+  ir_block_set_reads(p, block, 0, NULL);
+  ir_block_set_writes(p, block, 0, NULL);
 }

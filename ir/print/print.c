@@ -12,6 +12,7 @@
 #include "ir/print/print.h"
 #include "ir/edit.h"
 #include "ir/query.h"
+#include "ir/scalar.h"
 
 enum { WIDTH = 80 };
 
@@ -87,7 +88,9 @@ static void block_head(printer *pr, ir_stmt s, bool wrap) {
   const ir_block_rec *b = ir_blk(pr->p, s);
   size_t start = pr->out->n, room = WIDTH - 2 * (size_t)pr->indent;
   for (bool split = false;; split = true) {
-    str_printf(pr->out, "block %s(", ir_text(pr->p, b->name));
+    str_puts(pr->out, "block ");
+    print_name(pr->out, ir_text(pr->p, b->name));
+    str_putc(pr->out, '(');
     for (uint32_t i = 0; i < b->iters.n; i++) {
       str_puts(pr->out, i ? split ? "," : ", " : "");
       if (split) {
@@ -138,7 +141,7 @@ static void stmt_head(printer *pr, ir_stmt s, bool wrap) {
     print_expr(pr, r->cond);
     break;
   case IR_LET: let_head(pr, r); break;
-  case IR_EVALUATE: print_expr(pr, r->eval); break;
+  case IR_EVALUATE: print_untyped_expr(pr, r->eval); break;
   case IR_ALLOCATE:
     str_puts(pr->out, "allocate ");
     print_buf_decl(pr, r->alloc, "");
@@ -190,6 +193,23 @@ static void print_matches(printer *pr, const ir_block_rec *b) {
   }
 }
 
+/* What is stated of a block because it would not be inferred, or is asked
+ * for. */
+static void print_stated(printer *pr, ir_stmt s) {
+  const ir_block_rec *b = ir_blk(pr->p, s);
+  uint8_t stated = pr->stated ? pr->stated[ir_st(pr->p, s)->block] : 0;
+  bool all = pr->o && pr->o->regions && ir_st(pr->p, s)->parent;
+  if (all || stated & PRINT_STATES_REGIONS) {
+    print_regions(pr, "reads", b->reads);
+    print_regions(pr, "writes", b->writes);
+  }
+  if (!(stated & PRINT_STATES_REDUCER)) return;
+  line_begin(pr, 0);
+  str_puts(pr->out, "reducer ");
+  print_reducer(pr, b->reducer);
+  line_end(pr, 0);
+}
+
 /* The lines below a block's head. */
 static void block_body(printer *pr, ir_stmt s) {
   const ir_block_rec *b = ir_blk(pr->p, s);
@@ -199,10 +219,7 @@ static void block_body(printer *pr, ir_stmt s) {
     print_expr(pr, b->pred);
     line_end(pr, 0);
   }
-  if (pr->o && pr->o->regions && ir_st(pr->p, s)->parent) {
-    print_regions(pr, "reads", b->reads);
-    print_regions(pr, "writes", b->writes);
-  }
+  print_stated(pr, s);
   print_allocations(pr, b);
   print_matches(pr, b);
   if (ir_st(pr->p, s)->alt) {
@@ -305,7 +322,9 @@ static void function_head(printer *pr, const ir_func *f) {
   const char *entry =
       ir_func_end(pr->p) > 2 && f == ir_entry(pr->p) ? "entry " : "";
   for (bool split = false;; split = true) {
-    str_printf(pr->out, "%s%s(", entry, ir_text(pr->p, f->name));
+    str_puts(pr->out, entry);
+    print_name(pr->out, ir_text(pr->p, f->name));
+    str_putc(pr->out, '(');
     print_parameters(pr, f, split);
     str_putc(pr->out, ')');
     print_annos(pr, ir_st(pr->p, f->root)->anno);
@@ -316,13 +335,36 @@ static void function_head(printer *pr, const ir_func *f) {
   line_end(pr, f->root);
 }
 
-/* The contents of constants are not printed. */
+/* Longer contents are left out. */
+enum { MAX_CONTENTS = 64 };
+
+static void print_contents(printer *pr, const ir_const *c) {
+  tess_dtype t = pr->p->buf.v[c->buf].dtype;
+  size_t size = ir_dtype_bytes(t), n = size ? c->bytes / size : 0;
+  if (!size || n > MAX_CONTENTS || !c->data) return;
+  str_puts(pr->out, " = [");
+  for (size_t i = 0; i < n; i++) {
+    const char *at = (const char *)c->data + i * size;
+    str_puts(pr->out, i ? ", " : "");
+    if (ir_is_float(t))
+      print_real(pr->out, ir_get_real(t, at));
+    else if (t.code == TESS_DTYPE_BOOL)
+      str_puts(pr->out, ir_get_int(t, at) ? "true" : "false");
+    else if (t.code == TESS_DTYPE_UINT)
+      str_printf(pr->out, "%llu", (unsigned long long)ir_get_int(t, at));
+    else
+      str_printf(pr->out, "%lld", (long long)ir_get_int(t, at));
+  }
+  str_putc(pr->out, ']');
+}
+
 static void print_constants(printer *pr) {
   for (uint32_t i = 0; i < pr->p->constant.n; i++) {
     print_bind_buf(pr, pr->p->constant.v[i].buf);
     line_begin(pr, 0);
     str_puts(pr->out, "constant ");
     print_buf_decl(pr, pr->p->constant.v[i].buf, "");
+    print_contents(pr, &pr->p->constant.v[i]);
     line_end(pr, 0);
   }
 }
@@ -330,6 +372,7 @@ static void print_constants(printer *pr) {
 static void print_program(printer *pr, uint32_t what) {
   const ir_program *p = pr->p;
   (void)what;
+  print_find_stated(pr);
   print_constants(pr);
   for (uint32_t i = 1; i < ir_func_end(p); i++) {
     uint32_t seen = pr->seen.n;

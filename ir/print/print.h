@@ -3,6 +3,7 @@
 #ifndef IR_PRINT_PRINT_H
 #define IR_PRINT_PRINT_H
 
+#include "ir/build/describe.h"
 #include "ir/edit.h"
 #include "ir/query.h"
 
@@ -17,7 +18,16 @@ typedef struct printer {
   VEC(const char *) seen;  /* names in scope */
   int indent;
   uint32_t budget; /* nodes that an expression may still print */
+  uint8_t *stated; /* by block: PRINT_STATES_* */
+  ir_builder b;    /* with a copy of the program, to infer that */
 } printer;
+
+/* What the reader would not infer of a block (ir/read/block.c), so that it is
+ * printed. */
+enum { PRINT_STATES_REGIONS = 1, PRINT_STATES_REDUCER = 2 };
+void print_find_stated(printer *pr);
+/* "sum float32", or its definition. */
+void print_reducer(printer *pr, uint32_t reducer);
 
 const char *print_var(printer *pr, ir_var v);
 const char *print_buf(printer *pr, ir_buf b);
@@ -25,7 +35,13 @@ const char *print_buf(printer *pr, ir_buf b);
 void print_bind_var(printer *pr, ir_var v);
 void print_bind_buf(printer *pr, ir_buf b);
 
+/* A name as it can be read back: in quotes if it is no identifier. */
+void print_name(strbuf *out, const char *name);
+/* With ".0" where it would look like an integer. */
+void print_real(strbuf *out, double f);
 void print_expr(printer *pr, ir_expr e);
+/* The same where nothing says the type of its literals. */
+void print_untyped_expr(printer *pr, ir_expr e);
 void print_region(printer *pr, ir_region r);
 void print_value(printer *pr, ir_val v);
 /* {key = value, ...} with a space before it; nothing if there are none. */

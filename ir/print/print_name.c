@@ -2,7 +2,7 @@
  * Printing names, values, annotations and buffer declarations. */
 #include "ir/print/print.h"
 #include "ir/query.h"
-#include <stdio.h>
+#include "ir/read/lex.h"
 
 static bool is_seen(const printer *pr, const char *name) {
   for (uint32_t i = 0; i < pr->seen.n; i++)
@@ -10,13 +10,37 @@ static bool is_seen(const printer *pr, const char *name) {
   return false;
 }
 
+/* ---- quotes ------------------------------------------------------------- */
+
+void print_name(strbuf *out, const char *name) {
+  if (read_is_plain_name(name))
+    str_puts(out, name);
+  else
+    str_put_quoted(out, '\'', name, strlen(name));
+}
+
+/* The same in the arena. */
+static const char *spelled(printer *pr, const char *name) {
+  if (read_is_plain_name(name)) return name;
+  strbuf out;
+  str_init(&out, pr->out->heap);
+  print_name(&out, name);
+  const char *s = str_get(&out);
+  const char *copy = arena_printf(&pr->scratch, "%s", s ? s : "");
+  pr->out->bad |= out.bad;
+  str_free(&out);
+  return copy;
+}
+
+/* ---- names -------------------------------------------------------------- */
+
 /* The name itself, or the first of name_1, name_2, ... that is unused. */
 static const char *unique(printer *pr, const char *base) {
   char *name = arena_printf(&pr->scratch, "%s", base);
   for (unsigned k = 1; is_seen(pr, name); k++)
     name = arena_printf(&pr->scratch, "%s_%u", base, k);
   vec_push(pr->scratch.heap, &pr->seen, name);
-  return name;
+  return spelled(pr, name);
 }
 
 void print_bind_var(printer *pr, ir_var v) {
@@ -40,8 +64,8 @@ const char *print_buf(printer *pr, ir_buf b) {
 
 /* ---- values ------------------------------------------------------------- */
 
-static void put_quoted(strbuf *out, const char *s) {
-  str_put_quoted(out, s, strlen(s));
+static void print_string(strbuf *out, const char *s) {
+  str_put_quoted(out, '"', s, strlen(s));
 }
 
 void print_value(printer *pr, ir_val v) {
@@ -51,8 +75,8 @@ void print_value(printer *pr, ir_val v) {
   case IR_VAL_NIL: str_puts(out, "nil"); break;
   case IR_VAL_BOOL: str_puts(out, x->i ? "true" : "false"); break;
   case IR_VAL_INT: str_printf(out, "%lld", (long long)x->i); break;
-  case IR_VAL_REAL: str_put_double(out, x->f); break;
-  case IR_VAL_STR: put_quoted(out, ir_text(pr->p, x->s)); break;
+  case IR_VAL_REAL: print_real(out, x->f); break;
+  case IR_VAL_STR: print_string(out, ir_text(pr->p, x->s)); break;
   case IR_VAL_LIST:
   case IR_VAL_DICT:
     str_putc(out, x->tag == IR_VAL_LIST ? '[' : '{');
@@ -71,11 +95,7 @@ void print_annos(printer *pr, uint32_t anno) {
   str_puts(pr->out, " {");
   for (uint32_t a = anno; a; a = pr->p->anno.v[a].next) {
     if (a != anno) str_puts(pr->out, ", ");
-    const char *key = ir_text(pr->p, pr->p->anno.v[a].key);
-    if (str_plain(key, strlen(key)) == strlen(key))
-      str_puts(pr->out, key);
-    else
-      put_quoted(pr->out, key);
+    print_name(pr->out, ir_text(pr->p, pr->p->anno.v[a].key));
     str_puts(pr->out, " = ");
     print_value(pr, pr->p->anno.v[a].val);
   }
@@ -152,5 +172,7 @@ void print_run(const ir_program *p, const ir_print_opts *o, strbuf *out,
     out->bad = true;
   }
   vec_free(out->heap, &r.pr.seen);
+  r.pr.b.p.constant.n = 0; /* their contents are the printed program's */
+  if (r.pr.b.heap) describe_free(&r.pr.b);
   arena_free(&r.pr.scratch);
 }

@@ -21,7 +21,8 @@ return function(args)
     o = "string", header = "string", db = "string", target = "string",
     program = "string" })
   if #rest ~= 1 then
-    usage("build takes one FILE.lua, trace, saved program or DB:RECORD")
+    usage("build takes one FILE.lua, trace, listing, saved program or " ..
+          "DB:RECORD")
   end
   if not o.o then
     usage("build needs -o NAME.so, -o NAME.o or -o NAME.kernel")

@@ -223,11 +223,21 @@ local function alone(found, name, o)
   return found
 end
 
+-- The program of a listing NAME.tess.
+local function read_listing(name)
+  local ok, program = pcall(ts.parse, files.read_file(name))
+  if ok then return program end
+  local e = program
+  files.blame(name, e.code == "PARSE" and ("%s: %s"):format(e.place, e.message)
+                    or e.message or e)
+end
+
 -- What a file is, is found by trying: first what runs no code, a trace and a
 -- saved program, then a script that gives a program.  What begins as only a
 -- trace does, or is called so, is a trace, and why it is a bad one is said; so
 -- is it where the trace does not apply to the program given.
 function files.show_file(name, o)
+  if name:find "%.tess$" then return alone(read_listing(name), name, o) end
   local text = files.read_file(name)
   local program = o.program and files.run_description(o.program).program
   local trace, why = parse_trace(text, program)

@@ -40,7 +40,8 @@ return function(args)
     after = "string", target = "string", program = "string",
     ["print-after-all"] = "flag" })
   if #rest ~= 1 then
-    usage("lower takes one FILE.lua, trace, saved program or DB:RECORD")
+    usage("lower takes one FILE.lua, trace, listing, saved program or " ..
+          "DB:RECORD")
   end
   local passes = ts.lower_passes()
   local last = last_pass(passes, o.after)

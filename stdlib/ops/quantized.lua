@@ -66,9 +66,10 @@ declare.operator {
   name = "matmul_integer",
   summary = "A product of matrices of bytes, without their zero points.",
   says = [[
-C[.., i, j] = sum over k of (A[.., i, k] - a_zero[i]) * (B[.., k, j] - b_zero[j])
-in int32; zero points are of the types of A and B, one for all or one for each row
-of A and column of B.]],
+C[.., i, j] = sum over k of
+  (A[.., i, k] - a_zero[i]) * (B[.., k, j] - b_zero[j])
+in int32; zero points are of the types of A and B, one for all or one for each
+row of A and column of B.]],
   tensors = { A, B, tensor("a_zero", { "rows..." }, { type = "a_type",
                                                    when = "a_zero" }),
               tensor("b_zero", { "columns..." }, { type = "b_type",
@@ -100,8 +101,9 @@ Y = (sum over k of (A - a_zero) (B - b_zero)) a_scale b_scale / y_scale, rounded
 with halves to even, + y_zero, within the range of `to`
 scales are floats; each has one element, or, of A one for each row, of B one for
 each column.]],
-  tensors = { A, tensor("a_scale", { "rows" }), zero("a_zero", "rows", "a_type"),
-              B, tensor("b_scale", { "columns" }),
+  tensors = { A, tensor("a_scale", { "rows" }),
+              zero("a_zero", "rows", "a_type"), B,
+              tensor("b_scale", { "columns" }),
               zero("b_zero", "columns", "b_type"),
               tensor("y_scale", { 1 }),
               tensor("y_zero", { 1 }, { type = "to" }) },

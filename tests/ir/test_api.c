@@ -144,7 +144,7 @@ static void test_trim(void **state) {
   assert_int_equal(tess_builder_new(f.c, &f.b), TESS_OK);
   assert_int_equal(scale_trimmed(&f, &f.p), TESS_OK);
   assert_int_equal(tess_program_text(f.p, &text), TESS_OK);
-  assert_string_equal(text, "constant w: float32[4]\n"
+  assert_string_equal(text, "constant w: float32[4] = [1.0, 2.0, 3.0, 4.0]\n"
                             "dot(A: float32[4], S: out float32[1])\n"
                             "  for i in range(1)\n"
                             "    for k in range(4)\n"
@@ -171,8 +171,8 @@ static void test_constants(void **state) {
   f.alloc = fault_allocator(&f.fault);
   assert_int_equal(api_everything(&f), TESS_OK);
   assert_int_equal(tess_program_text(f.p, &text), TESS_OK);
-  assert_string_equal(text, "constant w: float32[4]\n"
-                            "constant w_1: float32[4]\n"
+  assert_string_equal(text, "constant w: float32[4] = [1.0, 2.0, 3.0, 4.0]\n"
+                            "constant w_1: float32[4] = [5.0, 2.0, 3.0, 4.0]\n"
                             "entry one(A: float32[4], B: out float32[4])\n"
                             "  for i in range(4)\n"
                             "    block B(vi: 4 = i)\n"

@@ -140,6 +140,9 @@ static void argmax(describing *d) {
          "  for i in range(8)\n"
          "    for k in range(16)\n"
          "      block best(vi: 8 = i, vk: reduce 16 = k)\n"
+         "        reducer argmax(x0: float32, x1: int64; y0: float32, y1: "
+         "int64) -> (select(y0 <= x0, x0, y0), select(y0 <= x0, x1, y1)) "
+         "from (-inf, -1) associative\n"
          "        init\n"
          "          best_v0[vi] = -inf\n"
          "          best_v1[vi] = -1\n"
@@ -357,7 +360,7 @@ static void modules(describing *d) {
   assert_int_equal(describe_program(b, "grow", 1, &x, 1, &y, &d->q), TESS_OK);
   assert_int_equal(describe_join(&d->p, &d->q, &d->scratch, &d->err), TESS_OK);
   describing_expect(
-      d, "constant w: float32[4]\n"
+      d, "constant w: float32[4] = [1.0, 2.0, 3.0, 4.0]\n"
          "entry scale(A: float32[4], B: out float32[4])\n"
          "  for i in range(4)\n"
          "    block B(vi: 4 = i)\n"

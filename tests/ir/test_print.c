@@ -142,7 +142,7 @@ static void expressions(matmul *m) {
   print_expect(m, ir_call(p, IR_FN_POW, F32, 2, xy),
                "pow(float32(i), float32(j))");
   print_expect(m, ir_call_extern(p, "f", F32, 1, xy),
-               "extern \"f\"(float32(i))");
+               "float32.extern \"f\"(float32(i))");
 }
 
 static void test_expressions(void **state) {

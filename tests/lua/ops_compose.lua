@@ -14,7 +14,8 @@ local op_rows = dofile(here .. "../support/op_rows.lua")
 -- line.
 local function nameless(p)
   local names, n = {}, 0
-  local text = ("\n" .. tostring(p)):gsub("\n[%w_]+%(%s*", "\n", 1)
+  local text = tostring(p):gsub("'([%w_]+)'", "%1") -- names that are words
+  text = ("\n" .. text):gsub("\n[%w_]+%(%s*", "\n", 1)
   text = text:gsub("(block [%w_]+)%(", "%1 (")
   text = text:gsub("([%a_][%w_]*)(%(?)", function(word, call)
     if call == "(" then return word .. call end

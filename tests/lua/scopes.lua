@@ -12,7 +12,8 @@ local p = ops.matmul { m = 12, n = 8, k = 6, relu = true }
 -- A text as it would be of global memory.
 local function plain(x, scope)
   local name = scope:gsub("%p", "%%%0")
-  return (tostring(x):gsub(" in " .. name, ""):gsub("_" .. name, "_global"))
+  local text = tostring(x):gsub(" in " .. name, ""):gsub("_" .. name, "_global")
+  return (text:gsub("'", ""))
 end
 
 -- f(s, scope) makes what it does with "global", but for the names.

@@ -107,6 +107,8 @@ static void test_read_produced(void **state) {
                        "    for a_1 in range(5)\n"
                        "      block C(va: 16 = a_0 * 5 + a_1)\n"
                        "        where a_0 * 5 + a_1 < 16\n"
+                       "        reads(B_local[va + 2], B_local[va])\n"
+                       "        writes(C[va])\n"
                        "        C[va] = B_local[va + 2] + B_local[va]\n");
   moved_equal(&t);
   scheduled_end(&t);

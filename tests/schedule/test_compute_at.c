@@ -108,6 +108,8 @@ static void test_stencil(void **state) {
                          "    for a_1 in range(5)\n"
                          "      block C(va: 16 = a_0 * 5 + a_1)\n"
                          "        where a_0 * 5 + a_1 < 16\n"
+                         "        reads(B[va], B[va + 2])\n"
+                         "        writes(C[va])\n"
                          "        C[va] = B[va] + B[va + 2]\n");
     moved_equal(&t);
     scheduled_end(&t);
@@ -153,15 +155,21 @@ static void test_chain(void **state) {
                        "    for ax0 in range(8)\n"
                        "      block B(va: 18 = a_0 * 4 + ax0)\n"
                        "        where a_0 * 4 + ax0 < 18\n"
+                       "        reads(A[va], A[va + 2])\n"
+                       "        writes(B[va])\n"
                        "        B[va] = A[va] + A[va + 2]\n"
                        "    for ax0 in range(6)\n"
                        "      block C(va: 16 = a_0 * 4 + ax0)\n"
                        "        where a_0 * 4 + ax0 < 16\n"
+                       "        reads(B[va], B[va + 2])\n"
+                       "        writes(C[va])\n"
                        "        C[va] = B[va] + B[va + 2]\n"
                        "    for a_1 in range(2)\n"
                        "      for a_2 in range(2)\n"
                        "        block D(va: 14 = a_0 * 4 + a_1 * 2 + a_2)\n"
                        "          where a_0 * 2 + a_1 < 7\n"
+                       "          reads(C[va], C[va + 2])\n"
+                       "          writes(D[va])\n"
                        "          D[va] = C[va] + C[va + 2]\n");
   moved_equal(&t);
   /* C reads B, made in the same iteration of a_0, so it can go deeper. */
@@ -252,10 +260,13 @@ static void test_several_reads(void **state) {
           "    for b_0 in range(3)\n"
           "      for ax0 in range(4)\n"
           "        for ax1 in range(7)\n"
-          "          block X(va: 12 = b_0 * 4 + ax0, vb: 12 = a // 2 + ax1)\n"
+          "          block X(va: 12 = b_0 * 4 + ax0, vb: 12 = a // 2 + "
+          "ax1)\n"
           "            X[vb, va] = A[va, vb]\n"
           "      for b_1 in range(4)\n"
           "        block Y(va: 12 = a, vb: 12 = b_0 * 4 + b_1)\n"
+          "          reads(X[va, vb], X[va // 2, vb])\n"
+          "          writes(Y[va, vb])\n"
           "          Y[va, vb] = X[va, vb] + X[va // 2, vb]\n");
   moved_equal(&t);
   scheduled_end(&t);

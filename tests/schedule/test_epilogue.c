@@ -88,11 +88,12 @@ static void test_bias(void **state) {
   ir_stmt x = scheduled_get(&t, "X"), y = scheduled_get(&t, "Y");
   DO(&t, fuse_reduction_epilogue, AT(reduction_block, x),
      AT(epilogue_block, y));
-  scheduled_expect(&t, "main(A: float32[6, 8], b: float32[6], c: float32[6], "
-                       "Y: out float32[6])\n"
+  scheduled_expect(&t, "main(A: float32[6, 8], b: float32[6], c: "
+                       "float32[6], Y: out float32[6])\n"
                        "  for a in range(6)\n"
                        "    for b_1 in range(8)\n"
                        "      block X(va: 6 = a, vb: reduce 8 = b_1)\n"
+                       "        reducer sum float32\n"
                        "        init\n"
                        "          Y[va] = 0.0 + b[va]\n"
                        "        Y[va] = Y[va] + A[va, vb]\n");

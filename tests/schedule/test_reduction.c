@@ -246,6 +246,8 @@ static void test_init_reads(void **state) {
                        "      C[va_init] = Y[va_init]\n"
                        "    for b in range(4)\n"
                        "      block C_update(va: 6 = a, vb: reduce 4 = b)\n"
+                       "        reads(C[va], Y[va], X[va, vb])\n"
+                       "        writes(C[va])\n"
                        "        C[va] = C[va] + X[va, vb]\n");
   assert_true(sch_reads_buf(p, t.out[0], y));
   scheduled_end(&t);

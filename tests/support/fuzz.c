@@ -168,7 +168,7 @@ static void explain(fuzz *f, const ir_program *p, const interp_error *e) {
   blame(f);
 }
 
-static bool same_result(fuzz *f, const ir_program *p) {
+bool fuzz_same_result(fuzz *f, const ir_program *p) {
   interp_error e;
   if (equivalent(f, p, &e)) return true;
   explain(f, p, &e);
@@ -264,8 +264,8 @@ static bool one_step(fuzz *f) {
     return explain(f, &f->s.m.prog, &(interp_error){0}), false;
   f->enough = iterations(&f->s.m.prog) > MANY_ITERATIONS;
   bool skip = fuzz_below(f, 8) != 0;
-  if (f->o->hits) return hits(f) == before || same_result(f, &f->s.m.prog);
-  return (skip && !f->o->every_step) || same_result(f, &f->s.m.prog);
+  if (f->o->hits) return hits(f) == before || fuzz_same_result(f, &f->s.m.prog);
+  return (skip && !f->o->every_step) || fuzz_same_result(f, &f->s.m.prog);
 }
 
 static bool binds_threads(const ir_program *p) {
@@ -287,12 +287,12 @@ static bool same_compiled(fuzz *f) {
 /* The end: the program as it is, or damaged on purpose. */
 static bool fuzz_finish(fuzz *f) {
   if (!f->o->fault)
-    return same_result(f, &f->s.m.prog) && fuzz_check_trips(f) &&
-           fuzz_check_lowered(f) && same_compiled(f);
+    return fuzz_same_result(f, &f->s.m.prog) && fuzz_check_trips(f) &&
+           fuzz_check_listing(f) && fuzz_check_lowered(f) && same_compiled(f);
   ir_program_copy(&f->damaged, &f->s.m.prog);
   if (!fuzz_damage(f, &f->damaged, f->o->fault)) return true;
   f->counts.faults++;
-  return same_result(f, &f->damaged);
+  return fuzz_same_result(f, &f->damaged);
 }
 
 /* All that a fault of lowering may show. */
@@ -369,8 +369,8 @@ static tess_status run_case(void *ud) {
   else if (f->o->lowering)
     ok = ok && lowers_well(f);
   else if (hits(f) != before)
-    ok = ok && same_result(f, &f->s.m.prog) && fuzz_check_trips(f) &&
-         fuzz_check_lowered(f);
+    ok = ok && fuzz_same_result(f, &f->s.m.prog) && fuzz_check_trips(f) &&
+         fuzz_check_listing(f) && fuzz_check_lowered(f);
   if (!f->o->fault) ok = ok && fuzz_check_mended(f);
   return ok ? TESS_OK : TESS_MISMATCH;
 }
@@ -429,8 +429,8 @@ static tess_status run_again(void *ud) {
   tess_status st = vm_sched_replay(&f->s, &f->heap, &f->base, &f->shown, &o);
   if (st) return st == TESS_INTERNAL ? TESS_MISMATCH : TESS_REFUSED;
   bool ok = well_formed(f, &f->s.m.prog, "the trace") &&
-            same_result(f, &f->s.m.prog) && fuzz_check_trips(f) &&
-            fuzz_check_lowered(f) && same_compiled(f);
+            fuzz_same_result(f, &f->s.m.prog) && fuzz_check_trips(f) &&
+            fuzz_check_listing(f) && fuzz_check_lowered(f) && same_compiled(f);
   return ok ? TESS_OK : TESS_MISMATCH;
 }
 

@@ -293,6 +293,12 @@ void fuzz_end_native(fuzz *f);
  * same, is written the same again, and replays to the same program
  * (fuzz_trips.c). */
 bool fuzz_check_trips(fuzz *f);
+/* p computes what the base program does; false: no, and reported. */
+bool fuzz_same_result(fuzz *f, const ir_program *p);
+/* The program printed and read back has the same hash or, since conditions that
+ * always hold go when it is read, computes the same and from then on has
+ * (fuzz_listing.c). */
+bool fuzz_check_listing(fuzz *f);
 /* A decision in the trace that does not fit is mended to one that does. */
 bool fuzz_check_mended(fuzz *f);
 

@@ -87,7 +87,7 @@ static void put_dict(const writer *w, vm_value v) {
       str_puts(w->out, key);
     } else {
       str_putc(w->out, '[');
-      str_put_quoted(w->out, key, pair[0].n);
+      str_put_quoted(w->out, '"', key, pair[0].n);
       str_putc(w->out, ']');
     }
     str_puts(w->out, " = ");
@@ -124,7 +124,7 @@ static void put_lua_value(const writer *w, vm_value v) {
   case VM_BOOL: str_puts(w->out, v.i ? "true" : "false"); break;
   case VM_INT: put_int(w->out, v.i); break;
   case VM_REAL: put_lua_real(w->out, v.f); break;
-  case VM_STR: str_put_quoted(w->out, w->t->text.v + v.str, v.n); break;
+  case VM_STR: str_put_quoted(w->out, '"', w->t->text.v + v.str, v.n); break;
   case VM_RV: put_lua_rv(w, v.rv); break;
   case VM_AUTO: str_puts(w->out, "ts.auto"); break;
   case VM_LIST:
