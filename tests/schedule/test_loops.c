@@ -152,6 +152,21 @@ static void test_one_kind(void **state) {
     }
 }
 
+/* What was one loop when it was compared is two, and the other way round. */
+static void test_guard_same(void **state) {
+  (void)state;
+  scheduled t;
+  scheduled_start(&t);
+  scheduled_matmul(&t, 4, 6, 8);
+  ir_stmt c = scheduled_get(&t, "C"), i = scheduled_loop(&t, c, 0);
+  ir_stmt j = scheduled_loop(&t, c, 1);
+  DO(&t, guard_same, AT(first, i), AT(second, i), NUM(same, true));
+  DO(&t, guard_same, AT(first, i), AT(second, j), NUM(same, false));
+  REFUSED(&t, GUARD_SAME_DIFFERS, guard_same, AT(first, i), AT(second, j),
+          NUM(same, true));
+  scheduled_end(&t);
+}
+
 /* Loops that start late or have no constant extent. */
 static void test_strange_loops(void **state) {
   (void)state;
@@ -331,6 +346,7 @@ int main(void) {
       cmocka_unit_test(test_one_kind),
       cmocka_unit_test(test_fuse_kinds),
       cmocka_unit_test(test_split_guarded),
+      cmocka_unit_test(test_guard_same),
       cmocka_unit_test(test_split_refusals),
       cmocka_unit_test(test_strange_loops),
       cmocka_unit_test(test_fuse),
