@@ -185,7 +185,7 @@ static void get_item(reader *r) {
   const void *uop = get_bytes(r, &bytes);
   uint32_t n = (uint32_t)(bytes / sizeof(uint32_t));
   (void)vec_extend(r->a->heap, &s->uop, n);
-  memcpy(s->uop.v, uop, n * sizeof(uint32_t));
+  if (n) memcpy(s->uop.v, uop, n * sizeof(uint32_t));
   get_insns(r, s);
 }
 

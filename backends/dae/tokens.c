@@ -102,5 +102,5 @@ void dae_insert_tokens(const dae_machine *m, dae_stream *s, mem_heap *heap,
   for (uint32_t i = 0; i < n; i++) insert_for(&x, &s->insn.v[i], &needs[i], i);
   s->insn.n = 0;
   (void)vec_extend(heap, &s->insn, x.n);
-  memcpy(s->insn.v, x.insn, x.n * sizeof *x.insn);
+  if (x.n) memcpy(s->insn.v, x.insn, x.n * sizeof *x.insn);
 }
