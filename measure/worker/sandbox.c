@@ -101,6 +101,13 @@ static bool filter_calls(void) {
                   SECCOMP_FILTER_FLAG_TSYNC, &program);
 }
 
+/* Sanitizers map far more than they use. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { LIMITS_DATA = false };
+#else
+enum { LIMITS_DATA = true };
+#endif
+
 static void limit(int what, rlim_t most) {
   struct rlimit now;
   if (getrlimit((__rlimit_resource_t)what, &now)) return;
@@ -112,7 +119,8 @@ static void limit(int what, rlim_t most) {
 static void set_limits(void) {
   long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
   limit(RLIMIT_CORE, 0);
-  if (pages > 0 && size > 0) limit(RLIMIT_DATA, (rlim_t)pages * (rlim_t)size);
+  if (LIMITS_DATA && pages > 0 && size > 0)
+    limit(RLIMIT_DATA, (rlim_t)pages * (rlim_t)size);
 }
 
 bool sandbox_enter(const char **why) {
