@@ -33,7 +33,7 @@ void standin_await(const postgres *p, const char *key, int n);
 
 /* A session of the key with the jobs {1}, {2}, ... {n}, so many at once.  Gives
  * how many had another status than OK; -1, having said why on stderr: the
- * session failed, or a time is not the standin_time.  For processes that a test
+ * session failed, or a time is not standin_time().  For processes that a test
  * made, too. */
 int standin_session(const char *url, const char *key, uint32_t n,
                          uint32_t at_once);
