@@ -13,6 +13,10 @@ struct tess_builder {
   ir_builder b;
 };
 
+/* The status of a public call that got NULL where it needs a value, with a
+ * message unless that is the builder. */
+tess_status builder_null(tess_builder *b);
+
 struct tess_program {
   tess_context *c;
   uint32_t refs;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Public API (include/tessera): describing computations.  Each function runs
  * its counterpart of describe.h in the frame of a public call. */
-#include "base/hash.h"
 #include "ir/object.h"
 #include "ir/query.h"
 
@@ -30,7 +29,7 @@ typedef struct args {
 #define OUTS(place, count) \
   .out = (place), .has_out = (count) > 0, .nhandles = (count)
 
-static tess_status is_null(tess_builder *b) {
+tess_status builder_null(tess_builder *b) {
   if (!b) return TESS_INVALID;
   return ctx_fail(b->c, TESS_INVALID, "NULL was given where a value is needed");
 }
@@ -52,7 +51,7 @@ static bool lacks_argument(const args *a) {
 #define run(...) run_in(__func__, __VA_ARGS__)
 static tess_status run_in(const char *call, tess_builder *b,
                           tess_status (*fn)(void *), args a) {
-  tess_status s = !b || lacks_argument(&a) ? is_null(b) : TESS_OK;
+  tess_status s = !b || lacks_argument(&a) ? builder_null(b) : TESS_OK;
   if (s == TESS_OK) {
     a.b = &b->b;
     s = ctx_run_in(call, b->c, fn, &a);
@@ -111,7 +110,7 @@ DO(buffer,
 
 static tess_status check_placeholder(tess_builder *b, const char *name,
                                      tess_role role) {
-  if (!b || !name) return is_null(b);
+  if (!b || !name) return builder_null(b);
   if (role == TESS_ROLE_INPUT || role == TESS_ROLE_LAYOUT_FREE) return TESS_OK;
   return ctx_fail(b->c, TESS_INVALID,
                   "placeholder %s: its role must be input or layout_free",
@@ -131,7 +130,7 @@ tess_status tess_placeholder(tess_builder *b, const char *name, tess_dtype t,
 static tess_status check_buffer_args(tess_builder *b, const char *name,
                                      const char *scope, tess_role role,
                                      int is_parameter, ir_scope *found) {
-  if (!b || !name) return is_null(b);
+  if (!b || !name) return builder_null(b);
   if (!ir_scope_parse(scope ? scope : "global", found))
     return ctx_fail(b->c, TESS_INVALID,
                     "buffer %s: there is no storage "
@@ -163,7 +162,7 @@ DO(holds, describe_holds(a->b, a->x, (uint8_t)a->y, a->i, a->j))
 tess_status tess_buffer_holds(tess_builder *b, tess_buffer buf,
                               const tess_contents *contents) {
   tess_contents c = {.struct_size = sizeof c};
-  if (!b || !contents) return is_null(b);
+  if (!b || !contents) return builder_null(b);
   tess_status s = ctx_take(b->c, tess_contents, contents, &c);
   if (s != TESS_OK) return s;
   if (c.offsets && (!c.has_range || c.least))
@@ -182,7 +181,7 @@ DO(constant,
 tess_status tess_constant(tess_builder *b, const char *name, tess_dtype t,
                           uint32_t ndim, const int64_t *shape, const void *data,
                           tess_buffer *out) {
-  if (!data) return give_none(out, 1, is_null(b));
+  if (!data) return give_none(out, 1, builder_null(b));
   return run(
       b, do_constant,
       (args){NAME(name), .t = t, .n = ndim, .p = {shape, data}, OUT(out)});
@@ -213,7 +212,7 @@ static tess_status shape_handles(void *ud) {
 tess_status tess_buffer_info(tess_builder *b, tess_buffer buf,
                              const char **name, tess_dtype *t, uint32_t max,
                              tess_expr *shape, uint32_t *ndim) {
-  if (!b || !name || !t || !ndim || (max && !shape)) return is_null(b);
+  if (!b || !name || !t || !ndim || (max && !shape)) return builder_null(b);
   const ir_buf_rec *r = buffer_of(b, buf);
   if (!r) return ctx_fail(b->c, TESS_INVALID, "there is no such buffer");
   uint32_t n = r->shape.n < max ? r->shape.n : max;
@@ -307,7 +306,7 @@ static tess_status give_text(void *ud) {
 tess_status tess_expr_text(tess_builder *b, tess_expr e, char **out) {
   strbuf text;
   if (out) *out = NULL;
-  if (!b || !out) return is_null(b);
+  if (!b || !out) return builder_null(b);
   str_init(&text, &b->c->heap);
   tess_status s = run(b, do_text, (args){.x = e, .out = &text});
   if (s == TESS_OK)
@@ -407,11 +406,11 @@ tess_status tess_reduce_with(tess_builder *b, const tess_reducer_def *r,
                              uint32_t naxes, const tess_var *axes,
                              tess_expr *out) {
   uint32_t reducer = 0;
-  if (!b || !r || !out) return give_none(out, 1, is_null(b));
+  if (!b || !r || !out) return give_none(out, 1, builder_null(b));
   tess_reducer_def def = TESS_INIT(tess_reducer_def);
   tess_status s = ctx_take(b->c, tess_reducer_def, r, &def);
   if (s == TESS_OK && (!def.name || !def.combine || !def.identity))
-    s = is_null(b);
+    s = builder_null(b);
   if (s == TESS_OK) s = make_reducer(b, &def, n, sources, &reducer);
   if (s != TESS_OK) return give_none(out, 1, s);
   return run(
@@ -485,7 +484,7 @@ tess_status tess_block_begin(tess_builder *b, const char *name, uint32_t n,
   bool missing = n && (!iter_names || !kinds || !lo || !extent || !bind);
   for (uint32_t i = 0; !missing && n <= DESCRIBE_MAX_DIM && i < n; i++)
     missing = !iter_names[i];
-  if (missing) return give_none(vars, n, is_null(b));
+  if (missing) return give_none(vars, n, builder_null(b));
   return run(b, do_block_begin,
              (args){NAME(name), .n = n, .x = predicate,
                     .p = {iter_names, kinds, ranges}, OUTS(vars, n)});
@@ -539,12 +538,12 @@ static tess_status do_trim(void *ud) {
 
 tess_status tess_builder_trim(tess_builder *b, const tess_kept *kept) {
   tess_kept k = TESS_INIT(tess_kept);
-  if (!b || !kept) return is_null(b);
+  if (!b || !kept) return builder_null(b);
   tess_status s = ctx_take(b->c, tess_kept, kept, &k);
   if (s != TESS_OK) return s;
   if ((k.nexprs && !k.exprs) || (k.nbuffers && !k.buffers) ||
       (k.nvars && !k.vars) || (k.nsections && !k.sections))
-    return is_null(b);
+    return builder_null(b);
   trim_work w = {.b = &b->b,
                  .k = {k.nexprs, k.nbuffers, k.nvars, k.nsections, k.exprs,
                        k.buffers, k.vars, k.sections}};
@@ -557,129 +556,5 @@ tess_status tess_builder_trim(tess_builder *b, const tess_kept *kept) {
     vec_clear(&w.to.p.constant); /* not held yet */
   }
   describe_free(&w.to);
-  return s;
-}
-
-/* ---- programs ----------------------------------------------------------- */
-
-typedef struct program_work {
-  tess_builder *b;
-  const char *name;
-  uint32_t nin, nout;
-  const tess_buffer *in, *out;
-  tess_program *made;
-} program_work;
-
-/* What was described for this program alone, and is not in it. */
-static void tell_unneeded(const program_work *w) {
-  const ir_program *p = &w->b->b.p;
-  ir_stmt s = w->b->b.unneeded, top = s;
-  while (s && !ir_is_block(p, s)) s = ir_next(p, s, top);
-  if (!top) return;
-  uint64_t key = hash_mix(hash_bytes(w->name, strlen(w->name)), top);
-  const char *block = s ? ir_text(p, ir_blk(p, s)->name) : "";
-  ctx_warn(w->b->c, key,
-           "program '%s': %s '%s' is left out, since no output needs it",
-           w->name, s ? "block" : "statement", block);
-}
-
-static tess_status make_program(void *ud) {
-  program_work *w = ud;
-  w->made = program_empty(w->b->c);
-  tess_status s = describe_program(&w->b->b, w->name, w->nin, w->in, w->nout,
-                                   w->out, &w->made->p);
-  if (s == TESS_OK) tell_unneeded(w);
-  if (s == TESS_OK) program_hold_constants(w->made);
-  return s;
-}
-
-tess_status tess_program_new(tess_builder *b, const char *name, uint32_t nin,
-                             const tess_buffer *in, uint32_t nout,
-                             const tess_buffer *out, tess_program **p) {
-  program_work w = {b, name, nin, nout, in, out, NULL};
-  if (p) *p = NULL;
-  if (!b || !name || (nin && !in) || (nout && !out) || !p) return is_null(b);
-  tess_status s = ctx_run(b->c, make_program, &w);
-  if (s == TESS_OK)
-    *p = w.made;
-  else
-    tess_program_free(w.made);
-  return s;
-}
-
-typedef struct join_work {
-  tess_program *p;
-  const tess_program *further;
-  tess_program *made; /* both functions, in a new program */
-  arena scratch;
-} join_work;
-
-static tess_status join_program(void *ud) {
-  join_work *w = ud;
-  tess_context *c = w->p->c;
-  w->made = program_empty(c);
-  ir_program_copy(&w->made->p, &w->p->p);
-  tess_status s =
-      describe_join(&w->made->p, &w->further->p, &w->scratch, &c->err);
-  if (s == TESS_OK) program_hold_constants(w->made);
-  return s;
-}
-
-/* Replaces the contents of p by those of `made`. */
-static void replace_contents(tess_program *p, tess_program *made) {
-  ir_program old = p->p;
-  bool held = p->holds_constants;
-  p->p = made->p;
-  p->holds_constants = made->holds_constants;
-  made->p = old;
-  made->holds_constants = held;
-}
-
-tess_status tess_program_add(tess_program *p, const tess_program *further) {
-  join_work w = {.p = p, .further = further};
-  if (p->refs > 1)
-    return ctx_fail(p->c, TESS_INVALID,
-                    "the program is in use already: add "
-                    "functions before it is scheduled");
-  if (further->c != p->c)
-    return ctx_fail(p->c, TESS_INVALID, "the programs belong to two contexts");
-  arena_init(&w.scratch, &p->c->heap);
-  tess_status s = ctx_run(p->c, join_program, &w);
-  if (s == TESS_OK) replace_contents(p, w.made);
-  tess_program_free(w.made);
-  arena_free(&w.scratch);
-  return s;
-}
-
-typedef struct choose_work {
-  tess_program *p;
-  const char *func;
-  tess_program *made;
-} choose_work;
-
-static tess_status make_select(void *ud) {
-  choose_work *w = ud;
-  const ir_program *p = &w->p->p;
-  for (uint32_t i = 1; i < ir_func_end(p); i++) {
-    if (strcmp(ir_text(p, p->func.v[i].name), w->func)) continue;
-    w->made = program_new(w->p->c, p, w->p);
-    w->made->p.entry = i;
-    tess_program_free(w->made->origin); /* it described another function */
-    w->made->origin = NULL;
-    return TESS_OK;
-  }
-  return ctx_fail(w->p->c, TESS_NOT_FOUND,
-                  "the program has no function named '%.100s'", w->func);
-}
-
-tess_status tess_program_work_on(tess_program *p, const char *func,
-                                 tess_program **out) {
-  choose_work w = {.p = p, .func = func ? func : ""};
-  *out = NULL;
-  tess_status s = ctx_run(p->c, make_select, &w);
-  if (s == TESS_OK)
-    *out = w.made;
-  else
-    tess_program_free(w.made);
   return s;
 }
