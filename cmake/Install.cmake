@@ -10,7 +10,7 @@ install(TARGETS tessera EXPORT tessera
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${static_library} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/tessera DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES ${primitives_header}
+install(FILES ${primitives_header} ${options_header}
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tessera)
 if(TARGET tessera_lua)
   install(TARGETS tessera_lua LIBRARY DESTINATION ${lua_module_dir})

@@ -2,6 +2,21 @@
 # The layers: every .c below a layer's folder, less the programs' mains and
 # what only tests link, and what is compiled to IR (scripts/saved-pool).
 
+# The public header that is made from the options' declarations, before all
+# else.
+set(options_header ${CMAKE_BINARY_DIR}/include/tessera/options.h)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include/tessera)
+add_executable(tess_options search/options_main.c)
+set_target_properties(tess_options PROPERTIES
+  RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/internal)
+target_include_directories(tess_options PRIVATE ${CMAKE_SOURCE_DIR}/include)
+add_custom_command(
+  OUTPUT ${options_header}
+  COMMAND tess_options ${options_header}
+  DEPENDS tess_options VERBATIM COMMENT "Writing tessera/options.h")
+add_custom_target(options ALL DEPENDS ${options_header})
+add_dependencies(layers options)
+
 # tess_layer(NAME [LIB...]): object library tess_NAME that sees LIB's headers.
 function(tess_layer name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
@@ -12,7 +27,8 @@ function(tess_layer name)
   endif()
   add_library(tess_${name} OBJECT ${sources})
   target_include_directories(tess_${name} PRIVATE
-    ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
+    ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include
+    ${CMAKE_BINARY_DIR}/include)
   target_link_libraries(tess_${name} PRIVATE ${ARGN})
   add_dependencies(tess_${name} layers)
   set_property(GLOBAL APPEND PROPERTY TESS_LAYERS tess_${name})

@@ -45,7 +45,6 @@ target_include_directories(tess_internal PUBLIC
 
 # The public header that is made from the primitives' declarations.
 set(primitives_header ${CMAKE_BINARY_DIR}/include/tessera/primitives.h)
-file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include/tessera)
 add_executable(tess_header vm/doc/header_main.c)
 set_target_properties(tess_header PROPERTIES
   RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/internal)

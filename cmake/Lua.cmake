@@ -24,7 +24,8 @@ list(FILTER spaces_sources INCLUDE REGEX "/lua/spaces/")
 if(lua_sources)
   add_library(tess_lua OBJECT ${lua_sources})
   target_include_directories(tess_lua PUBLIC
-    ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
+    ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include
+    ${CMAKE_BINARY_DIR}/include)
   target_include_directories(tess_lua SYSTEM PUBLIC ${lua_INCLUDE_DIRS})
   add_dependencies(tess_lua layers)
 

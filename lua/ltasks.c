@@ -185,34 +185,6 @@ static int push_kept_error(const lt_run *r) {
   return 1;
 }
 
-static const char *const tasks_options[] = {"target",
-                                            "trials",
-                                            "seed",
-                                            "strategy",
-                                            "cost_model",
-                                            "database",
-                                            "progress",
-                                            "batch",
-                                            "threads",
-                                            "kernel_threads",
-                                            "min_time",
-                                            "timeout",
-                                            "deadline",
-                                            "on_error",
-                                            "check",
-                                            "transfer",
-                                            "scheduler",
-                                            "alpha",
-                                            "space",
-                                            "window_size",
-                                            "max_trials_per_task",
-                                            "measure_name",
-                                            "warm_cache",
-                                            "fleet",
-                                            "key",
-                                            "frozen",
-                                            NULL};
-
 static const char *name_option(lua_State *L, const char *k) {
   const char *s = NULL;
   if (!lua_istable(L, 2)) return NULL;
@@ -223,15 +195,13 @@ static const char *name_option(lua_State *L, const char *k) {
 
 static void read_tasks(lua_State *L, tess_tune_options *t,
                        tess_tasks_options *o) {
-  lt_read_tune_options(L, t);
+  *t = (tess_tune_options)TESS_INIT(tess_tune_options);
+  lt_read_options(L, tess_tune_option, t);
   t->strategy = name_option(L, "strategy");
   t->cost_model = name_option(L, "cost_model");
-  *o = (tess_tasks_options){.struct_size = sizeof *o, .tune = t};
-  o->scheduler = name_option(L, "scheduler");
-  o->alpha = lt_field_number(L, 2, "alpha", 0);
-  o->window_size = lt_count_option(L, "window_size", 1 << 20);
-  o->max_trials_per_task =
-      lt_count_option(L, "max_trials_per_task", TESS_MAX_TRIALS);
+  *o = (tess_tasks_options)TESS_INIT(tess_tasks_options);
+  o->tune = t;
+  lt_read_options(L, tess_tasks_option, o);
 }
 
 /* ---- tune_tasks --------------------------------------------------------- */
@@ -259,7 +229,7 @@ static int ltasks_tune(lua_State *L) {
   tess_tasks *made = NULL;
   lua_settop(L, 3);
   lt_table(L, 1, "the tasks");
-  lt_options(L, 2, "ts.tune_tasks", tasks_options);
+  lt_check_names(L, "ts.tune_tasks", tess_tune_option, tess_tasks_option);
   lua_Integer n = luaL_len(L, 1);
   read_tasks(L, &t, &o);
   if (lua_istable(L, 2))

@@ -324,89 +324,6 @@ static void print_note(const lt_run *r, tess_result *made) {
 
 /* ---- tune --------------------------------------------------------------- */
 
-static const char *const options[] = {"target",
-                                      "trials",
-                                      "seed",
-                                      "space",
-                                      "strategy",
-                                      "cost_model",
-                                      "database",
-                                      "progress",
-                                      "batch",
-                                      "threads",
-                                      "kernel_threads",
-                                      "min_time",
-                                      "timeout",
-                                      "deadline",
-                                      "on_error",
-                                      "check",
-                                      "inputs",
-                                      "postprocs",
-                                      "measure",
-                                      "measured",
-                                      "frozen",
-                                      "warm_cache",
-                                      "transfer",
-                                      "measure_name",
-                                      "fleet",
-                                      "key",
-                                      NULL};
-
-/* Which of two words it is. */
-static int one_of(lua_State *L, const char *k, const char *const *words) {
-  const char *w = lt_field_str(L, 2, k, words[0]);
-  for (int i = 0; words[i]; i++)
-    if (!strcmp(words[i], w)) return i;
-  return lt_error(L, TESS_INVALID,
-                  "option '%s': there is no '%s'; there are "
-                  "%s, %s",
-                  k, w, words[0], words[1]);
-}
-
-/* 0: left out. */
-uint32_t lt_count_option(lua_State *L, const char *k, lua_Integer most) {
-  const lua_Integer absent = LUA_MININTEGER;
-  lua_Integer v = lt_field_int(L, 2, k, absent);
-  if (v == absent) return 0;
-  if (v < 1 || v > most)
-    lt_error(L, TESS_INVALID, "option '%s' is %lld, outside of 1 .. %lld", k,
-             (long long)v, (long long)most);
-  return (uint32_t)v;
-}
-
-/* Seconds, more than 0; 0: not given, so the default.  The engine refuses
- * others. */
-static double seconds_option(lua_State *L, const char *name) {
-  double x = lt_field_number(L, 2, name, -0.0);
-  if (x == 0 && !signbit(x))
-    lt_error(L, TESS_INVALID,
-             "option '%s' is 0, not a time in seconds of more than 0", name);
-  return x == 0 ? 0 : x;
-}
-
-void lt_read_tune_options(lua_State *L, tess_tune_options *o) {
-  static const char *const errors[] = {"record", "stop", NULL};
-  static const char *const checks[] = {"best", "all", NULL};
-  *o = (tess_tune_options){.struct_size = sizeof *o};
-  o->trials = lt_count_option(L, "trials", TESS_MAX_TRIALS);
-  o->batch = lt_count_option(L, "batch", TESS_MAX_BATCH);
-  o->threads = lt_count_option(L, "threads", TESS_MAX_THREADS);
-  o->kernel_threads = lt_count_option(L, "kernel_threads", TESS_MAX_THREADS);
-  o->seed = (uint64_t)lt_field_int(L, 2, "seed", 0);
-  o->min_time = seconds_option(L, "min_time");
-  o->timeout = seconds_option(L, "timeout");
-  o->deadline = seconds_option(L, "deadline");
-  o->database = lt_field_str(L, 2, "database", NULL);
-  o->on_error = one_of(L, "on_error", errors);
-  o->check = one_of(L, "check", checks);
-  o->frozen = lt_field_bool(L, 2, "frozen", 0);
-  o->no_transfer = !lt_field_bool(L, 2, "transfer", 1);
-  o->warm_cache = lt_field_bool(L, 2, "warm_cache", 0);
-  o->measure_name = lt_field_str(L, 2, "measure_name", NULL);
-  o->fleet = lt_field_str(L, 2, "fleet", NULL);
-  o->fleet_key = lt_field_str(L, 2, "key", NULL);
-}
-
 /* "name", or a table with functions, which goes to the slot (true), or
  * nil. */
 static int pluggable(lt_run *r, const char *k, int slot, const char **name) {
@@ -451,14 +368,15 @@ static int ltune_tune(lua_State *L) {
   tess_result *made = NULL;
   lua_settop(L, 4);
   tess_program *p = lt_program(L, 1);
-  lt_options(L, 2, "ts.tune", options);
+  lt_check_names(L, "ts.tune", tess_tune_option, NULL);
   tess_space *space = lt_get(L, 3, LT_SPACE);
   if (lua_istable(L, 2))
     lua_getfield(L, 2, "target");
   else
     lua_pushnil(L);
   tess_target *target = lt_to_target(L, 5);
-  lt_read_tune_options(L, &o);
+  o = (tess_tune_options)TESS_INIT(tess_tune_options);
+  lt_read_options(L, tess_tune_option, &o);
   o.progress = progress;
   o.progress_ud = &r;
   tess_strategy strategy;
@@ -494,5 +412,7 @@ void lt_open_tune(lua_State *L) {
   lua_setfield(L, -2, "tune");
   lua_pushcfunction(L, lt_strategies);
   lua_setfield(L, -2, "strategies");
+  lua_pushcfunction(L, lt_declared_options);
+  lua_setfield(L, -2, "declared_options");
   lua_pop(L, 1);
 }

@@ -46,11 +46,20 @@ tess_status lt_take_error(lt_run *r, tess_session *session);
  * ended. */
 void lt_keep_error(lt_run *r);
 
-/* The options at stack index 2, but for target, space, strategies, models and
- * progress. */
-void lt_read_tune_options(lua_State *L, tess_tune_options *o);
-/* An integer from 1 to `most` of the table at 2; 0: left out. */
-uint32_t lt_count_option(lua_State *L, const char *k, lua_Integer most);
+/* One of the two lists of declared options: tess_tune_option, or
+ * tess_tasks_option. */
+typedef const tess_option *(*lt_option_list)(uint32_t i);
+/* Refuses names in the table at index 2 that are no option of the lists; NULL:
+ * there is no second one. */
+void lt_check_names(lua_State *L, const char *function, lt_option_list list,
+                    lt_option_list more);
+/* Sets those fields of the struct of the list's options that the table at index
+ * 2 gives, but not what is a name or an object (strategy, cost_model). */
+void lt_read_options(lua_State *L, lt_option_list list, void *to);
+/* _core.declared_options(): both lists, { tune =, tasks = }, of tables. */
+int lt_declared_options(lua_State *L);
+/* Writes how the command spells the option, without dashes. */
+void lt_option_flag(const tess_option *o, size_t n, char *to);
 /* How the option progress wants to be told; a function goes to its slot. */
 void lt_read_progress(lt_run *r);
 /* A strategy and a model that call the tables in the run's slots. */

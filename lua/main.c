@@ -7,7 +7,7 @@
  * whatever there is: options, their values, too few arguments or too many; 130,
  * 143 or 129 SIGINT, SIGTERM or SIGHUP ended it, after what it has was saved.
  */
-#include "lua/lt.h"
+#include "lua/ltune.h"
 #include "lua/main.h"
 #include "lua/warn.h"
 
@@ -19,17 +19,11 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char usage[] =
+static const char usage_of_scripts[] =
     "usage: tessera FILE.lua [ARG...]   run a script\n"
-    "       tessera                     a prompt\n"
-    "       tessera tune FILE.lua [--trials N] [--target T] [--strategy S]\n"
-    "               [--cost-model M] [--db F] [--seed N] [--threads N] "
-    "[--json]\n"
-    "               [--inputs A.npy,B.npy] [--kernel-threads N] [--batch N]\n"
-    "               [--min-time S] [--timeout S] [--deadline S] [-o TRACE]\n"
-    "               [--on-error record|stop] [--check best|all]\n"
-    "               [--scheduler gradient|round_robin] [--frozen]\n"
-    "               [--no-transfer] [--warm-cache] [--fleet URL --key K]\n"
+    "       tessera                     a prompt\n";
+
+static const char usage_of_others[] =
     "       tessera step FILE [--program FILE.lua]\n"
     "       tessera show FILE [--program FILE.lua]\n"
     "       tessera db [list|best] FILE [FILTER] [--limit N]\n"
@@ -65,6 +59,43 @@ static const char usage[] =
     "--verbose with any of them: errors with the program, the place marked, "
     "and\n"
     "your own frames; with db: also why records failed\n";
+
+/* "[--trials N]", of the option; "" where the command has none. */
+static void write_usage(const tess_option *o, size_t n, char *to) {
+  static const char *const shown[] = {
+      [TESS_OPTION_VALUE] = "V",   [TESS_OPTION_COUNT] = "N",
+      [TESS_OPTION_SEED] = "N",    [TESS_OPTION_SECONDS] = "S",
+      [TESS_OPTION_SHARE] = "X",   [TESS_OPTION_TEXT] = "TEXT",
+      [TESS_OPTION_SWITCH] = NULL, [TESS_OPTION_OFF] = NULL};
+  const char *is = o->shown ? o->shown : o->words ? o->words : shown[o->kind];
+  char flag[64];
+  *to = '\0';
+  if (o->instead) return;
+  lt_option_flag(o, sizeof flag, flag);
+  snprintf(to, n, "[--%s%s%s]", flag, is ? " " : "", is ? is : "");
+}
+
+/* In lines of at most 79 columns; `column` is where the last one ended. */
+static size_t print_options(lt_option_list list, size_t column) {
+  const tess_option *o;
+  char text[128];
+  for (uint32_t i = 0; (o = list(i)); i++) {
+    write_usage(o, sizeof text, text);
+    size_t n = strlen(text);
+    if (!n) continue;
+    if (column + 1 + n > 79) column = (size_t)printf("\n%14s", "") - 1;
+    column += (size_t)printf(" %s", text);
+  }
+  return column;
+}
+
+static void print_help(void) {
+  fputs(usage_of_scripts, stdout);
+  size_t at =
+      (size_t)printf("       tessera tune FILE.lua [--json] [-o TRACE]");
+  print_options(tess_tasks_option, print_options(tess_tune_option, at));
+  printf("\n%s", usage_of_others);
+}
 
 /* What was printed is safe from a Ctrl-C that comes while all is put away.  The
  * status of what an ending signal ended, as shells have it; else `status`. */
@@ -394,7 +425,7 @@ static int run_in_state(int argc, char **argv, int at) {
 
 static int dispatch(int argc, char **argv) {
   int at = read_command_options(&argc, argv);
-  if (wants_help(argc, argv)) return fputs(usage, stdout), 0;
+  if (wants_help(argc, argv)) return print_help(), 0;
   if (at < 0) return 2;
   if (at || argc == 1) return run_in_state(argc, argv, at);
   if (strcmp(argv[1], "--version")) return unknown_option(argv[1]), 2;

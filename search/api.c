@@ -1,29 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public functions of tuning: tess_tune and tess_result_*. */
+#include "search/options.h"
 #include "search/work.h"
 
 #include <math.h>
 
 /* ---- options ------------------------------------------------------------ */
-
-static tess_status check_count(tess_context *c, const char *name, uint32_t n,
-                               uint32_t most) {
-  if (n <= most) return TESS_OK;
-  return ctx_fail(c, TESS_INVALID, "option '%s' is %u, outside of 1 .. %u",
-                  name, n, most);
-}
-
-static tess_status check_time(tess_context *c, const char *name, double t) {
-  if (t >= 0 && isfinite(t)) return TESS_OK;
-  return ctx_fail(c, TESS_INVALID, "option '%s' is %g, not a time in seconds",
-                  name, t);
-}
-
-static tess_status check_switch(tess_context *c, const char *name, int32_t x) {
-  if (x == 0 || x == 1) return TESS_OK;
-  return ctx_fail(c, TESS_INVALID, "option '%s' is %d, neither 0 nor 1", name,
-                  (int)x);
-}
 
 static tess_status check_mutators(tess_context *c, const tess_tune_options *o) {
   if (o->nmutators && !o->mutators)
@@ -100,19 +82,7 @@ static tess_status check_measure_name(tess_context *c,
 }
 
 static tess_status check_options(tess_context *c, const tess_tune_options *o) {
-  tess_status s = check_count(c, "trials", o->trials, TESS_MAX_TRIALS);
-  if (!s) s = check_count(c, "batch", o->batch, TESS_MAX_BATCH);
-  if (!s) s = check_count(c, "threads", o->threads, TESS_MAX_THREADS);
-  if (!s)
-    s = check_count(c, "kernel_threads", o->kernel_threads, TESS_MAX_THREADS);
-  if (!s) s = check_time(c, "min_time", o->min_time);
-  if (!s) s = check_time(c, "timeout", o->timeout);
-  if (!s) s = check_time(c, "deadline", o->deadline);
-  if (!s) s = check_switch(c, "on_error", o->on_error);
-  if (!s) s = check_switch(c, "check", o->check);
-  if (!s) s = check_switch(c, "frozen", o->frozen);
-  if (!s) s = check_switch(c, "no_transfer", o->no_transfer);
-  if (!s) s = check_measure_name(c, o);
+  tess_status s = check_measure_name(c, o);
   if (!s) s = fleet_check(c, o);
   if (!s) s = check_mutators(c, o);
   if (!s) s = check_postprocs(c, o);
@@ -134,8 +104,8 @@ static tess_status read_tune_options(tess_context *c,
 
 static tess_status complete_options(tess_context *c, tess_target *target,
                                     tess_tune_options *o) {
-  if (!o->trials) o->trials = 256;
-  if (!o->batch) o->batch = 16;
+  tess_status s = options_complete(c, o);
+  if (s != TESS_OK) return s;
   if (!o->threads) o->threads = threads_of(thread_cpus());
   if (!o->kernel_threads)
     o->kernel_threads = threads_of(tess_target_int(target, "num-cores"));
@@ -147,8 +117,8 @@ static tess_status complete_options(tess_context *c, tess_target *target,
 
 static measure_policy policy_of(const tess_tune_options *o) {
   measure_policy p = measure_default_policy(o->kernel_threads);
-  if (o->min_time > 0) p.min_time = o->min_time;
-  if (o->timeout > 0) p.timeout = o->timeout;
+  p.min_time = o->min_time;
+  p.timeout = o->timeout;
   p.warm_cache = o->warm_cache != 0;
   return p;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public functions of many tasks: options, entries to tasks, results. */
 #include "base/hash.h"
+#include "search/options.h"
 #include "search/tasks.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
-enum { TRIALS_A_TASK = 256, WINDOW_SIZE = 3, MOST_TASKS = 100000 };
-static const double usual_alpha = 0.2;
+enum { TRIALS_A_TASK = 256, MOST_TASKS = 100000 };
 
 /* ---- options ------------------------------------------------------------ */
 
@@ -37,17 +37,16 @@ static tess_status find_scheduler(task_set *s) {
 static tess_status complete_tasks_options(task_set *s) {
   tess_tasks_options *o = &s->o;
   tess_tune_options *t = &s->shared;
-  if (!o->alpha) o->alpha = usual_alpha;
-  if (!(o->alpha >= 0 && o->alpha <= 1))
-    return ctx_fail(s->c, TESS_INVALID,
-                    "option 'alpha' is %g, outside of 0 .. 1", o->alpha);
-  if (!o->window_size) o->window_size = WINDOW_SIZE;
+  tess_status st = options_complete_tasks(s->c, o);
+  if (st != TESS_OK) return st;
   s->unlimited = !t->trials && t->deadline > 0;
   uint64_t usual = (uint64_t)TRIALS_A_TASK * s->nentry;
   if (!t->trials)
     t->trials = s->unlimited || usual > TESS_MAX_TRIALS ? TESS_MAX_TRIALS
                                                         : (uint32_t)usual;
-  if (!t->batch) t->batch = 32;
+  /* A look-up tells by what was given whether times must fit. */
+  if (!t->frozen) st = options_complete(s->c, t);
+  if (st != TESS_OK) return st;
   s->most = o->max_trials_per_task ? o->max_trials_per_task : UINT32_MAX;
   rng_init(&s->random, t->seed, UINT64_C(3) << 61);
   return find_scheduler(s);

@@ -515,6 +515,7 @@ end
 return function(ts)
   local core = ts._core
   ts._core = nil
+  require "tessera.options".declare(core.declared_options())
   local registry = debug.getregistry()
   registry["tessera.index_map"] = function(f)
     return index_map(core, f)

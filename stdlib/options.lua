@@ -2,149 +2,13 @@
 -- Declarations and checks of options, shared by ts.tune and `tessera tune`.
 local options = {}
 
--- Options of ts.tune; `flag` is how `tessera tune` spells one, `takes` what
--- stands behind it there: "count" (1 .. `most`), "unsigned" (of 64 bits),
--- "seconds", "string", or a list of the words that it may be.  Without a flag,
--- `instead` is how the command has it.
-options.list = {
-  { name = "target", flag = "target", takes = "string",
-    type = "string|tessera.Target", default = '"llvm", this machine',
-    help = "what to compile for" },
-  { name = "trials", flag = "trials", takes = "count", type = "integer",
-    default = "256", most = 10000000,
-    help = "candidates to measure, those of the database included" },
-  { name = "seed", flag = "seed", takes = "unsigned", type = "integer",
-    default = "0",
-    help = "of every random choice; the same seed and the same measured " ..
-           "times give the same candidates, whatever the threads. It has 64 " ..
-           "bits: --seed takes 0 .. 2^64 - 1, of which Lua writes those " ..
-           "from 2^63 on as negative integers, -1 for the last, which " ..
-           "--seed takes, too" },
-  { name = "space", instead = "the field space of what FILE.lua returns",
-    type = "tessera.Space|table|function",
-    default = "ts.space.default(target)",
-    help = "what to search: a space, a list of modules, or a function that " ..
-           "schedules the whole program by hand" },
-  { name = "postprocs",
-    instead = "ts.space.with_postprocs around the field space of what " ..
-              "FILE.lua returns",
-    type = "table", default = "those of the space, or of the target's kind",
-    help = "the postprocessors of all candidates: a list of names, of " ..
-           "tables { name, parameter = value }, \"default\" for those of " ..
-           "the target's kind, and of functions of a schedule, or " ..
-           "{ name, function }, that schedule it further, or not, and say " ..
-           "whether it is kept: true, or false and why" },
-  { name = "inputs", flag = "inputs", takes = "string", type = "table",
-    default = "drawn, within what the placeholders declare",
-    help = "a list of your own tensors, one for each parameter that is no " ..
-           "output, in order, that candidates are run and checked on; " ..
-           "--inputs takes .npy files with commas between" },
-  { name = "strategy", flag = "strategy", takes = "string",
-    type = "string|table",
-    default = '"hybrid", with a cost model "evolutionary"',
-    help = "who proposes candidates: \"hybrid\", \"bayesian\", " ..
-           "\"evolutionary\", \"annealing\", \"genetic\", " ..
-           "\"droplet\", \"grid\", \"replay\" (random), with " ..
-           "options as { name = \"annealing\", chains = 64 } or " ..
-           "\"annealing:chains=64\" (`tessera doc strategies`), or what " ..
-           "ts.strategy gives (`tessera doc ts.strategy`)" },
-  { name = "cost_model", flag = "cost-model", takes = "string",
-    type = "string|table|tessera.Model", default = '"forest"',
-    help = "who ranks candidates before they are measured: \"random\", " ..
-           "\"xgb\", \"xgb_rank\", \"forest\", \"gp\", \"treegru\", " ..
-           "several as \"xgb+forest\", or what ts.cost_model gives " ..
-           "(`tessera doc ts.cost_model`)" },
-  { name = "database", flag = "db", takes = "string", type = "string",
-    default = "none",
-    help = "an SQLite file that keeps every record; a second run goes on " ..
-           "where the first ended (the funnel and the classes of its result " ..
-           "are its own alone), and runs at once need seeds of their own" },
-  { name = "threads", flag = "threads", takes = "count", type = "integer",
-    default = "as many as cores", most = 1024,
-    help = "threads of the engine itself" },
-  { name = "kernel_threads", flag = "kernel-threads", takes = "count",
-    type = "integer", default = "the target's cores", most = 1024,
-    help = "threads a measured kernel runs on" },
-  { name = "batch", flag = "batch", takes = "count", type = "integer",
-    default = "16", most = 4096,
-    help = "candidates proposed and measured at a time" },
-  { name = "min_time", flag = "min-time", takes = "seconds",
-    type = "number", default = "0.1",
-    help = "seconds a measurement lasts at least" },
-  { name = "timeout", flag = "timeout", takes = "seconds",
-    type = "number", default = "10",
-    help = "seconds a candidate may run" },
-  { name = "deadline", flag = "deadline", takes = "seconds",
-    type = "number", default = "none",
-    help = "seconds until the search ends, wherever it is; then the best " ..
-           "few are timed once more, and the result has a note; ts.build in " ..
-           "a strategy raises \"CANCELLED\" from then on" },
-  { name = "on_error", flag = "on-error", takes = { "record", "stop" },
-    type = '"record"|"stop"', default = '"record"',
-    help = "\"record\": a candidate that fails is recorded, a module that " ..
-           "fails at a block is left out there with a warning, and the run " ..
-           "goes on; \"stop\": such a candidate ends the run, with its " ..
-           "status and message in the result, and such a module is an error " ..
-           "of ts.tune; a function as the space that fails always is" },
-  { name = "check", flag = "check", takes = { "best", "all" },
-    type = '"best"|"all"', default = '"best"',
-    help = "which candidates are compared with the unscheduled program: " ..
-           "every new best and, before they are timed again at the end, the " ..
-           "best few; or all" },
-  { name = "frozen", flag = "frozen", takes = "flag", type = "boolean",
-    default = "false",
-    help = "measure nothing: take the best that the database holds, or, " ..
-           "where it holds nothing, what a heuristic prefers; a note says so" },
-  { name = "transfer", flag = "no-transfer", takes = "flag", negates = true,
-    type = "boolean", default = "true",
-    help = "whether what the database holds of other workloads, measured " ..
-           "for the same target in the same way, teaches a built-in cost " ..
-           "model before there are own times, and whether the best " ..
-           "decisions of the nearest of them, and those of this workload " ..
-           "that were measured in other ways, are tried first" },
-  { name = "warm_cache", flag = "warm-cache", takes = "flag", type = "boolean",
-    default = "false",
-    help = "on CUDA devices, leave in the L2 cache what the run before left " ..
-           "there, instead of evicting it before each timed run; such times " ..
-           "are not comparable with others. Refused for other targets, " ..
-           "whose caches keep what they have" },
-  { name = "measure", instead = "the field measure of what FILE.lua returns",
-    type = "function", default = "none",
-    help = "instead of compiling and running candidates: a function of " ..
-           "(session, candidate) that gives a time in seconds, or nil and " ..
-           "how it failed, as \"TIMEOUT\"" },
-  { name = "measure_name",
-    instead = "the field measure_name of what FILE.lua returns",
-    type = "string", default = "made of the function's code",
-    help = "what `measure` measures: in a database times under one name are " ..
-           "compared with each other only. Without it functions of other " ..
-           "code, of another place in their file, or with other texts, " ..
-           "numbers or booleans in their upvalues count as different" },
-  { name = "fleet", flag = "fleet", takes = "string", type = "string",
-    default = "none",
-    help = "the address of a fleet's database, as " ..
-           "\"postgres://user@host/fleet\": its devices measure, not this " ..
-           "machine (`tessera doc fleet`)" },
-  { name = "key", flag = "key", takes = "string", type = "string",
-    default = "none",
-    help = "which of the fleet's devices measure: those of one key, which " ..
-           "are equal, as \"sm_90\"; the target is theirs where none is " ..
-           "given" },
-  { name = "measured", instead = "the field measured of what FILE.lua returns",
-    type = "function", default = "none",
-    help = "a function of (session, candidates) that is told of each batch " ..
-           "when the strategy and the model have observed it" },
-  { name = "progress", instead = "progress is on stderr, with --json on stdout",
-    type = "boolean|function", default = "false",
-    help = "true: a line on stderr; a function: called with a table " ..
-           "(trials, max_trials, failed, best, gflops, elapsed, eta, text; " ..
-           "status and seconds of the trial, or compiled and compiling) " ..
-           "after each candidate and while a batch is compiled, and ends " ..
-           "the run by returning false" },
-}
-
-options.by_name = {}
-for _, o in ipairs(options.list) do options.by_name[o.name] = o end
+-- Options of ts.tune, and, in options.of["ts.tune_tasks"], of many tasks alone,
+-- as the engine declares them (include/tessera/tune_options.def): `flag` is how
+-- `tessera tune` spells one, `takes` what stands behind it there: "count" (1 ..
+-- `most`), "unsigned" (of 64 bits), "seconds", "share", "string", or a list of
+-- the words that it may be.  Without a flag, `instead` is how the command has
+-- it; `single`: many tasks have no such option.
+options.list, options.by_name = {}, {}
 
 local function count(name, help, default)
   return { name = name, type = "integer", least = 1, default = default,
@@ -212,21 +76,6 @@ options.of = {
     flag("no_postproc", "stop before enter_postproc"),
     seed("0", "what is drawn"),
   },
-  ["ts.tune_tasks"] = {
-    { name = "scheduler", flag = "scheduler",
-      takes = { "gradient", "round_robin" },
-      type = '"gradient"|"round_robin"',
-      default = '"gradient"',
-      help = "which task gets the next batch: the one that promises the " ..
-             "greatest gain, or each in turn" },
-    { name = "alpha", type = "number", default = "0.2",
-      help = "of \"gradient\": the weight of what the last batches gained, " ..
-             "against what is left to gain" },
-    { name = "window_size", type = "integer", least = 1, default = "3",
-      help = "of \"gradient\": how many batches it looks back" },
-    { name = "max_trials_per_task", type = "integer", least = 1,
-      default = "none", help = "trials that one task gets at most" },
-  },
   ["ts.space.sketches"] = {
     flag("postprocs", "with the postprocessors, as they are tuned"),
   },
@@ -237,6 +86,15 @@ options.of = {
       help = "seconds that all its runs last at least" },
   },
 }
+
+-- What the engine declares; describe.lua hands it over when the module is
+-- opened.
+function options.declare(declared)
+  options.of["ts.tune_tasks"] = declared.tasks
+  for i, o in ipairs(declared.tune) do
+    options.list[i], options.by_name[o.name] = o, o
+  end
+end
 
 -- ---- types -----------------------------------------------------------------
 

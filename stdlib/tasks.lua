@@ -4,13 +4,6 @@
 local options = require "tessera.options"
 local with_fleet_target = require "tessera.fleet_target"
 
--- Options that ts.tune has, too; and those of many tasks alone.
-local common = { "target", "trials", "seed", "space", "strategy", "cost_model",
-                 "database", "threads", "kernel_threads", "batch", "min_time",
-                 "timeout", "deadline", "on_error", "check", "progress",
-                 "postprocs", "measure", "measure_name", "measured",
-                 "transfer", "warm_cache", "frozen", "fleet", "key" }
-
 local fields = { program = true, space = true, weight = true, name = true,
                  strategy = true, cost_model = true, target = true }
 
@@ -18,14 +11,17 @@ return function(ts, core, to_space, check_plugged, by_name, functions_of,
                 split_postprocs, name_measure)
   local function invalid(text, ...) core.invalid(text:format(...)) end
 
-  local own = {}
-  for _, o in ipairs(options.of["ts.tune_tasks"]) do own[o.name] = o end
-  local shared = {}
-  for _, name in ipairs(common) do shared[name] = options.by_name[name] end
-
-  -- The names of all options, in the order in which they are described.
-  local names = table.move(common, 1, #common, 1, {})
+  -- By their names, options that ts.tune has, too, and those of many tasks
+  -- alone; and all names, in the order in which they are described.
+  local shared, own, names = {}, {}, {}
+  for _, o in ipairs(options.list) do
+    if not o.single then
+      shared[o.name] = o
+      names[#names + 1] = o.name
+    end
+  end
   for _, o in ipairs(options.of["ts.tune_tasks"]) do
+    own[o.name] = o
     names[#names + 1] = o.name
   end
 

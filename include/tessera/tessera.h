@@ -47,6 +47,7 @@
 #define TESSERA_TESSERA_H
 
 #include <tessera/types.h>
+#include <tessera/option.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -1227,98 +1228,8 @@ typedef struct tess_progress {
   double seconds;               /* and its time, INFINITY where it has none */
 } tess_progress;
 
-enum {
-  TESS_MAX_TRIALS = 10000000,
-  TESS_MAX_BATCH = 4096,
-  TESS_MAX_THREADS = 1024
-};
-/* What is larger, and times that are negative, are TESS_INVALID. */
-typedef struct tess_tune_options {
-  uint32_t struct_size;         /* sizeof(tess_tune_options) */
-  uint32_t trials;              /* 256 when 0 */
-  uint32_t batch;               /* 16 when 0 */
-  uint64_t seed;
-  uint32_t threads;             /* of the engine; 0: as many as cores */
-  uint32_t kernel_threads;      /* of the kernels; 0: the target's cores */
-  const char *strategy;         /* NULL: "hybrid", with a cost model of yours
-                                 * "evolutionary"; with options:
-                                 * "annealing:chains=64,steps=200" */
-  const char *cost_model;       /* "forest" when NULL */
-  const tess_strategy *custom_strategy;      /* instead of the name */
-  const tess_cost_model *custom_cost_model;
-  /* Path; NULL: none.  Each result is stored as soon as it is there.  Several
-   * processes may use one database at once, each with a different seed: equal
-   * seeds propose the same candidates. */
-  const char *database;
-  double min_time;              /* seconds a measurement; 0: default */
-  double timeout;               /* seconds a candidate may run; 0: default */
-  double deadline;              /* seconds until the search ends, wherever it
-                                 * is (then the best few are timed once more,
-                                 * and the result has a note); 0: none.  What
-                                 * a strategy or cost model builds or runs is
-                                 * TESS_CANCELLED from then on, which they may
-                                 * return: it is no error of the run */
-  int32_t on_error;             /* a candidate that fails, 0: is recorded; 1:
-                                 * ends the run.  A module that fails at a
-                                 * block, 0: is left out there with a warning;
-                                 * 1: tess_tune fails, as with a function that
-                                 * schedules by hand it always does */
-  int32_t check;                /* compared with the unscheduled program are,
-                                 * 0: every new best and, before one is named,
-                                 * the best few; 1: all candidates */
-  /* Non-zero: stop now with the best so far.  May be NULL. */
-  int (*progress)(void *ud, const tess_progress *p);
-  void *progress_ud;
-  tess_model *model;            /* instead of a name: it goes on learning;
-                                 * NULL: none */
-  /* The contents that candidates are run and checked on: a tensor for each
-   * parameter that is no output, in order, or for each parameter, outputs
-   * included, which are not looked at; copied.  NULL: they are drawn.  INVALID
-   * or TYPE names the parameter that one does not fit or whose declared
-   * contents it breaks. */
-  tess_tensor *const *inputs;
-  uint32_t ninputs;
-  uint32_t nmutators;           /* of the strategy "evolutionary", beside its */
-  const tess_mutator *mutators; /*   own */
-  /* Instead of compiling and running a candidate: its time in *seconds, more
-   * than 0 and finite; or how it failed, BUILD_ERROR, LAUNCH_ERROR, TIMEOUT,
-   * CRASHED or WRONG_RESULT.  Anything else ends the run.  NULL: candidates are
-   * measured on this machine. */
-  tess_status (*measure)(void *ud, tess_session *s, const tess_candidate *c,
-                         double *seconds);
-  void *measure_ud;
-  /* Told of each batch when strategy and model have observed it; anything but
-   * TESS_OK ends the run.  NULL: nobody is. */
-  tess_status (*measured)(void *ud, tess_session *s, uint32_t n,
-                          const tess_candidate *c);
-  void *measured_ud;
-  /* 1: nothing is measured: the result is the best that the database holds,
-   * with its time; where it holds nothing for this program and target, what a
-   * heuristic prefers among schedules drawn from the space: its latency is
-   * +inf, and a note says so. */
-  int32_t frozen;
-  uint32_t npostprocs;          /* of the host's, in order; candidates out of a
-                                 * database are not asked about */
-  const tess_postproc *postprocs;
-  int32_t warm_cache;           /* 0: a device's L2 cache is evicted before each
-                                 * timed run; 1: it keeps what the run before
-                                 * left there (INVALID for others than cuda) */
-  int32_t no_transfer;          /* what the database holds of other workloads,
-                                 * measured for the same target in the same
-                                 * way, 0: teaches a built-in cost model before
-                                 * there are own times, and the best decisions
-                                 * of the nearest are tried first, as are those
-                                 * of this workload under another target or
-                                 * policy; 1: is not looked at */
-  /* What `measure` measures, in any words: the database compares times under
-   * one name only with each other.  NULL: with those of other functions without
-   * a name; empty: INVALID. */
-  const char *measure_name;
-  /* Candidates are measured by a fleet's devices of a key, not here: the
-   * address of its database, as of libpq ("postgres://host/fleet"), and the
-   * key.  Without a target theirs is taken.  NULL: on this machine. */
-  const char *fleet, *fleet_key;
-} tess_tune_options;
+/* tess_tune_options and tess_tasks_options. */
+#include <tessera/options.h>
 
 /* Searches the space for the fastest schedule of p; target NULL: "llvm", space
  * NULL: that of tess_space_default, options NULL: the defaults.  NOT_FOUND when
@@ -1439,26 +1350,6 @@ typedef struct tess_tasks_progress {
   const tess_progress *trial;   /* of the current task */
   const char *text, *table;     /* a line, and a table, for people */
 } tess_tasks_progress;
-
-typedef struct tess_tasks_options {
-  uint32_t struct_size;         /* sizeof(tess_tasks_options) */
-  uint32_t window_size;         /* batches that "gradient" looks back; 3 when
-                                 * 0 */
-  /* As of tess_tune, but: trials are those of all tasks together, 256 a task
-   * when 0, and without limit when 0 beside a deadline; the deadline is that of
-   * all; frozen: each task has what is stored for it, or a guess;
-   * custom_strategy, custom_cost_model, model and progress must be NULL.  NULL:
-   * the defaults. */
-  const tess_tune_options *tune;
-  const char *scheduler;        /* "gradient" when NULL, or "round_robin" */
-  double alpha;                 /* weight of the gain of the last batches in
-                                 * "gradient", up to 1; 0.2 when 0 */
-  uint32_t max_trials_per_task; /* 0: none */
-  uint32_t reserved;
-  /* Non-zero: stop now with the best so far.  May be NULL. */
-  int (*progress)(void *ud, const tess_tasks_progress *p);
-  void *progress_ud;
-} tess_tasks_options;
 
 typedef struct tess_tasks tess_tasks;  /* the results of many tasks */
 typedef struct tess_tasks_info {

@@ -53,6 +53,15 @@ local function seconds_of(name, text)
   return n + 0.0
 end
 
+local function share_of(name, text)
+  local n = text:find "^[%d.eE+-]+$" and tonumber(text)
+  if not n or n <= 0 or n > 1 then
+    usage("option --%s: '%s' is not a number of more than 0, up to 1", name,
+          text)
+  end
+  return n + 0.0
+end
+
 -- "30d", "12h": the time so long ago, in UTC.
 local function age_of(name, text)
   local n, unit = text:match "^(%d+)([smhdw])$"
@@ -83,6 +92,7 @@ local function value_of(name, kind, text)
   end
   if kind == "unsigned" then return unsigned_of(name, text) end
   if kind == "seconds" then return seconds_of(name, text) end
+  if kind == "share" then return share_of(name, text) end
   if kind == "age" then return age_of(name, text) end
   return integer_of(name, text, 1, kind)
 end
@@ -104,8 +114,8 @@ local function unknown(option, known, of)
 end
 
 -- Splits arguments into options and the rest; `known` maps each option to
--- "string", "unsigned", "seconds", "age", "flag", a list of words or, for a
--- count, to the largest.
+-- "string", "unsigned", "seconds", "share", "age", "flag", a list of words or,
+-- for a count, to the largest.
 local function parse(args, known, of)
   local options, rest = {}, {}
   local i = 1

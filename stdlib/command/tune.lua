@@ -126,7 +126,7 @@ local function tune_options(o, d, path)
   if o.inputs then all.inputs = load_tensors(o.inputs) end
   if d.tasks then
     for name, option in pairs(of_tasks) do
-      all[name] = option.flag and o[option.flag] or d[name]
+      all[name] = o[option.flag] or d[name]
     end
   end
   if d.tasks and o.json then
@@ -225,7 +225,7 @@ return function(args)
     if option.flag then known[option.flag] = option.most or option.takes end
   end
   for _, option in pairs(of_tasks) do
-    if option.flag then known[option.flag] = option.takes end
+    known[option.flag] = option.most or option.takes
   end
   local o, rest = arguments.parse(args, known)
   local run <close> = setmetatable({ reported = not o.json }, ending)
@@ -234,8 +234,10 @@ return function(args)
   if o.o then arguments.check_output("-o", o.o, { rest[1], db = o.db }) end
   local d = files.run_tasks(rest[1])
   if d.tasks then return tune_several(o, d, rest[1], run) end
-  if o.scheduler then
-    usage("option --scheduler: %s returns one program only", rest[1])
+  for _, option in pairs(of_tasks) do
+    if o[option.flag] then
+      usage("option --%s: %s returns one program only", option.flag, rest[1])
+    end
   end
   local ok, result = pcall(ts.tune, d.program, tune_options(o, d, rest[1]))
   if not ok then

@@ -234,7 +234,9 @@ refused("task 2 'again': its program and space are those of task 1, so they " ..
           { program = a, name = "again", strategy = own(a) } })
 refused("an option of all tasks", { { program = a, target = "llvm" } })
 refused("'scheduler' is \"greedy\"", { a }, { scheduler = "greedy" })
-refused("'window_size' is the number 0", { a }, { window_size = 0 })
+refused("'window_size' is 0, outside of 1 .. 1048576", { a },
+        { window_size = 0 })
+refused("'alpha' is 0, not a share", { a }, { alpha = 0 })
 refused("'alpha' is 2", { a }, { alpha = 2 })
 refused("unknown option 'trails'", { a }, { trails = 2 })
 refused("warm_cache is of targets whose caches are cleared", { a },
