@@ -59,6 +59,7 @@ set_property(SOURCE ${CMAKE_SOURCE_DIR}/fleet/schema.c APPEND PROPERTY
 set_property(SOURCE ${CMAKE_SOURCE_DIR}/fleet/schema.c APPEND PROPERTY
              OBJECT_DEPENDS ${fleet_sql})
 tess_layer(search deps_core PkgConfig::sqlite3 PkgConfig::hwloc)
+tess_layer(graph deps_core)
 get_property(TESS_LAYERS GLOBAL PROPERTY TESS_LAYERS)
 
 # Where libexec is, seen from the folder of libtessera.so, and by itself.

@@ -9,7 +9,7 @@
 cmake_minimum_required(VERSION 3.25)
 
 # allow_<layer>: the layers it may include, besides itself.
-set(layers base ir lower schedule backends vm measure fleet search lua include)
+set(layers base ir lower schedule backends vm measure fleet search graph lua include)
 set(allow_base)
 set(allow_ir base)
 set(allow_schedule base ir)
@@ -19,6 +19,7 @@ set(allow_vm base ir schedule)
 set(allow_measure base ir lower vm backends)
 set(allow_fleet base ir vm measure)
 set(allow_search base ir schedule vm measure fleet)
+set(allow_graph base ir lower backends vm measure search)
 set(allow_lua)
 set(allow_include)
 
@@ -55,7 +56,7 @@ macro(check_quoted layer file line target)
 endmacro()
 
 macro(check_angled layer file line target)
-  if("${target}" MATCHES "^(base|ir|lower|schedule|backends|vm|measure|fleet|search|lua)/")
+  if("${target}" MATCHES "^(base|ir|lower|schedule|backends|vm|measure|fleet|search|graph|lua)/")
     complain(${file} ${line} "write \"${target}\" in quotes: the layers' headers are quoted")
   endif()
   set(rest ${owned_headers})

@@ -30,6 +30,7 @@
 #define LT_DATABASE "tessera.database"
 #define LT_SESSION "tessera.session"
 #define LT_MODEL "tessera.model"
+#define LT_GRAPH "tessera.graph"
 #define LT_ERROR "tessera.error"
 
 /* The user value of a result that holds the kernel it gave, its only one. */
@@ -198,6 +199,7 @@ void lt_open_rv(lua_State *L);
 void lt_open_trace(lua_State *L);
 void lt_open_stepper(lua_State *L);
 void lt_open_tensor(lua_State *L);
+void lt_open_graph(lua_State *L);
 void lt_open_kernel(lua_State *L);
 void lt_open_space(lua_State *L);
 void lt_open_session(lua_State *L);

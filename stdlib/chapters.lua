@@ -3,8 +3,9 @@
 local chapters = {}
 
 chapters.names = { "tutorial", "describing", "operators", "modules",
-                   "searching", "tasks", "database", "measuring", "fleet",
-                   "stepping", "tensor-intrinsics", "gpu", "dae",
+                   "searching", "tasks", "models", "database",
+                   "measuring", "fleet", "stepping", "tensor-intrinsics",
+                   "gpu", "dae",
                    "embedding", "adding-a-primitive", "adding-a-pass",
                    "architecture", "benchmarks" }
 

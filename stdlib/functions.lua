@@ -327,6 +327,22 @@ local rows = {
     "Search for fast schedules of several programs under one budget: of a " ..
     "list of programs or of { program =, weight =, space =, name =, " ..
     "strategy =, cost_model = }; the options of ts.tune, and", "tasks" },
+  { "ts.graph([name])", "tessera.Graph",
+    "An empty graph of operators; `require \"tessera.graph\"` gives graphs " ..
+    "their operators.", "models" },
+  { "graph:input(name, shape [, dtype])", "tessera.Value",
+    "An input; a dimension is an extent, or the name of a size.", "models" },
+  { "graph:constant(name, tensor)", "tessera.Value",
+    "A constant, which keeps the tensor.", "models" },
+  { "graph:output(name, value)", "", "Makes a value an output.", "models" },
+  { "graph:inputs()", "table[]", "The values that are inputs.", "models" },
+  { "graph:outputs()", "table[]",
+    "The values that are outputs, and the list of their names.", "models" },
+  { "graph:nodes()", "table[]",
+    "Its nodes, each { id =, op =, name =, inputs =, outputs =, attrs =, " ..
+    "group = }.", "models" },
+  { "graph:dot()", "string", "A drawing in Graphviz's language.", "models" },
+  { "graph:verify()", "boolean", "Raises unless it is well-formed.", "models" },
   { "ts.agent(options)", "nil",
     "Measure for a fleet until it is drained or stopped (Ctrl-C, SIGTERM): " ..
     "`tessera agent` as a function.  The options are fleet and key, and " ..

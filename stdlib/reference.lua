@@ -331,6 +331,11 @@ local function elsewhere(entries, name, word, mark)
     local pages = named(entries, coloned(name), word, ":")
     if #pages > 0 then return table.concat(pages, "\n\n") end
   end
+  if mark == ":" then -- operators are methods of a graph, too
+    local pages = {}
+    add_pages(pages, entries, function(e) return e.name == "ops." .. word end)
+    if #pages > 0 then return pages[1] end
+  end
   lines = chapters.lines(word, mark)
   if #lines == 0 then return nil end
   table.insert(lines, 1, "No page of its own; chapters that mention it:\n")

@@ -1602,4 +1602,6 @@ TESS_API tess_status tess_fleet_call(tess_context *c, const char *fleet,
 #ifdef __cplusplus
 }
 #endif
+
+#include <tessera/graph.h>
 #endif

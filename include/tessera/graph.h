@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Graphs of operators: whole models, as data.  Included by tessera.h.
+ *
+ * A graph has values, which are inputs, constants or results of nodes, and
+ * nodes, each an operator by its name with attributes.  A node of an operator
+ * of Tessera's ("conv2d_nchw") takes its tensors in the order of the operator's
+ * page, 0 where one is left out, and has its options as attributes; of other
+ * languages (a file's) the name has a prefix, "onnx.Conv".  What operators
+ * are is known in Lua (`require "tessera.graph"`), where shapes are inferred
+ * and programs are made of nodes; here they are given. */
+#ifndef TESSERA_GRAPH_H
+#define TESSERA_GRAPH_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tess_graph tess_graph;
+typedef uint32_t tess_gvalue;   /* a value of one graph; 0: none */
+typedef uint32_t tess_gnode;    /* a node of one graph, from 1 */
+
+/* An extent; where it is not known yet, the name of a size ("batch"). */
+typedef struct tess_dim {
+  int64_t extent;
+  const char *size;             /* NULL: the extent is known */
+} tess_dim;
+
+/* What a value is; dtype.bits 0: not known yet, and no dimensions either. */
+typedef struct tess_gtype {
+  tess_dtype dtype;
+  uint32_t ndim;
+  const tess_dim *dim;
+} tess_gtype;
+
+typedef enum tess_attr_kind {
+  TESS_ATTR_BOOL, TESS_ATTR_INT, TESS_ATTR_REAL, TESS_ATTR_STR,
+  TESS_ATTR_INTS, TESS_ATTR_REALS, TESS_ATTR_STRS,
+  TESS_ATTR_TENSOR,             /* a constant of the graph */
+  TESS_ATTR_GRAPH               /* as the branches of an If */
+} tess_attr_kind;
+
+/* An attribute; the member that its kind says is valid. */
+typedef struct tess_attr {
+  const char *name;
+  tess_attr_kind kind;
+  uint32_t n;                   /* entries of a list */
+  int64_t i;                    /* BOOL, INT */
+  double r;
+  const char *s;
+  const int64_t *ints;
+  const double *reals;
+  const char *const *strs;
+  tess_gvalue tensor;
+  tess_graph *graph;            /* the graph that the node is in frees it */
+} tess_attr;
+
+typedef enum tess_gkind {
+  TESS_G_INPUT, TESS_G_CONSTANT, TESS_G_RESULT,
+  TESS_G_OUTER                  /* in a branch: a value of the graph that it is
+                                 * in, by its name */
+} tess_gkind;
+
+TESS_API tess_status tess_graph_new(tess_context *c, const char *name,
+                                    TESS_GIVE tess_graph **out);
+TESS_API void tess_graph_free(TESS_TAKE tess_graph *g);
+TESS_API const char *tess_graph_name(const tess_graph *g);
+
+/* ---- building ----------------------------------------------------------- */
+
+/* An input, or in a branch a value of outside.  LIMIT beyond 16 dimensions. */
+TESS_API tess_status tess_graph_input(tess_graph *g, const char *name,
+                                      const tess_gtype *t, tess_gkind kind,
+                                      tess_gvalue *out);
+/* A constant, which keeps the tensor (it is not copied, and may not be changed
+ * any more).  UNSUPPORTED for one on a device. */
+TESS_API tess_status tess_graph_constant(tess_graph *g, const char *name,
+                                         tess_tensor *t, tess_gvalue *out);
+typedef struct tess_node_def {
+  uint32_t struct_size;         /* sizeof(tess_node_def) */
+  uint32_t nin, nattr, nout;
+  const char *op, *name;        /* name NULL or "": none */
+  const tess_gvalue *in;        /* 0: left out */
+  const tess_attr *attr;        /* copied; graphs in them are taken */
+  const tess_gtype *type;       /* of the results */
+  const char *const *result;    /* their names; NULL: none have */
+} tess_node_def;
+/* Adds a node behind all others; its results are out[0 .. nout - 1].  INVALID
+ * for a value that there is not, or two attributes of one name. */
+TESS_API tess_status tess_graph_node(tess_graph *g, const tess_node_def *def,
+                                     tess_gvalue *out);
+TESS_API tess_status tess_graph_output(tess_graph *g, const char *name,
+                                       tess_gvalue v);
+
+/* ---- asking ------------------------------------------------------------- */
+
+typedef struct tess_gvalue_info {
+  uint32_t struct_size;         /* sizeof(tess_gvalue_info) */
+  tess_gkind kind;
+  const char *name;             /* "": none */
+  tess_gtype type;
+  tess_gnode node;              /* of a RESULT, and which of its results */
+  uint32_t result;
+} tess_gvalue_info;
+TESS_API tess_status tess_graph_value(tess_graph *g, tess_gvalue v,
+                                      tess_gvalue_info *out);
+/* The tensor of a constant, not to be changed; INVALID for another value. */
+TESS_API tess_status tess_graph_tensor(tess_graph *g, tess_gvalue v,
+                                       TESS_GIVE tess_tensor **out);
+typedef struct tess_gnode_info {
+  uint32_t struct_size;         /* sizeof(tess_gnode_info) */
+  uint32_t nin, nattr, nout;
+  uint32_t group;               /* its number; 0: none */
+  const char *op, *name;
+  const tess_gvalue *in, *out;
+  const tess_attr *attr;        /* sorted by name */
+} tess_gnode_info;
+TESS_API tess_status tess_graph_node_get(tess_graph *g, tess_gnode n,
+                                         tess_gnode_info *out);
+/* The nodes in the order in which they run, the inputs and the outputs. */
+TESS_API uint32_t tess_graph_order(tess_graph *g, const tess_gnode **out);
+TESS_API uint32_t tess_graph_inputs(tess_graph *g, const tess_gvalue **out);
+TESS_API uint32_t tess_graph_outputs(tess_graph *g, const tess_gvalue **out);
+TESS_API const char *tess_graph_output_name(tess_graph *g, uint32_t i);
+/* For people: a line a node; and as a drawing, in Graphviz's language. */
+TESS_API tess_status tess_graph_text(tess_graph *g, TESS_GIVE char **out);
+TESS_API tess_status tess_graph_dot(tess_graph *g, TESS_GIVE char **out);
+/* INVALID, with the node: what it takes is computed after it. */
+TESS_API tess_status tess_graph_verify(tess_graph *g);
+
+/* ---- changing ----------------------------------------------------------- */
+
+/* Whoever takes `old` takes `v` instead, as do the outputs.  The order of nodes
+ * may be wrong until tess_graph_sweep. */
+TESS_API tess_status tess_graph_replace(tess_graph *g, tess_gvalue old,
+                                        tess_gvalue v);
+/* Removes nodes that no output needs, and puts the others in an order in which
+ * they can run, near the one they were in.  INVALID where they go in a
+ * circle. */
+TESS_API tess_status tess_graph_sweep(tess_graph *g);
+/* Says which group the node is in: those of one number are one program. */
+TESS_API tess_status tess_graph_set_group(tess_graph *g, tess_gnode n,
+                                          uint32_t group);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,54 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Graphs in Lua: built of operators, shapes inferred and checked, and printed.
+local ts = require "tessera"
+local graph = require "tessera.graph"
+local here = arg[0]:gsub("[^/]*$", "")
+local check = dofile(here .. "../support/checks.lua")
+
+check.case("shapes are inferred", function()
+  local g = graph.new "block"
+  local x = g:input("x", { 1, 8, 6, 6 })
+  local w = g:constant("w", ts.tensor("float32", { 8, 8, 3, 3 }, "random", 1))
+  local b = g:constant("b", ts.tensor("float32", { 8 }, "random", 2))
+  local h = g:conv2d_nchw(x, w, { bias = b, pad = 1, act = "relu" })
+  local y = g:relu(g:add(x, h), { name = "last" })
+  local first, second = g:split(y, { sizes = { 3, 5 }, axis = 1 })
+  g:output("first", first)
+  g:output("second", second)
+  assert(tostring(y.shape[4]) == "6" and y.dtype == "float32")
+  assert(second.shape[2] == 5 and second.result == 2)
+  assert(rawequal(g:inputs()[1], x))
+  local values, names = g:outputs()
+  assert(rawequal(values[2], second) and names[2] == "second")
+  local n = g:nodes()
+  assert(#n == 4 and n[3].op == "relu" and n[3].name == "last")
+  assert(n[1].attrs.act == "relu" and n[1].inputs[3] == b.id)
+  assert(w:tensor():shape()[4] == 3)
+  g:verify()
+end)
+
+check.case("sizes keep their names", function()
+  local g = graph.new "open"
+  local x = g:input("x", { "batch", 4 })
+  local y = g:add(g:relu(x), x)
+  assert(y.shape[1] == "batch" and y.shape[2] == 4)
+  assert(tostring(y):find("float32[batch, 4]", 1, true))
+end)
+
+local function refused(pattern, f, ...)
+  local ok, e = pcall(f, ...)
+  assert(not ok and e.message:find(pattern, 1, true),
+         ok and "not refused" or e.message)
+end
+
+check.case("what does not fit is refused", function()
+  local g, other = graph.new "wrong", graph.new "other"
+  local x, y = g:input("x", { 2, 3 }), other:input("y", { 2, 3 })
+  refused("ops.dense: dimension 1 of B is 2", g.dense, g, x,
+          g:input("w", { 4, 2 }))
+  refused("argument 2 is no value of this graph", g.add, g, x, y)
+  refused("'to'", g.reshape, g, x, {})
+  refused("an output of a graph is one of its values", g.output, g, "z", 3)
+  assert(g.no_such_operator == nil)
+  assert(#g:nodes() == 0)
+end)
