@@ -119,6 +119,7 @@ static measure_policy policy_of(const tess_tune_options *o) {
   measure_policy p = measure_default_policy(o->kernel_threads);
   p.min_time = o->min_time;
   p.timeout = o->timeout;
+  p.build_timeout = o->build_timeout;
   p.warm_cache = o->warm_cache != 0;
   return p;
 }

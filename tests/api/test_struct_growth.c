@@ -43,7 +43,7 @@ GROWS(tess_mutator, ud);
 GROWS(tess_postproc, apply);
 GROWS(tess_strategy_option, most);
 GROWS(tess_progress, seconds);
-GROWS(tess_tune_options, fleet_key);
+GROWS(tess_tune_options, build_timeout);
 GROWS(tess_result_info, quality);
 GROWS(tess_features, value);
 GROWS(tess_record, stored_at);

@@ -119,7 +119,8 @@ do
     fails("INVALID", "warm_cache is of targets whose caches are cleared",
           ts.tune, p, { target = target, warm_cache = true, trials = 1 })
   end
-  for _, name in ipairs { "min_time", "timeout", "deadline" } do
+  for _, name in ipairs { "min_time", "timeout", "build_timeout",
+                          "deadline" } do
     fails(nil, "option '" .. name .. "' is -1, not a time", ts.tune, p,
           { [name] = -1 })
     fails(nil, "option '" .. name .. "' is ", ts.tune, p, { [name] = 0 / 0 })
@@ -127,6 +128,8 @@ do
           { [name] = 0 })
     fails(nil, "option '" .. name .. "' is inf", ts.tune, p, { [name] = 1 / 0 })
   end
+  local slow = ts.tune(p, with { trials = 2, build_timeout = 1e-4 })
+  assert(slow.failed == 2 and slow.classes:find "TIMEOUT", slow.classes)
   fails(nil, "no memory for the tensors of 'matmul': they take ", ts.tune,
         ops.matmul{ m = 1 << 26, n = 1 << 26, k = 1 << 26 }, { trials = 1 })
   fails(nil, "there is no strategy 'luck'", ts.tune, p,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Options by their declarations: each has what a binding needs, its default is
  * put in, and what is out of its range is refused by its name. */
+#include "measure/measure.h"
 #include "search/options.h"
 #include "support/test.h"
 
@@ -103,7 +104,21 @@ static void check_list(option_list list, uint32_t least) {
 
 static void test_of_one_program(void **state) {
   (void)state;
-  check_list(tess_tune_option, 26);
+  check_list(tess_tune_option, 27);
+}
+
+/* What tess_tune measures by is what the engine measures by anywhere. */
+static void test_defaults_are_the_policys(void **state) {
+  (void)state;
+  tess_context *c;
+  tess_tune_options o = TESS_INIT(tess_tune_options);
+  measure_policy p = measure_default_policy(1);
+  assert_int_equal(tess_context_new(NULL, &c), TESS_OK);
+  assert_int_equal(options_complete(c, &o), TESS_OK);
+  assert_true(o.min_time == p.min_time);
+  assert_true(o.timeout == p.timeout);
+  assert_true(o.build_timeout == p.build_timeout);
+  tess_context_free(c);
 }
 
 static void test_of_many(void **state) {
@@ -112,7 +127,8 @@ static void test_of_many(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_of_one_program),
-                                     cmocka_unit_test(test_of_many)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_of_one_program), cmocka_unit_test(test_of_many),
+      cmocka_unit_test(test_defaults_are_the_policys)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
