@@ -3,9 +3,12 @@
  * sampling instruction is used for. */
 #include "search/mutator/mutator.h"
 
-const search_mutator *const search_mutators[] = {
-    &mutate_tile_size, &mutate_compute_location, &mutate_unroll,
-    &mutate_parallel,  &mutate_thread_binding,   &mutate_choice};
+const search_mutator search_mutators[] = {
+#define MUTATOR(NAME, PROBABILITY, TRAIT, HELP) \
+  {.changes = mutator_##NAME, .trait = TRAIT},
+#include "search/mutator/mutators.def"
+#undef MUTATOR
+};
 const uint32_t search_nmutators =
     sizeof search_mutators / sizeof *search_mutators;
 
@@ -52,10 +55,14 @@ static bool begins(const vm_trace *t, vm_value v, const char *with) {
   return v.tag == VM_STR && !strncmp(t->text.v + v.str, with, strlen(with));
 }
 
+static bool is_text(const vm_trace *t, vm_value v, const char *text) {
+  return v.tag == VM_STR && !strcmp(t->text.v + v.str, text);
+}
+
 bool mutator_annotates(const vm_trace *t, uint32_t k, const char *key) {
   for (uint32_t i = k + 1; i < t->inst.n; i++)
     if (mutator_is(t, i, "annotate") &&
-        begins(t, operand_named(t, i, "ann_key"), key) &&
+        is_text(t, operand_named(t, i, "ann_key"), key) &&
         mutator_uses(t, operand_named(t, i, "ann_val"), k))
       return true;
   return false;

@@ -9,17 +9,20 @@
 #include "search/search.h"
 
 typedef struct search_mutator {
-  const char *name, *summary;
-  double probability;        /* up to a factor, as MetaSchedule has it */
   /* Whether it may change the decision of sampling instruction k. */
   bool (*changes)(const vm_trace *t, uint32_t k);
   /* A property of the program that it must change; NULL: none. */
   search_trait trait;
 } search_mutator;
-extern const search_mutator *const search_mutators[];
+/* In the order of mutators.def, which also has their probabilities. */
+extern const search_mutator search_mutators[];
 extern const uint32_t search_nmutators;
-extern const search_mutator mutate_tile_size, mutate_compute_location,
-    mutate_unroll, mutate_parallel, mutate_thread_binding, mutate_choice;
+#define MUTATOR(NAME, PROBABILITY, TRAIT, HELP) \
+  bool mutator_##NAME(const vm_trace *t, uint32_t k);
+#include "search/mutator/mutators.def"
+#undef MUTATOR
+/* Extents of all parallel loops, in the order of the program. */
+uint64_t mutator_parallel_extents(const ir_program *p);
 
 /* Weights of a sketch's instructions, in the arena; NULL: it changes none of
  * them.  Unwinds. */
@@ -31,8 +34,8 @@ const uint32_t *mutator_weights(const search_mutator *m, const vm_trace *t,
 bool mutator_is(const vm_trace *t, uint32_t k, const char *prim);
 /* Whether that value has the (only) output of instruction k in it. */
 bool mutator_uses(const vm_trace *t, vm_value v, uint32_t k);
-/* Whether the output of instruction k is the value of an annotation whose key
- * begins with `key`. */
+/* Whether the output of instruction k is the value of an annotation of that
+ * key (ir/annotations.def). */
 bool mutator_annotates(const vm_trace *t, uint32_t k, const char *key);
 /* Whether a loop that a split makes of the output of instruction k is bound to
  * a thread whose name begins with `thread`. */

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "ir/query.h"
 
-static bool changes_any(const vm_trace *t, uint32_t k) {
+bool mutator_parallel(const vm_trace *t, uint32_t k) {
   return vm_samples(&t->inst.v[k]);
 }
 
@@ -27,13 +27,6 @@ static uint64_t add_extents(const ir_program *p, ir_stmt first, uint64_t h) {
 }
 
 /* Extents of all parallel loops, in the order of the program. */
-static uint64_t parallel_extents(const ir_program *p) {
+uint64_t mutator_parallel_extents(const ir_program *p) {
   return add_extents(p, ir_entry(p)->root, 0);
 }
-
-const search_mutator mutate_parallel = {
-    .name = "mutate_parallel",
-    .summary = "parallel loops have another number of iterations",
-    .probability = 0.02,
-    .changes = changes_any,
-    .trait = parallel_extents};

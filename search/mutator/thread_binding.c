@@ -3,13 +3,7 @@
  * that was sampled. */
 #include "search/mutator/mutator.h"
 
-static bool changes_threads(const vm_trace *t, uint32_t k) {
+bool mutator_thread_binding(const vm_trace *t, uint32_t k) {
   return mutator_is(t, k, "sample_categorical") &&
          mutator_binds(t, k, "threadIdx.");
 }
-
-const search_mutator mutate_thread_binding = {
-    .name = "mutate_thread_binding",
-    .summary = "a loop is bound to another number of threads",
-    .probability = 0.02,
-    .changes = changes_threads};

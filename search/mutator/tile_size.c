@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * mutate_tile_size: moves a divisor from one factor of a sampled tile to
- * another, or changes how many lanes a cooperative fetch has. */
+ * another, or changes how many elements or bytes at a time threads copy that
+ * make a copy together. */
 #include "search/mutator/mutator.h"
 
-static bool changes_tile(const vm_trace *t, uint32_t k) {
+bool mutator_tile_size(const vm_trace *t, uint32_t k) {
   return mutator_is(t, k, "sample_perfect_tile") ||
          mutator_is(t, k, "sample_partitioned_tile") ||
-         mutator_annotates(t, k, "meta_schedule.cooperative_fetch");
+         mutator_annotates(t, k, "cooperative_fetch") ||
+         mutator_annotates(t, k, "vector_bytes");
 }
-
-const search_mutator mutate_tile_size = {
-    .name = "mutate_tile_size",
-    .summary = "a divisor moves from one factor of a tile to another",
-    .probability = 0.9,
-    .changes = changes_tile};

@@ -287,11 +287,14 @@ static tess_status evolutionary_open(tess_session *s, const double *value,
   return st == TESS_OK ? strategy_new(s, (void **)&e->batch) : st;
 }
 
-#define MUTATOR(name, p)                                                      \
-  {                                                                           \
-    name, "how often, up to a factor, that mutator is drawn", SEARCH_REAL, p, \
-        0, 1e6, NULL                                                          \
-  }
+#define MUTATOR(NAME, PROBABILITY, TRAIT, HELP) \
+  {"mutate_" #NAME,                             \
+   "how often, up to a factor: " HELP,          \
+   SEARCH_REAL,                                 \
+   PROBABILITY,                                 \
+   0,                                           \
+   1e6,                                         \
+   NULL},
 
 static const search_option evolutionary_options[] = {
     {"population_size", "members of a generation", SEARCH_COUNT, 512, 1, 65536,
@@ -314,12 +317,9 @@ static const search_option evolutionary_options[] = {
      SEARCH_COUNT, 10, 0, 1000, NULL},
     {"eps_greedy", "share of a batch that is drawn", SEARCH_REAL, 0.05, 0, 1,
      NULL},
-    MUTATOR("mutate_tile_size", 0.9),
-    MUTATOR("mutate_compute_location", 0.05),
-    MUTATOR("mutate_unroll", 0.03),
-    MUTATOR("mutate_parallel", 0.02),
-    MUTATOR("mutate_thread_binding", 0.02),
-    MUTATOR("mutate_choice", 0.3)};
+#include "search/mutator/mutators.def"
+};
+#undef MUTATOR
 
 const search_strategy search_strategy_evolutionary = {
     .name = "evolutionary",

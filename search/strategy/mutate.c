@@ -17,7 +17,7 @@ static void find_of_sketch(evolution *e, const tess_session *s, uint32_t k) {
   m->v = arena_array(&e->own, evolution_mutator,
                      search_nmutators + s->nmutator + 1);
   for (uint32_t i = 0; i < search_nmutators; i++) {
-    const search_mutator *x = search_mutators[i];
+    const search_mutator *x = &search_mutators[i];
     const uint32_t *w = mutator_weights(x, s->sketch[k], &e->own);
     if (w)
       add_mutator(m, e->option[FIRST_MUTATOR + i],

@@ -237,13 +237,14 @@ end
 -- A mutator of the built-in ones alone changes what its name says: children
 -- have the tiles, or the choice, of a member of the generation before.
 do
-  local function alone(mutator, key)
-    local calls, before, children = 0, nil, 0
+  local function alone(mutator, kept, space, changed)
+    local calls, before, children, new = 0, nil, 0, 0
     local only = { mutate_tile_size = 0, mutate_unroll = 0,
                    mutate_parallel = 0, mutate_choice = 0 }
     only[mutator] = 1
-    ts.tune(p, with {
-      seed = 7, trials = 30, measure = time_of,
+    local o = with {
+      seed = 7, trials = 30,
+      measure = space and function() return 1e-3 end or time_of,
       strategy = { name = "evolutionary", population_size = 16, eps_greedy = 0,
                    genetic_mutate_prob = 1, genetic_cross_prob = 0,
                    genetic_num_iters = 1, init_min_unmeasured = 8,
@@ -252,19 +253,51 @@ do
         local score, now = {}, {}
         calls = calls + 1
         for i, c in ipairs(list) do
-          score[i], now[key(c.decisions)] = -time_of(nil, c), true
+          local d = c.decisions
+          local key = "kept " .. kept(d)
+          local other = "changed " .. changed(d)
+          score[i] = space and 0 or -time_of(nil, c)
+          now[key], now[other] = true, true
           if calls % 2 == 0 then
-            assert(before[key(c.decisions)], mutator)
+            assert(before[key], mutator)
             children = children + 1
+            if not before[other] then new = new + 1 end
           end
         end
         before = now
         return score
-      end } })
-    assert(children > 20, mutator)
+      end } }
+    o.space = space or o.space
+    ts.tune(p, o)
+    assert(children > 20 and (new > 0 or not space), mutator)
   end
-  alone("mutate_unroll", function(d) return table.concat(d, " ", 1, 6) end)
-  alone("mutate_tile_size", function(d) return d[8] end)
+  local function tiles(d) return table.concat(d, " ", 1, 6) end
+  local function choice(d) return d[8] end
+  alone("mutate_unroll", tiles, nil, choice)
+  alone("mutate_tile_size", choice, nil, tiles)
+
+  -- What a choice is annotated by says which mutator it is of.
+  local many = {}
+  for i = 1, 40 do many[i] = i end
+  local function annotated(sch)
+    local b = sch:get_block "B"
+    for _, key in ipairs { "cooperative_fetch", "vector_bytes",
+                           "unroll_explicit", "mine" } do
+      sch:annotate(b, key, sch:sample_categorical(many))
+    end
+    return sch
+  end
+  local function values(...)
+    local at = { ... }
+    return function(d)
+      local v = {}
+      for i, k in ipairs(at) do v[i] = d[2 * k] end
+      return table.concat(v, " ")
+    end
+  end
+  alone("mutate_tile_size", values(3, 4), annotated, values(1, 2))
+  alone("mutate_unroll", values(1, 2, 4), annotated, values(3))
+  alone("mutate_choice", values(1, 2, 3), annotated, values(4))
 end
 
 -- A candidate where a list of them is meant, or another table that is none.

@@ -55,23 +55,10 @@ bool vm_tvm_next_field(const char **list, const sch_prim *p, tvm_field *out) {
 }
 
 bool vm_tvm_has_prefix(const char *key) {
-  static const char *const known[] = {"auto_tensorize",
-                                      "auto_tensorize_init",
-                                      "cache_type",
-                                      "cooperative_fetch",
-                                      "inline_rule",
-                                      "layout_rewrite_preproc",
-                                      "parallel",
-                                      "random_compute_producer",
-                                      "tensor_core_enabled",
-                                      "thread_extent_high_inclusive",
-                                      "thread_extent_low_inclusive",
-                                      "tiling_structure",
-                                      "unroll_explicit",
-                                      "unroll_implicit",
-                                      "vectorize",
-                                      "write_cache_level"};
-  for (uint32_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (!strcmp(known[i], key)) return true;
+  enum { OWN, TVMS };
+#define ANNOTATION(name, whose) \
+  if (whose == TVMS && !strcmp(key, name)) return true;
+#include "ir/annotations.def"
+#undef ANNOTATION
   return !strncmp(key, TVM_KEY_PREFIX, strlen(TVM_KEY_PREFIX));
 }
