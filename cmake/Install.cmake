@@ -48,7 +48,7 @@ endif()
 
 # For linking libtessera.a, which says nothing of what it needs itself.
 set(TESS_STATIC_LIBS
-    "-ljansson -lxxhash -lisl -lsqlite3 -lhwloc ${LLVM_LIBRARY} -lpthread -ldl -lm")
+    "-ljansson -lxxhash -lisl -lsqlite3 -lhwloc -lprotobuf-c ${LLVM_LIBRARY} -lpthread -ldl -lm")
 file(RELATIVE_PATH prefix_from_pkgconfig
      ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" prefix_from_pkgconfig ${prefix_from_pkgconfig})

@@ -59,7 +59,19 @@ set_property(SOURCE ${CMAKE_SOURCE_DIR}/fleet/schema.c APPEND PROPERTY
 set_property(SOURCE ${CMAKE_SOURCE_DIR}/fleet/schema.c APPEND PROPERTY
              OBJECT_DEPENDS ${fleet_sql})
 tess_layer(search deps_core PkgConfig::sqlite3 PkgConfig::hwloc)
-tess_layer(graph deps_core)
+tess_layer(graph deps_core PkgConfig::protobuf_c)
+# Structs of ONNX files, made of its schema.
+set(onnx_dir ${CMAKE_BINARY_DIR}/onnx)
+file(MAKE_DIRECTORY ${onnx_dir})
+add_custom_command(
+  OUTPUT ${onnx_dir}/onnx.pb-c.c ${onnx_dir}/onnx.pb-c.h
+  COMMAND ${PROTOC_C} --proto_path=${CMAKE_SOURCE_DIR}/graph/onnx
+          --c_out=${onnx_dir} onnx.proto
+  DEPENDS ${CMAKE_SOURCE_DIR}/graph/onnx/onnx.proto
+  COMMENT "Writing the structs of ONNX files" VERBATIM)
+target_sources(tess_graph PRIVATE ${onnx_dir}/onnx.pb-c.c)
+set_property(SOURCE ${onnx_dir}/onnx.pb-c.c PROPERTY COMPILE_OPTIONS -w)
+target_include_directories(tess_graph PRIVATE ${onnx_dir})
 get_property(TESS_LAYERS GLOBAL PROPERTY TESS_LAYERS)
 
 # Where libexec is, seen from the folder of libtessera.so, and by itself.
@@ -79,5 +91,6 @@ endif()
 # program that never compiles does not load libLLVM.
 add_library(deps_all INTERFACE)
 target_link_libraries(deps_all INTERFACE -Wl,--as-needed
-  deps_core PkgConfig::isl PkgConfig::sqlite3 PkgConfig::hwloc ${LLVM_LIBRARY}
+  deps_core PkgConfig::isl PkgConfig::sqlite3 PkgConfig::hwloc
+  PkgConfig::protobuf_c ${LLVM_LIBRARY}
   ${CMAKE_DL_LIBS})

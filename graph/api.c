@@ -205,6 +205,20 @@ tess_status tess_graph_node_get(tess_graph *g, tess_gnode n,
   return ctx_give(g->c, tess_gnode_info, &info, out);
 }
 
+tess_status tess_graph_branch(tess_graph *g, tess_gnode n, const char *attr,
+                              tess_graph **out) {
+  *out = NULL;
+  tess_status s = check_node(g, n);
+  if (s != TESS_OK) return s;
+  const tess_attr *a = graph_attr(&g->node.v[n], attr);
+  if (!a || a->kind != TESS_ATTR_GRAPH)
+    return ctx_fail(g->c, TESS_NOT_FOUND, "node %s has no graph '%s'",
+                    g->node.v[n].op, attr);
+  a->graph->refs++;
+  *out = a->graph;
+  return TESS_OK;
+}
+
 uint32_t tess_graph_order(tess_graph *g, const tess_gnode **out) {
   *out = g->order.v;
   return g->order.n;

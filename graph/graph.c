@@ -70,7 +70,7 @@ static tess_status fill_new(void *ud) {
 
 tess_graph *graph_new(tess_context *c, const char *name) {
   tess_graph *g = mem_new(&c->heap, tess_graph);
-  *g = (tess_graph){.c = c, .name = name};
+  *g = (tess_graph){.c = c, .refs = 1, .name = name};
   arena_init(&g->memory, &c->heap);
   tess_status s = mem_protect(&c->heap, fill_new, g);
   if (s == TESS_OK) return g;
@@ -84,7 +84,7 @@ static void free_branches(const graph_node *n) {
 }
 
 void tess_graph_free(tess_graph *g) {
-  if (!g) return;
+  if (!g || --g->refs) return;
   for (uint32_t i = 1; i < g->node.n; i++) free_branches(&g->node.v[i]);
   for (uint32_t i = 1; i < g->value.n; i++)
     tess_tensor_free(g->value.v[i].tensor);

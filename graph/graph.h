@@ -47,6 +47,7 @@ typedef struct graph_node {
 
 struct tess_graph {
   tess_context *c;
+  uint32_t refs;          /* tess_graph_free drops one */
   arena memory;
   const char *name;
   VEC(graph_value) value; /* from 1 */

@@ -323,6 +323,17 @@ static int node_info(lua_State *L) {
   return 1;
 }
 
+/* g:branch(n, attribute): the graph that an attribute of a node is */
+static int branch(lua_State *L) {
+  lua_Integer n = lt_integer(L, 2, "a node");
+  const char *attr = lt_string(L, 3, "the name of an attribute");
+  tess_graph *g = NULL;
+  void **box = lt_box(L, LT_GRAPH, 0);
+  lt_check(L, tess_graph_branch(lt_graph(L), (tess_gnode)n, attr, &g));
+  *box = g;
+  return 1;
+}
+
 static int graph_order(lua_State *L) {
   const tess_gnode *v;
   uint32_t n = tess_graph_order(lt_graph(L), &v);
@@ -407,6 +418,7 @@ void lt_open_graph(lua_State *L) {
                                      {"value_info", value_info},
                                      {"value_tensor", value_tensor},
                                      {"node_info", node_info},
+                                     {"branch", branch},
                                      {"order", graph_order},
                                      {"input_values", graph_inputs},
                                      {"output_values", graph_outputs},

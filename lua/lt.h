@@ -200,6 +200,7 @@ void lt_open_trace(lua_State *L);
 void lt_open_stepper(lua_State *L);
 void lt_open_tensor(lua_State *L);
 void lt_open_graph(lua_State *L);
+void lt_open_onnx(lua_State *L);
 void lt_open_kernel(lua_State *L);
 void lt_open_space(lua_State *L);
 void lt_open_session(lua_State *L);

@@ -343,6 +343,13 @@ local rows = {
     "group = }.", "models" },
   { "graph:dot()", "string", "A drawing in Graphviz's language.", "models" },
   { "graph:verify()", "boolean", "Raises unless it is well-formed.", "models" },
+  { "ts.read_onnx(path)", "tessera.Graph",
+    "The graph of an ONNX file as it is there, of operators `onnx.NAME`; " ..
+    "`require \"tessera.graph.onnx\"` has `onnx.read`, which gives one of " ..
+    "Tessera's operators.", "models" },
+  { "graph:branch(node, attribute)", "tessera.Graph",
+    "The graph that an attribute of a node is, as a branch of an If.",
+    "models" },
   { "ts.agent(options)", "nil",
     "Measure for a fleet until it is drained or stopped (Ctrl-C, SIGTERM): " ..
     "`tessera agent` as a function.  The options are fleet and key, and " ..

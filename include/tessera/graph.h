@@ -116,6 +116,10 @@ typedef struct tess_gnode_info {
 } tess_gnode_info;
 TESS_API tess_status tess_graph_node_get(tess_graph *g, tess_gnode n,
                                          tess_gnode_info *out);
+/* The graph that is attribute `attr` of a node; NOT_FOUND: there is none. */
+TESS_API tess_status tess_graph_branch(tess_graph *g, tess_gnode n,
+                                       const char *attr,
+                                       TESS_GIVE tess_graph **out);
 /* The nodes in the order in which they run, the inputs and the outputs. */
 TESS_API uint32_t tess_graph_order(tess_graph *g, const tess_gnode **out);
 TESS_API uint32_t tess_graph_inputs(tess_graph *g, const tess_gvalue **out);
@@ -140,6 +144,23 @@ TESS_API tess_status tess_graph_sweep(tess_graph *g);
 /* Says which group the node is in: those of one number are one program. */
 TESS_API tess_status tess_graph_set_group(tess_graph *g, tess_gnode n,
                                           uint32_t group);
+
+/* ---- ONNX files --------------------------------------------------------- */
+
+/* The graph of an ONNX file: a node "onnx.Conv" (of another domain than ONNX's
+ * "onnx.DOMAIN.Conv") for each of the file's, with its attributes and ".opset",
+ * the version of its domain's operators (0: the file does not say it); a call
+ * of a function of the file's is its body.  Weights are constants over the
+ * mapped file, which may not change as long as the graph is there, or copies
+ * where their address is no multiple of an element's size; those in further
+ * files must lie in the model's folder.  NOT_FOUND, IO; PARSE, with the byte,
+ * for what is no such file; INVALID, with the node, for what is no graph;
+ * LIMIT; UNSUPPORTED and TYPE for what graphs do not have.  The bytes are
+ * copied. */
+TESS_API tess_status tess_graph_from_onnx(tess_context *c, const char *path,
+                                          TESS_GIVE tess_graph **out);
+TESS_API tess_status tess_graph_from_onnx_bytes(tess_context *c,
+    const void *bytes, size_t n, TESS_GIVE tess_graph **out);
 
 #ifdef __cplusplus
 }

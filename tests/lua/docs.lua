@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Runs the Lua in README.md and docs/*.md: the blocks of one document in
--- turn, in one environment, in an empty folder.  A block fenced ```output
--- must be what the block before it printed; a line "..." in it stands for
--- any lines, "..." inside a line for any text.  A block fenced ```c FILE must
--- stand in that file of the tree, which is compiled and run elsewhere; C comes
--- in no other way.
+-- turn, in one environment, in a folder that has tests/data/onnx.  A block
+-- fenced ```output must be what the block before it printed; a line "..." in it
+-- stands for any lines, "..." inside a line for any text.  A block fenced
+-- ```c FILE must stand in that file of the tree, which is compiled and run
+-- elsewhere; C comes in no other way.
 
 -- Lua cannot change its folder: a shell starts this file again in a new one.
 if arg[1] ~= "inside" then
@@ -14,8 +14,10 @@ if arg[1] ~= "inside" then
     f:close()
     return line
   end
-  local ok, _, status = os.execute(("d=$(mktemp -d) && cd $d && '%s' '%s' " ..
-    "inside; s=$?; rm -rf $d; exit $s"):format(real(arg[-1]), real(arg[0])))
+  local models = arg[0]:gsub("lua/[^/]*$", "data/onnx")
+  local ok, _, status = os.execute(("d=$(mktemp -d) && cp '%s'/* $d && " ..
+    "cd $d && '%s' '%s' inside; s=$?; rm -rf $d; exit $s"):format(
+      real(models), real(arg[-1]), real(arg[0])))
   os.exit(ok and 0 or status)
 end
 

@@ -1,0 +1,77 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Values that are known when a file is read: the nodes that compute them of
+-- constants are interpreted, as the arithmetic of shapes in real exports is.
+local ts = require "tessera"
+local program = require "tessera.graph.program"
+local value = require "tessera.graph.value"
+
+local fold = {}
+
+-- More elements than a value that decides a shape can have; beyond, weights are
+-- left to the pass that folds constants by compiled code.
+local MOST = 65536
+
+-- The nodes that v needs, in order; nil where they need an input.
+local function needed(g, v)
+  local nodes, seen = {}, {}
+  local function visit(id)
+    local x = value.of(g, id)
+    if x.kind == "constant" then return true end
+    if x.kind ~= "result" then return false end
+    if seen[x.node] then return true end
+    seen[x.node] = true
+    local n = g:node_info(x.node)
+    for _, input in ipairs(n.inputs) do
+      if input ~= 0 and not visit(input) then return false end
+    end
+    nodes[#nodes + 1] = n
+    return true
+  end
+  return visit(v.id) and nodes or nil
+end
+
+local function size(v)
+  local n = 1
+  for _, extent in ipairs(v.shape) do n = n * extent end
+  return n
+end
+
+-- Whether v, of a graph, depends on no input.
+function fold.is_known(v)
+  return v.kind == "constant" or needed(v.graph, v) ~= nil
+end
+
+-- The tensor of a value that depends on no input; nil of another.
+function fold.tensor(v)
+  if v.kind == "constant" then return v:tensor() end
+  if size(v) > MOST then return nil end
+  local g = v.graph
+  local nodes = needed(g, v)
+  if not nodes then return nil end
+  local p, inputs = program.of(g, "fold", nodes, { [v.id] = true })
+  local args = {}
+  for i, x in ipairs(inputs) do args[i] = x:tensor() end
+  local result = ts.tensor(v.dtype, v.shape)
+  args[#args + 1] = result
+  ts.interpret(p, args)
+  return result
+end
+
+-- The elements of a tensor in order.
+function fold.elements(t)
+  local shape, list, at = t:shape(), {}, {}
+  local function walk(d)
+    if d > #shape then
+      list[#list + 1] = t:get(table.unpack(at))
+      return
+    end
+    for k = 0, shape[d] - 1 do
+      at[d] = k
+      walk(d + 1)
+    end
+  end
+  walk(1)
+  return list
+end
+
+return fold

@@ -1,0 +1,390 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- A file's graph as one of tessera.ops: each node becomes those that a function
+-- of its family says.  Nodes that are not supported are collected, so that all
+-- of them are named.
+local ts = require "tessera"
+local graph = require "tessera.graph"
+local value = require "tessera.graph.value"
+local fold = require "tessera.graph.onnx.fold"
+local node = require "tessera.graph.onnx.node"
+local versions = require "tessera.graph.onnx.versions"
+
+local of = {}
+for _, family in ipairs { "elementwise", "shapes", "making", "indices",
+                          "reduce", "resize", "layers", "attention",
+                          "quantized", "control" } do
+  require("tessera.graph.onnx." .. family)(of)
+end
+require("tessera.graph.onnx.windows").families(of)
+
+local import = { of = of }
+
+-- ---- operators -------------------------------------------------------------
+
+-- An operator's name and domain, of a node "onnx.DOMAIN.NAME".
+local function operator_of(info)
+  local domain, name = info.op:match "^onnx%.(.*)%.([^.]+)$"
+  return name or info.op:match "^onnx%.(.*)$", domain or ""
+end
+
+-- The function of a node, or nil and why it is not supported.
+local domains = { [""] = true, ["ai.onnx.preview"] = true,
+                  ["ai.onnx.ml"] = true }
+local function family_of(info)
+  local name, domain = operator_of(info)
+  local f = domains[domain] and of[name]
+  if not f then
+    return nil, domain == "" and "there is no such operator here" or
+                ("there is no such operator of domain '%s' here"):format(domain)
+  end
+  local why = domain == "" and versions.refusal(name, info.attrs[".opset"])
+  if why then return nil, why end
+  return f
+end
+
+-- ---- what is not supported -------------------------------------------------
+
+local function text_of(info)
+  return info.name ~= "" and ("node '%s'"):format(info.name) or
+         "a node without a name"
+end
+
+local function note(state, info, why)
+  local op = operator_of(info)
+  local key = op .. "\0" .. why
+  local row = state.refusals[key]
+  if row then
+    row.count = row.count + 1
+    return
+  end
+  row = { op = op, why = why, first = info, count = 1 }
+  state.refusals[key] = row
+  state.refusals[#state.refusals + 1] = row
+end
+
+-- Raises an error that names all that was noted, a line each.
+local function check_supported(state, file)
+  if #state.refusals == 0 then return end
+  local lines = {}
+  for i, r in ipairs(state.refusals) do
+    local others = r.count > 1 and
+                   (" and %d more"):format(r.count - 1) or ""
+    lines[i] = ("%s (%s)%s: %s"):format(text_of(r.first), r.op, others, r.why)
+  end
+  local message = #lines == 1 and ("%s: %s"):format(file, lines[1]) or
+    ("%s: not supported are\n  %s"):format(file, table.concat(lines, "\n  "))
+  error(setmetatable({ code = "UNSUPPORTED", message = message, where = "" },
+                     debug.getregistry()["tessera.error"]), 0)
+end
+
+-- What an error says, in one line; those that end all go on.
+local function reason_of(e)
+  if type(e) == "table" and e.refused then return e.refused end
+  local code = type(e) == "table" and e.code
+  if code == "CANCELLED" or code == "NOMEM" or
+     type(e) == "string" and e:find "interrupted!?$" then
+    error(e, 0)
+  end
+  local text = code and e.message or tostring(e)
+  return (text:gsub("\n.*", ""))
+end
+
+-- ---- values ----------------------------------------------------------------
+
+-- The constant that a tensor is in place of value x, from now on.
+local function replace(state, x, t)
+  local c = state.graph:constant(x.name or "", t)
+  state.replaced[x.id] = c
+  return c
+end
+
+-- The first `n` elements of a tensor along dimension d.
+local function cut(t, d, n)
+  local shape, at = t:shape(), {}
+  shape[d] = n
+  local c = ts.tensor(t:dtype(), shape)
+  local function walk(k)
+    if k > #shape then
+      at[k] = t:get(table.unpack(at, 1, #shape))
+      c:set(table.unpack(at, 1, k))
+      return
+    end
+    for i = 0, shape[k] - 1 do
+      at[k] = i
+      walk(k + 1)
+    end
+  end
+  walk(1)
+  return c
+end
+
+-- What x is now; one whose extent the data decides has to fold.
+local function current(state, x)
+  local bound = state.bounds[x.id]
+  if bound and not state.replaced[x.id] then
+    local t, n = fold.tensor(x), fold.tensor(bound.count)
+    if not t or not n then
+      error({ refused = "the data decides how many elements it takes" }, 0)
+    end
+    replace(state, x, cut(t, bound.dim, fold.elements(n)[1]))
+  end
+  return state.replaced[x.id] or x
+end
+
+-- The value of a name in a graph of the file's.
+local function id_of(scope, name)
+  if not scope.names then
+    scope.names = {}
+    local id = 1
+    local ok, info = pcall(scope.from.value_info, scope.from, id)
+    while ok do
+      if info.kind ~= "outer" or not scope.names[info.name] then
+        scope.names[info.name] = id
+      end
+      id = id + 1
+      ok, info = pcall(scope.from.value_info, scope.from, id)
+    end
+  end
+  return scope.names[name]
+end
+
+-- What a value of the file's graph became; nil where a node before failed.
+local function value_of(state, scope, id)
+  local x = scope.values[id]
+  if x ~= nil then return x and current(state, x) or nil end
+  local info = scope.from:value_info(id)
+  if info.kind == "constant" then
+    x = state.graph:constant(info.name, scope.from:value_tensor(id))
+  elseif info.kind == "outer" then
+    local outer = id_of(scope.outer, info.name)
+    x = outer and value_of(state, scope.outer, outer)
+  end
+  scope.values[id] = x or false
+  return x or nil
+end
+
+-- ---- nodes -----------------------------------------------------------------
+
+local convert
+
+-- The names of values of outside that branches take, and the values that nodes
+-- and outputs take.
+local function used_in(from, names, ids)
+  for _, n in ipairs(from:order()) do
+    local info = from:node_info(n)
+    for _, id in ipairs(info.inputs) do
+      ids[id] = true
+      local v = id ~= 0 and from:value_info(id)
+      if v and v.kind == "outer" then names[v.name] = true end
+    end
+    for attr, x in pairs(info.attrs) do
+      if x == "graph" and pcall(from.branch, from, n, attr) then
+        used_in(from:branch(n, attr), names, {})
+      end
+    end
+  end
+  for _, id in ipairs((from:output_values())) do
+    ids[id] = true
+    local v = from:value_info(id)
+    if v.kind == "outer" then names[v.name] = true end
+  end
+end
+
+-- Which outputs of a node someone takes.
+local function wanted(scope, info)
+  local list = {}
+  for k, id in ipairs(info.outputs) do
+    list[k] = scope.used[id] or
+              scope.used_names[scope.from:value_info(id).name] or false
+  end
+  return list
+end
+
+-- The values that a node takes; nil where one is not there since its node is
+-- not supported.
+local function inputs_of(state, scope, info)
+  local inputs = {}
+  for i, id in ipairs(info.inputs) do
+    inputs[i] = id ~= 0 and value_of(state, scope, id)
+    if inputs[i] == nil then return nil end
+  end
+  return inputs
+end
+
+-- The body of an attribute, where the node is, applied to values: its outputs.
+function node:inline(attr, inputs)
+  local from = self.scope.from:branch(self.info.id, attr)
+  local scope = convert(self.state, from, self.scope, inputs)
+  if not scope then error({ refused = "a node in it is not supported" }, 0) end
+  local list = {}
+  for k, id in ipairs((from:output_values())) do
+    list[k] = value_of(self.state, scope, id) or
+              self:refuse "a node in it is not supported"
+  end
+  return list
+end
+
+local function results_of(state, f, n)
+  local results = table.pack(f(n))
+  for k = 1, n.nout do
+    local r = results[k]
+    if r and not value.is(r) then
+      state.bounds[r[1].id] = { count = r.count, dim = r.dim }
+      results[k] = r[1]
+    end
+  end
+  return results
+end
+
+local function convert_node(state, scope, info)
+  local results
+  local f, why = family_of(info)
+  local ok, e = pcall(function()
+    local inputs = inputs_of(state, scope, info)
+    if not f or not inputs then return end
+    state.current = info.name
+    local n = node.new(state, info, inputs, wanted(scope, info))
+    n.state, n.scope = state, scope
+    results = results_of(state, f, n)
+  end)
+  why = why or not ok and reason_of(e)
+  if why then note(state, info, why) end
+  for k, id in ipairs(info.outputs) do
+    scope.values[id] = results and results[k] or false
+  end
+end
+
+-- Converts the nodes of a file's graph; `inputs` are what its own inputs are.
+function convert(state, from, outer, inputs)
+  local scope = { from = from, outer = outer, values = {}, used = {},
+                  used_names = {} }
+  used_in(from, scope.used_names, scope.used)
+  for i, id in ipairs(from:input_values()) do
+    scope.values[id] = inputs[i] or false
+  end
+  for _, id in ipairs(from:order()) do
+    local info = from:node_info(id)
+    info.id = id
+    state.from = from
+    convert_node(state, scope, info)
+  end
+  return scope
+end
+
+-- ---- inputs and outputs ----------------------------------------------------
+
+local function wrong(text, ...)
+  error(setmetatable({ code = "INVALID", message = text:format(...),
+                       where = "" }, debug.getregistry()["tessera.error"]), 0)
+end
+
+-- The extents of an input: those of the file, of `shapes`, and of sizes that
+-- other inputs fixed.
+local function fixed_shape(info, shapes, sizes)
+  local given = shapes[info.name]
+  if given and #given ~= #info.shape then
+    wrong("input '%s' has %d dimensions, and %d are given", info.name,
+          #info.shape, #given)
+  end
+  local shape = {}
+  for d, x in ipairs(info.shape) do
+    shape[d] = given and given[d] or sizes[x] or x
+    if type(x) == "number" and shape[d] ~= x then
+      wrong("dimension %d of input '%s' is %d, and %d is given", d - 1,
+            info.name, x, shape[d])
+    end
+    if type(x) == "string" and type(shape[d]) == "number" then
+      sizes[x] = sizes[x] or shape[d]
+    end
+  end
+  return shape
+end
+
+local function add_inputs(state, from, shapes)
+  local list, sizes, infos = {}, {}, {}
+  for i, id in ipairs(from:input_values()) do
+    infos[i] = from:value_info(id)
+    if shapes[infos[i].name] then fixed_shape(infos[i], shapes, sizes) end
+  end
+  for i, info in ipairs(infos) do
+    local shape = fixed_shape(info, shapes, sizes)
+    for d, x in ipairs(shape) do
+      if type(x) == "string" then
+        local text = {}
+        for k, y in ipairs(info.shape) do text[k] = tostring(y) end
+        wrong("input '%s' is of shape %s: say what '%s' is, as " ..
+              "--shape %s=1x...", info.name, table.concat(text, "x"), x,
+              info.name)
+      end
+    end
+    list[i] = state.graph:input(info.name, shape, info.dtype)
+  end
+  return list
+end
+
+local function check_names(from, names, what)
+  local known = {}
+  for _, id in ipairs(from:input_values()) do
+    known[from:value_info(id).name] = true
+  end
+  for name in pairs(names) do
+    if not known[name] then wrong("%s: there is no input '%s'", what, name) end
+  end
+end
+
+-- Outputs whose extent the data decides have another beside them that says it.
+local function add_outputs(state, scope)
+  local ids, names = scope.from:output_values()
+  local g, bounds = state.graph, {}
+  for k, id in ipairs(ids) do
+    local x = scope.values[id]
+    if x == nil then x = value_of(state, scope, id) end
+    local bound = state.bounds[x.id]
+    g:output(names[k], bound and x or current(state, x))
+    if bound then bounds[names[k]] = bound end
+  end
+  for _, name in ipairs(names) do
+    local bound = bounds[name]
+    if bound then g:output(name .. ".count", bound.count) end
+  end
+  return bounds
+end
+
+-- Operators whose nodes are named after the file's.
+local function named_ops(state)
+  local ops = graph.ops(state.graph)
+  local function named(...)
+    local args = table.pack(...)
+    local last = args[args.n]
+    if type(last) == "table" and not value.is(last) then
+      last.name = state.current
+      return table.unpack(args, 1, args.n)
+    end
+    args[args.n + 1] = { name = state.current }
+    return table.unpack(args, 1, args.n + 1)
+  end
+  return setmetatable({}, { __index = function(_, name)
+    local f = ops[name]
+    return f and function(...) return f(named(...)) end
+  end })
+end
+
+-- The graph of tessera.ops for what ts.read_onnx gave; `bounds` says of outputs
+-- by name along which dimension (`dim`) the output NAME.count cuts them.
+function import.run(from, file, o)
+  local shapes, values = o.shapes or {}, o.values or {}
+  local state = { graph = graph.new(from:name()), refusals = {}, replaced = {},
+                  bounds = {}, current = "" }
+  state.ops = named_ops(state)
+  function state.fixed(x) return x.kind == "input" and values[x.name] or nil end
+  local function replace_by(x, t) return replace(state, x, t) end
+  state.replace = replace_by
+  check_names(from, shapes, "--shape")
+  local scope = convert(state, from, nil, add_inputs(state, from, shapes))
+  check_supported(state, file)
+  local bounds = add_outputs(state, scope)
+  state.graph:sweep()
+  return state.graph, bounds
+end
+
+return import

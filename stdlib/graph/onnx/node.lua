@@ -1,0 +1,154 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- A node of an ONNX file while it becomes nodes of tessera.ops: what functions
+-- of the families ask of it.  Inputs and outputs count from 1, axes from 0.
+local ts = require "tessera"
+local fold = require "tessera.graph.onnx.fold"
+local versions = require "tessera.graph.onnx.versions"
+
+local node = {}
+node.__index = node
+
+-- info: as g:node_info gives it, of the file's graph; inputs: what they became,
+-- false where left out; import: see import.lua.
+function node.new(import, info, inputs, wants)
+  return setmetatable({
+    import = import, g = import.graph, ops = import.ops, op = info.op,
+    info = info, inputs = inputs, nout = #info.outputs,
+    opset = info.attrs[".opset"], wanted = wants }, node)
+end
+
+-- Ends the import of this node: why it is not supported.
+function node:refuse(text, ...)
+  error({ refused = text:format(...) }, 0)
+end
+
+-- ---- inputs ----------------------------------------------------------------
+
+function node:nin() return #self.inputs end
+function node:has(i) return self.inputs[i] and true or false end
+
+-- Input i; nil where it is left out.
+function node:x(i) return self.inputs[i] or nil end
+
+function node:needs(i)
+  return self:x(i) or self:refuse("input %d is left out", i)
+end
+
+function node:shape(i) return self:needs(i).shape end
+function node:rank(i) return #self:shape(i) end
+function node:dtype(i) return self:needs(i).dtype end
+
+-- Input i as a tensor, whose contents decide a shape or an option.
+function node:tensor(i)
+  local x = self:x(i)
+  if not x then return nil end
+  local t = fold.tensor(x) or self.import.fixed(x)
+  if not t then
+    self:refuse("input %d, '%s', must be a constant: it decides a shape or " ..
+                "an option", i, x.name ~= "" and x.name or "%" .. x.id)
+  end
+  if x.kind ~= "constant" then
+    self.inputs[i] = self.import.replace(x, t)
+  end
+  return t
+end
+
+-- Its elements, in order; nil where it is left out.
+function node:values(i)
+  local t = self:tensor(i)
+  return t and fold.elements(t)
+end
+
+function node:value(i)
+  local list = self:values(i)
+  return list and list[1]
+end
+
+-- ---- attributes ------------------------------------------------------------
+
+function node:attr(name, default)
+  local x = self.info.attrs[name]
+  if x == nil then return default end
+  return x
+end
+
+function node:flag(name, default) return self:attr(name, default or 0) ~= 0 end
+
+-- An attribute that has to be there.
+function node:must(name)
+  local x = self.info.attrs[name]
+  if x == nil then self:refuse("attribute '%s' is left out", name) end
+  return x
+end
+
+-- The tensor of an attribute; nil where it is left out.
+function node:attr_tensor(name)
+  local x = self.info.attrs[name]
+  return x and self.import.from:value_tensor(x.value)
+end
+
+-- The type that an attribute's number says.
+function node:attr_dtype(name, default)
+  local number = self.info.attrs[name]
+  if number == nil or number == 0 and default then return default end
+  local dtype, what = versions.dtype(number)
+  return dtype or self:refuse("there is no type %s", what)
+end
+
+-- ---- results ---------------------------------------------------------------
+
+-- Whether anyone takes output k.
+function node:wants(k) return self.wanted[k] or false end
+
+-- A constant of these elements.
+function node:constant(dtype, shape, list)
+  local t = ts.tensor(dtype, shape)
+  local n, at = 0, {}
+  local function walk(d)
+    if d > #shape then
+      n = n + 1
+      at[d] = type(list) == "table" and list[n] or list
+      t:set(table.unpack(at, 1, d))
+      return
+    end
+    for k = 0, shape[d] - 1 do
+      at[d] = k
+      walk(d + 1)
+    end
+  end
+  walk(1)
+  return self.g:constant("", t)
+end
+
+-- A list of integers as a tensor, as shapes are.
+function node:list(list) return self:constant("int64", { #list }, list) end
+
+-- ---- what many do ----------------------------------------------------------
+
+-- An axis that may count from the end, from 0.
+function node:axis(a, rank)
+  if a < -rank or a >= rank then
+    self:refuse("axis %d of %d dimensions", a, rank)
+  end
+  return a < 0 and a + rank or a
+end
+
+function node:reshape(x, to)
+  local same = #to == #x.shape
+  for d, n in ipairs(to) do same = same and n == x.shape[d] end
+  return same and x or self.ops.reshape(x, { to = to })
+end
+
+function node.product(list, first, last)
+  local p = 1
+  for i = first or 1, last or #list do p = p * list[i] end
+  return p
+end
+
+function node.filled(n, x)
+  local list = {}
+  for d = 1, n do list[d] = x end
+  return list
+end
+
+return node

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the ONNX files that tests read, into the folder of this file:
+    python make.py        (with the pip packages onnx and numpy)
+"""
+import os
+
+import numpy as np
+import onnx
+from onnx import TensorProto as T
+from onnx import helper as h
+from onnx import numpy_helper as nh
+
+here = os.path.dirname(os.path.abspath(__file__))
+random = np.random.RandomState(1)
+
+
+def floats(name, *shape):
+    return nh.from_array(random.randn(*shape).astype(np.float32), name)
+
+
+def value(name, shape, kind=T.FLOAT):
+    return h.make_tensor_value_info(name, kind, shape)
+
+
+def save(name, graph, opset=17, functions=(), domains=(), **more):
+    imports = [h.make_opsetid("", opset)] + [h.make_opsetid(d, 1) for d in domains]
+    model = h.make_model(graph, opset_imports=imports, functions=functions,
+                         producer_name="tessera")
+    onnx.save(model, os.path.join(here, name), **more)
+
+
+# A bit of all that a file can have.
+scaled = h.make_function(
+    "local", "Scaled", ["x"], ["y"],
+    [h.make_node("Constant", [], ["by"]), h.make_node("Mul", ["x", "by"], ["y"])],
+    [h.make_opsetid("", 17)], ["by"])
+reference = scaled.node[0].attribute.add()
+reference.name, reference.ref_attr_name = "value_float", "by"
+reference.type = onnx.AttributeProto.FLOAT
+
+
+def branch(name, op):
+    return h.make_graph([h.make_node(op, ["c"], [name])], name, [], [value(name, None)])
+
+
+save("parts.onnx", h.make_graph([
+    h.make_node("Conv", ["x", "w", "b"], ["c"], name="conv", pads=[1, 1, 1, 1]),
+    h.make_node("If", ["yes"], ["r"], name="choice",
+                then_branch=branch("t", "Relu"), else_branch=branch("e", "Neg")),
+    h.make_node("Scaled", ["r"], ["s"], name="call", domain="local", by=0.5),
+    h.make_node("Reshape", ["s", "to"], ["y"], name="flat"),
+], "parts", [value("x", ["batch", 3, 4, 4])], [value("y", ["batch", 32])], [
+    floats("w", 2, 3, 3, 3),
+    h.make_tensor("b", T.FLOAT, [2], [0.5, -0.25]),
+    h.make_tensor("yes", T.BOOL, [], [True]),
+    h.make_tensor("to", T.INT64, [2], [0, -1]),
+]), functions=[scaled], domains=["local"])
+
+# Weights in a file beside it, which onnx would append to.
+weights = os.path.join(here, "beside.weights")
+if os.path.exists(weights):
+    os.remove(weights)
+save("beside.onnx", h.make_graph(
+    [h.make_node("MatMul", ["x", "w"], ["y"])], "beside",
+    [value("x", [2, 8])], [value("y", [2, 4])], [floats("w", 8, 4)]),
+     save_as_external_data=True, location="beside.weights", size_threshold=0)
+
+# Nodes that are not supported, one of which takes what another gives.
+save("refused.onnx", h.make_graph([
+    h.make_node("Multinomial", ["x"], ["m"], name="a"),
+    h.make_node("Fused", ["x"], ["f"], name="b", domain="other"),
+    h.make_node("Relu", ["f"], ["r"], name="c"),
+    h.make_node("Reshape", ["x", "to"], ["y"], name="d"),
+], "refused", [value("x", [2, 8]), value("to", [1], T.INT64)],
+    [value("m", [2, 1], T.INT32), value("r", [2, 8]), value("y", [16])], []),
+     domains=["other"])
+
+# A loop of three iterations, which carries a sum and lists its values.
+save("loop.onnx", h.make_graph([
+    h.make_node("Loop", ["three", "", "x"], ["last", "all"], name="loop",
+                body=h.make_graph([
+                    h.make_node("Add", ["sum", "step"], ["next"]),
+                    h.make_node("Identity", ["next"], ["each"]),
+                    h.make_node("Identity", ["go"], ["goes"]),
+                ], "body", [value("i", [], T.INT64), value("go", [], T.BOOL),
+                            value("sum", [4])],
+                    [value("goes", [], T.BOOL), value("next", [4]),
+                     value("each", [4])])),
+], "loop", [value("x", [4])], [value("last", [4]), value("all", [3, 4])],
+    [floats("step", 4), h.make_tensor("three", T.INT64, [], [3])]))

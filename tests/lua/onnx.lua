@@ -1,0 +1,56 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- ONNX files as graphs of operators (tests/data/onnx, by make.py).
+local onnx = require "tessera.graph.onnx"
+local here = arg[0]:gsub("[^/]*$", "")
+local check = dofile(here .. "../support/checks.lua")
+local data = here .. "../data/onnx/"
+
+local function ops_of(g)
+  local list = {}
+  for i, n in ipairs(g:nodes()) do list[i] = n.op end
+  return table.concat(list, " ")
+end
+
+check.case("functions, branches and shapes", function()
+  local g = onnx.read(data .. "parts.onnx", { shapes = { x = { 2, 3, 4, 4 } } })
+  assert(ops_of(g) == "conv2d_nchw relu mul reshape", ops_of(g))
+  local outputs, names = g:outputs()
+  assert(names[1] == "y" and outputs[1].shape[2] == 32)
+  assert(g:nodes()[1].name == "conv")
+  g:verify()
+end)
+
+check.case("weights beside the file", function()
+  local g = onnx.read(data .. "beside.onnx")
+  assert(ops_of(g) == "matmul")
+end)
+
+local function refused(pattern, ...)
+  local ok, e = pcall(onnx.read, ...)
+  assert(not ok and e.message:find(pattern, 1, true),
+         ok and "not refused" or tostring(e))
+end
+
+check.case("what is not said is asked for", function()
+  local file = data .. "parts.onnx"
+  refused("say what 'batch' is, as --shape x=1x...", file)
+  refused("there is no input 'z'", file, { shapes = { z = { 1 } } })
+  refused("has 4 dimensions, and 1 are given", file, { shapes = { x = { 1 } } })
+  refused("dimension 1 of input 'x' is 3, and 4 is given", file,
+          { shapes = { x = { 1, 4, 4, 4 } } })
+end)
+
+check.case("all that is not supported is named", function()
+  refused("not supported are\n" ..
+          "  node 'a' (Multinomial): there is no such operator here\n" ..
+          "  node 'b' (Fused): there is no such operator of domain 'other'" ..
+          " here\n  node 'd' (Reshape): input 2, 'to', must be a constant",
+          data .. "refused.onnx")
+end)
+
+check.case("loops of known length", function()
+  local g = onnx.read(data .. "loop.onnx")
+  assert(ops_of(g) == "add add add reshape reshape reshape concat", ops_of(g))
+  local outputs = g:outputs()
+  assert(outputs[2].shape[1] == 3 and outputs[2].shape[2] == 4)
+end)
