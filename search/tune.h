@@ -4,7 +4,7 @@
 #define SEARCH_TUNE_H
 
 #include "measure/measure.h"
-#include "search/database.h"
+#include "search/database/database.h"
 #include "search/model/object.h"
 #include "search/search.h"
 #include "search/space.h"

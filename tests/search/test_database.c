@@ -2,7 +2,7 @@
  * Opening foreign and damaged databases: the error says so, and the file is
  * unchanged. */
 #include "base/thread.h"
-#include "search/database.h"
+#include "search/database/database.h"
 #include "support/test.h"
 
 #include <math.h>

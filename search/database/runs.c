@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs of tuning in the database: found again where they were broken off. */
-#include "search/database.h"
+#include "search/database/database.h"
 
 static void bind_run(sqlite3_stmt *q, const database_key *k,
                      const database_run_key *r) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Domains of a database's columns, a line each: SQLite keeps any value in any
  * column, and what another program wrote there must not pass for a result. */
-#include "search/database_columns.h"
+#include "search/database/columns.h"
 #include "measure/measure.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * Damage of a database beside that of single records: pages that SQLite finds
  * inconsistent, programs that cannot be restored, values outside of their
  * columns' domains. */
-#include "search/database_columns.h"
+#include "search/database/columns.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Records from elsewhere: a trace with its times, replayed before it is
  * stored. */
-#include "search/database.h"
+#include "search/database/database.h"
 
 #include <math.h>
 #include <stdlib.h>

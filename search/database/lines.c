@@ -2,7 +2,7 @@
  * Records as JSON lines, out and in. */
 #include "base/file.h"
 #include "base/json.h"
-#include "search/database_columns.h"
+#include "search/database/columns.h"
 
 #include <errno.h>
 #include <inttypes.h>

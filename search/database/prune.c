@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Removes records that a filter lets by, except for the best of each workload,
  * target and policy, and what is known of runs of which nothing is left. */
-#include "search/database.h"
+#include "search/database/database.h"
 
 /* The temporary table `gone` of what is to be removed.  Of each group `k` is a
  * record's place among all of it, `c` among those that were compared; damaged

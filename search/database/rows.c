@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The rows of a database, filtered and best first: tess_database_row, _filter
  * and _count. */
-#include "search/database.h"
+#include "search/database/database.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The database of records in SQLite: schema, opening, storing, reading. */
-#include "search/database.h"
+#include "search/database/database.h"
 #include "base/hash.h"
 #include "ir/query.h"
 #include "vm/intrin.h"

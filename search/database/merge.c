@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Merging databases. */
 #include "base/file.h"
-#include "search/database_columns.h"
+#include "search/database/columns.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
  * The schema of databases: the tables, and what files of earlier engines lack
  * of them.  Changes only add, so earlier engines can read and write such a
  * file, too. */
-#include "search/database.h"
+#include "search/database/database.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public functions of databases: opening, and the trace of a record. (Rows:
- * database_rows.c.) */
-#include "search/database.h"
+ * rows.c.) */
+#include "search/database/database.h"
 #include "base/hash.h"
 
 #include <inttypes.h>

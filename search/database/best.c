@@ -2,7 +2,7 @@
  * The best record of a program: only times that were measured in one way are
  * compared, so a group of records is chosen first, then the fastest of it. */
 #include "measure/measure.h"
-#include "search/database.h"
+#include "search/database/database.h"
 
 #include <inttypes.h>
 #include <stdio.h>

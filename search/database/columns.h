@@ -4,7 +4,7 @@
 #ifndef SEARCH_DATABASE_COLUMNS_H
 #define SEARCH_DATABASE_COLUMNS_H
 
-#include "search/database.h"
+#include "search/database/database.h"
 
 /* Columns of a record that go from file to file. */
 #define DATABASE_COPIED                                                    \

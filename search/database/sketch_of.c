@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sketch_of(decisions, trace): an SQL function that parses a record and returns
  * its sketch's hash, or NULL for a damaged record. */
-#include "search/database.h"
+#include "search/database/database.h"
 #include "vm/text/text.h"
 
 typedef struct contents {

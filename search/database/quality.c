@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stores how well a run's cost model predicted, batch by batch. */
-#include "search/database.h"
+#include "search/database/database.h"
 
 #include <math.h>
 

@@ -3,8 +3,8 @@
  * processes of one host may write at once.  A record has all that is needed to
  * reproduce it: workload, target, measuring policy, trace, decisions, times,
  * engine version and the hash of the scheduled program. */
-#ifndef SEARCH_DATABASE_H
-#define SEARCH_DATABASE_H
+#ifndef SEARCH_DATABASE_DATABASE_H
+#define SEARCH_DATABASE_DATABASE_H
 
 #include "vm/object.h"
 #include <sqlite3.h>
@@ -51,7 +51,7 @@ tess_status database_end(database *d, tess_status s);
 /* For sqlite3_finalize. */
 tess_status database_prepare(database *d, const char *sql, sqlite3_stmt **q);
 
-/* ---- schema (database_schema.c) ----------------------------------------- */
+/* ---- schema (schema.c) ----------------------------------------- */
 
 tess_status database_make_tables(database *d);
 tess_status database_migrate(database *d);
@@ -131,7 +131,7 @@ static inline const char *database_text(sqlite3_stmt *q, int i) {
   " AND (?8 IS NULL OR sketch NOT IN (SELECT value FROM json_each(?8)))"
 void database_bind_filter(const database *d, sqlite3_stmt *q);
 /* tess_database_best_of; *groups: among how many it chose, whose times are not
- * comparable (database_best.c). */
+ * comparable (best.c). */
 tess_status database_best(tess_database *d, tess_program *p,
                           const tess_best_filter *f, tess_record *out,
                           uint32_t *groups);
@@ -154,7 +154,7 @@ tess_status database_each(database *d, const database_key *k,
 tess_status database_next(database *d, const database_key *k, uint64_t seed,
                           uint64_t *next);
 
-/* ---- runs (database_runs.c) --------------------------------------------- */
+/* ---- runs (runs.c) --------------------------------------------- */
 
 /* The key of a run, by which one that was broken off is found again. */
 typedef struct database_run_key {
@@ -180,7 +180,7 @@ tess_status database_put_run(database *d, int64_t id, double seconds,
                              const char *ended);
 
 /* How well the model of that name predicted a batch of a run of that seed; one
- * row a batch (database_quality.c). */
+ * row a batch (quality.c). */
 tess_status database_put_quality(database *d, const database_key *k,
                                  uint64_t seed, const char *model,
                                  const tess_quality *x);
