@@ -7,7 +7,7 @@
 #include "search/database/database.h"
 #include "search/model/object.h"
 #include "search/search.h"
-#include "search/space.h"
+#include "search/space/space.h"
 
 /* ---- measuring a batch (measurer.c) ------------------------------------- */
 

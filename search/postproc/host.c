@@ -5,7 +5,7 @@
  * on the thread that tunes, in the order of the candidates. */
 #include "base/hash.h"
 #include "search/feature/session.h"
-#include "search/space.h"
+#include "search/space/space.h"
 
 #include <stdio.h>
 

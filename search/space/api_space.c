@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public functions of search spaces: tess_space_*. */
-#include "search/space.h"
+#include "search/space/space.h"
 
 typedef struct make_work {
   tess_context *c;

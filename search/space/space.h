@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Search spaces: generators of sketches, and the sketches they give. */
-#ifndef SEARCH_SPACE_H
-#define SEARCH_SPACE_H
+#ifndef SEARCH_SPACE_SPACE_H
+#define SEARCH_SPACE_SPACE_H
 
 #include "vm/object.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The default space, whose modules are written in Lua: libtessera-spaces, which
  * links Lua, is loaded when it is first asked for and stays loaded. */
-#include "search/space.h"
+#include "search/space/space.h"
 
 #include <dlfcn.h>
 #include <libgen.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Applying one schedule module to one block; see space_apply.h. */
-#include "search/space_apply.h"
+ * Applying one schedule module to one block; see apply.h. */
+#include "search/space/apply.h"
 
 #include <stdio.h>
 

@@ -4,9 +4,9 @@
  * a module emits continues with the remaining blocks.  The result is the
  * product of the modules' choices (MetaSchedule's post-order apply, with
  * modules in place of rules). */
-#include "search/space.h"
+#include "search/space/space.h"
 #include "base/hash.h"
-#include "search/space_apply.h"
+#include "search/space/apply.h"
 #include "vm/intrin.h"
 
 #include <stdio.h>
