@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Many tasks: what the schedulers choose, equal programs, the budget, errors
  * that name the task, and stopping. */
-#include "search/tasks.h"
+#include "search/tasks/tasks.h"
 #include "support/test.h"
 #include "support/tiled.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Many tuning tasks under one budget: structurally equal programs are one
  * task; a scheduler says which task gets the next batch. */
-#ifndef SEARCH_TASKS_H
-#define SEARCH_TASKS_H
+#ifndef SEARCH_TASKS_TASKS_H
+#define SEARCH_TASKS_TASKS_H
 
 #include "search/loop.h"
 #include "search/work.h"
@@ -77,7 +77,7 @@ uint32_t tasks_trials(const task_set *s);
 /* Runs all tasks of a set whose runs are prepared, and fills their results. */
 tess_status tasks_run(task_set *s);
 
-/* ---- texts (task_table.c) ----------------------------------------------- */
+/* ---- texts (table.c) ----------------------------------------------- */
 
 /* Parameters as "64x64 64x64 -> 64x64", with types other than float32. */
 tess_status task_write_shapes(tess_program *p, strbuf *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Texts about many tasks for people: shapes, the live table, the line below
  * it. */
-#include "search/tasks.h"
+#include "search/tasks/tasks.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The loop over many tasks: the scheduler names a task, which gets a batch,
  * until the budget of trials or seconds is spent; then the finals of each. */
-#include "search/tasks.h"
+#include "search/tasks/tasks.h"
 
 #include <math.h>
 

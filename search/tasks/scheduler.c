@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which task gets the next batch: round-robin, or by gradient, MetaSchedule's
  * formula (Ansor's task scheduler without similarity between tasks). */
-#include "search/tasks.h"
+#include "search/tasks/tasks.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  * The public functions of many tasks: options, entries to tasks, results. */
 #include "base/hash.h"
 #include "search/options.h"
-#include "search/tasks.h"
+#include "search/tasks/tasks.h"
 
 #include <inttypes.h>
 #include <math.h>
