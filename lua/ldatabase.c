@@ -57,6 +57,33 @@ static void set_origin(lua_State *L, const tess_record *r) {
   lua_setfield(L, -2, "decisions");
 }
 
+static void push_trace(lua_State *L, tess_database *d, int64_t id) {
+  void **b = lt_box(L, LT_TRACE, 1);
+  tess_trace *t;
+  lt_check(L, tess_database_trace(d, id, &t));
+  *b = t;
+}
+
+/* r:params(): the values that the record's trace names. */
+static int record_params(lua_State *L) {
+  tess_database *d = lt_get(L, lua_upvalueindex(1), LT_DATABASE);
+  lt_table(L, 1, "a record");
+  lua_getfield(L, 1, "id");
+  push_trace(L, d, lt_integer(L, -1, "the number of a record"));
+  lt_push_params(L, lt_trace(L, -1));
+  return 1;
+}
+
+/* Pushes the metatable of the records of the database at index 1. */
+static void push_record_class(lua_State *L) {
+  lua_createtable(L, 0, 1);
+  lua_createtable(L, 0, 1);
+  lua_pushvalue(L, 1);
+  lua_pushcclosure(L, record_params, 1);
+  lua_setfield(L, -2, "params");
+  lua_setfield(L, -2, "__index");
+}
+
 static void push_record(lua_State *L, const tess_record *r) {
   lua_createtable(L, 0, 20);
   set_hash(L, "hash", r->workload);
@@ -151,6 +178,7 @@ static int records(lua_State *L) {
   uint64_t total;
   lt_check(L, tess_database_filter(d, &f));
   lt_check(L, tess_database_count(d, &total));
+  push_record_class(L);
   lua_newtable(L);
   lt_set_integer(L, "total", (lua_Integer)total);
   for (lua_Integer k = 0; k < max; k++) {
@@ -159,16 +187,11 @@ static int records(lua_State *L) {
     if (s == TESS_NOT_FOUND) break;
     lt_check(L, s);
     push_record(L, &r);
+    lua_pushvalue(L, -3);
+    lua_setmetatable(L, -2);
     lua_seti(L, -2, k + 1);
   }
   return 1;
-}
-
-static void push_trace(lua_State *L, tess_database *d, int64_t id) {
-  void **b = lt_box(L, LT_TRACE, 1);
-  tess_trace *t;
-  lt_check(L, tess_database_trace(d, id, &t));
-  *b = t;
 }
 
 /* `measure` is true, for any function, or the name of one.  What is read lives
@@ -214,6 +237,8 @@ static int best(lua_State *L) {
   lt_check(L, s);
   int64_t id = r.id;
   push_record(L, &r);
+  push_record_class(L);
+  lua_setmetatable(L, -2);
   push_trace(L, d, id);
   return 2;
 }

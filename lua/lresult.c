@@ -44,6 +44,16 @@ static int result_schedule(lua_State *L) {
   return 1;
 }
 
+/* r:params(): the values that the best trace names; empty where nothing valid
+ * was found. */
+static int result_params(lua_State *L) {
+  if (result_trace(L))
+    lt_push_params(L, lt_trace(L, -1));
+  else
+    lua_newtable(L);
+  return 1;
+}
+
 /* Compiled once, and kept as a user value; anew where the one that is
  * kept was closed. */
 static int result_kernel(lua_State *L) {
@@ -88,6 +98,7 @@ static int result_index(lua_State *L) {
   const char *k = lt_string(L, 2, "the field of a result");
   lt_check(L, tess_result_get(result(L), &r));
   if (!strcmp(k, "trace")) return result_trace(L);
+  if (!strcmp(k, "params")) return lua_pushcfunction(L, result_params), 1;
   if (!strcmp(k, "schedule")) return result_schedule(L);
   if (!strcmp(k, "kernel")) return result_kernel(L);
   if (!strcmp(k, "latency")) return push_number_or_nil(L, r.latency);

@@ -124,6 +124,8 @@ tess_target *lt_to_target(lua_State *L, int i);
 void lt_enter(lua_State *L);
 /* Pushes the cost model of a result; nil where it was one in Lua. */
 void lt_push_model(lua_State *L, tess_result *r);
+/* The values that the trace names, as a table (ltrace.c). */
+void lt_push_params(lua_State *L, tess_trace *t);
 /* Fills `out` (max long) with the tensors in the table at index i. */
 uint32_t lt_to_tensors(lua_State *L, int i, uint32_t max, tess_tensor **out);
 

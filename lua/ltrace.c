@@ -131,6 +131,62 @@ static int trace_index(lua_State *L) {
   return 1;
 }
 
+/* ---- names -------------------------------------------------------------- */
+
+void lt_push_params(lua_State *L, tess_trace *t) {
+  uint32_t n, most = tess_trace_size(t) + 1;
+  tess_arg *list = lua_newuserdatauv(L, most * sizeof *list, 0);
+  lt_check(L, tess_trace_params(t, most, list, &n));
+  lua_createtable(L, 0, (int)n);
+  for (uint32_t i = 0; i < n; i++) {
+    lt_push_value(L, &list[i].value);
+    lua_setfield(L, -2, list[i].name);
+  }
+  lua_remove(L, -2);
+}
+
+/* t:params(): the values that the trace names, by name. */
+static int params(lua_State *L) {
+  lt_push_params(L, lt_trace(L, 1));
+  return 1;
+}
+
+static void push_decision(lua_State *L, const tess_decision *d) {
+  lua_createtable(L, 0, 5);
+  lt_set_integer(L, "instruction", d->inst);
+  lt_set_string(L, "what", d->what);
+  if (*d->knob) lt_set_string(L, "knob", d->knob);
+  lua_createtable(L, (int)d->n, 0);
+  for (uint32_t i = 0; i < d->n; i++) {
+    lua_pushstring(L, d->part[i]);
+    lua_seti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "parts");
+  if (!d->decision) return;
+  lua_createtable(L, (int)d->n, 0);
+  for (uint32_t i = 0; i < d->n; i++) {
+    lua_pushinteger(L, d->decision[i]);
+    lua_seti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "decision");
+}
+
+/* t:decisions([program]): a list of { instruction =, what =, knob =, parts =,
+ * decision = }. */
+static int decisions(lua_State *L) {
+  tess_trace *t = lt_trace(L, 1);
+  tess_program *p = lt_opt(L, 2, LT_PROGRAM);
+  uint32_t n, most = tess_trace_size(t) + 1;
+  tess_decision *list = lua_newuserdatauv(L, most * sizeof *list, 0);
+  lt_check(L, tess_trace_decisions(t, p, most, list, &n));
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    push_decision(L, &list[i]);
+    lua_seti(L, -2, i + 1);
+  }
+  return 1;
+}
+
 /* ---- replaying and changing --------------------------------------------- */
 
 static int ltrace_bind(lua_State *L) {
@@ -251,6 +307,8 @@ void lt_open_trace(lua_State *L) {
                                      {"simplify", simplify},
                                      {"equal", equal},
                                      {"stepper", stepper},
+                                     {"params", params},
+                                     {"decisions", decisions},
                                      {NULL, NULL}};
   static const luaL_Reg functions[] = {{"from_json", from_json},
                                        {"from_lua", from_lua},

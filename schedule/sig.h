@@ -219,8 +219,10 @@ enum {
   SCH_SAMPLES = 2,       /* has a decision */
   SCH_UNSAFE = 4,        /* may change what is computed */
   SCH_HIDDEN = 8,        /* not called by people (guards) */
-  SCH_TAKES_MARKS = 16   /* a LOOP may be SCH_INLINE_MARK, SCH_ROOT_MARK;
+  SCH_TAKES_MARKS = 16,  /* a LOOP may be SCH_INLINE_MARK, SCH_ROOT_MARK;
                           * the machine keeps them from other primitives */
+  SCH_REMARK = 32        /* pure, without outputs: says something of values,
+                          * and is neither compared nor hashed */
 };
 
 typedef struct sch_prim {
@@ -230,6 +232,8 @@ typedef struct sch_prim {
   uint32_t flags;
   bool (*apply)(sch_state *s, void *args);
   const sch_sampler *sampler;
+  const char *decides;       /* what a number of its decision is: "tile"; of
+                              * primitives that sample */
   const uint16_t *refusals;  /* reasons it can refuse for, 0-terminated */
   const char *as_many;       /* the operand that says how many outputs a list
                               * of them has, an INT, or by its length; NULL:

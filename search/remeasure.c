@@ -27,17 +27,23 @@ typedef struct foreign {
   bool exact; /* the same operands, too */
 } foreign;
 
+/* The next instruction of the schedule itself; NULL: there is none. */
+static const vm_inst *next_step(const vm_trace *t, const vm_inst *in) {
+  in = vm_next_act(t, in);
+  return in && in < t->inst.v + vm_postproc_at(t) ? in : NULL;
+}
+
 /* The same schedule: what postprocessors do after it decides nothing, and
  * traces from elsewhere end before. */
 static bool is_same_schedule(const foreign *f, const vm_trace *sketch) {
   const vm_trace *own = f->trace;
-  uint32_t n = vm_postproc_at(own);
-  if (n != vm_postproc_at(sketch)) return false;
-  for (uint32_t i = 0; i < n; i++)
-    if (own->inst.v[i].prim != sketch->inst.v[i].prim ||
-        (f->exact && !vm_operands_equal(own, sketch, i)))
-      return false;
-  return true;
+  const vm_inst *x = next_step(own, NULL), *y = next_step(sketch, NULL);
+  while (x && y && x->prim == y->prim &&
+         (!f->exact || vm_operands_equal(own, x, sketch, y))) {
+    x = next_step(own, x);
+    y = next_step(sketch, y);
+  }
+  return !x && !y;
 }
 
 static tess_status push_foreign(void *ud) {

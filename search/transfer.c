@@ -95,12 +95,16 @@ static void add_hint(lending *l, const hint *h) {
 /* The same steps, of other loops.  What a postprocessor of the host's scheduled
  * further stands at the end of one of them, and decides nothing. */
 static bool is_like(const vm_trace *a, const vm_trace *b) {
-  const vm_trace *longer = a->inst.n > b->inst.n ? a : b;
-  uint32_t n = longer == a ? b->inst.n : a->inst.n;
-  for (uint32_t i = 0; i < n; i++)
-    if (a->inst.v[i].prim != b->inst.v[i].prim) return false;
-  for (uint32_t i = n; i < longer->inst.n; i++)
-    if (vm_samples(&longer->inst.v[i])) return false;
+  const vm_inst *x = vm_next_act(a, NULL), *y = vm_next_act(b, NULL);
+  while (x && y) {
+    if (x->prim != y->prim) return false;
+    x = vm_next_act(a, x);
+    y = vm_next_act(b, y);
+  }
+  for (; x; x = vm_next_act(a, x))
+    if (vm_samples(x)) return false;
+  for (; y; y = vm_next_act(b, y))
+    if (vm_samples(y)) return false;
   return true;
 }
 

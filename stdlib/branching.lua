@@ -20,10 +20,12 @@ end
 local function signature(trace, draws)
   local names, used = {}, {}
   for line in tostring(trace):gmatch "[^\n]+" do
-    names[#names + 1] = line:match "sch:([%a_][%w_]*)"
+    local primitive = line:match "sch:([%a_][%w_]*)"
+    names[#names + 1] = primitive
     local operands = line:match "= sch:(.*)" or line
     for name, variable in next, draws do
-      if operands:find("%f[%w_]" .. variable .. "%f[^%w_]") then
+      if primitive ~= "knob" and
+         operands:find("%f[%w_]" .. variable .. "%f[^%w_]") then
         used[name] = true
       end
     end

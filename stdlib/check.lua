@@ -121,11 +121,13 @@ local function add_uses(value, used)
   end
 end
 
--- The variables that some instruction of the trace takes; a guard takes the
--- one whose value was read.
+-- The variables that some instruction of the trace takes, names apart; a guard
+-- takes the one whose value was read.
 local function uses_of(trace)
   local used = {}
-  for i = 1, #trace do add_uses(trace[i].inputs, used) end
+  for i = 1, #trace do
+    if trace[i].name ~= "knob" then add_uses(trace[i].inputs, used) end
+  end
   return used
 end
 

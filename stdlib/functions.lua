@@ -223,6 +223,15 @@ local rows = {
     "tutorial" },
   { "trace:stepper([program])", "tessera.Stepper",
     "Go through it instruction by instruction.", "stepping" },
+  { "trace:params()", "table",
+    "The values that it names, by name, as they were decided: those of a " ..
+    "template's knobs, a mold's parameters, sch:knob.", "searching" },
+  { "result:params()", "table",
+    "Those of the best; none where nothing valid was found.", "searching" },
+  { "trace:decisions([program])", "table[]",
+    "What is decided: `instruction`, `what` (\"tiles of i of C\"), `parts`, " ..
+    "what each number is, `knob`, the name that it was given, `decision`; " ..
+    "without a program, told by the instruction alone.", "searching" },
   { "trace:close()", "", "Free it before the collector does.", "tutorial" },
   -- Stepping
   { "stepper:next()", "boolean",
@@ -377,6 +386,9 @@ local rows = {
     "database" },
   { "database:trace(id)", "tessera.Trace",
     "The trace of a record, bound to its program.", "tutorial" },
+  { "record:params()", "table",
+    "The values that its trace names, as trace:params() gives them.",
+    "database" },
   { "database:add(trace, target, policy, samples)", "",
     "Store a success that was measured elsewhere: a bound trace, a target " ..
     "or its text, which is completed, how it was measured, in any words, " ..

@@ -3,6 +3,7 @@
 -- best traces; report_page.lua turns them into one HTML file.
 local ts = require "tessera"
 local page = require "tessera.report_page"
+local parameters = require "tessera.parameters"
 
 -- Text as JSON that may stand in a script: no "</", no line separators.
 local function quoted(s)
@@ -128,19 +129,14 @@ local function differs_in(k, a, b)
   return true
 end
 
--- What the instruction of a decision is called: the primitive, and the loop
--- or the annotation that it is for, where that can be told.
+-- Of each decision what its numbers are, under the name that it was given, and
+-- the candidates that they count, where it counts some.
 local function labels_of(trace)
   local list = {}
-  for i = 1, #trace do
-    local x = trace[i]
-    if x.decision then
-      local candidates = x.attrs.candidates
-      list[#list + 1] = {
-        name = ("%s (instruction %d)"):format(x.name, i),
-        candidates = type(candidates) == "table" and candidates or nil,
-      }
-    end
+  for i, d in ipairs(trace:decisions()) do
+    local candidates = trace[d.instruction].attrs.candidates
+    list[i] = { parts = d.parts, knob = d.knob and d.knob .. ": " or "",
+                candidates = type(candidates) == "table" and candidates }
   end
   return list
 end
@@ -160,7 +156,7 @@ local function cuts_of(best, trace, records)
       local points, values = {}, {}
       for _, x in ipairs(own) do
         local v = x[2][k] and x[2][k][part]
-        local of = labels[k] and labels[k].candidates
+        local of = labels[k].candidates
         if of and v and type(of[v + 1]) == "number" then v = of[v + 1] end
         if v then
           values[v] = true
@@ -169,11 +165,8 @@ local function cuts_of(best, trace, records)
         end
       end
       if next(values) and next(values, (next(values))) then
-        cuts[#cuts + 1] = {
-          name = (labels[k] and labels[k].name or "decision " .. k) ..
-                 (#entry > 1 and (", part %d of %d"):format(part, #entry) or
-                  ""),
-          points = points }
+        cuts[#cuts + 1] = { name = labels[k].knob .. labels[k].parts[part],
+                            points = points }
       end
     end
   end
@@ -187,7 +180,8 @@ local MOST_STEPS = 400
 -- The instructions of a trace, each with what it changed and the program after
 -- it; where the program is as before, no text.
 local function steps_of(trace)
-  local list, stepper = {}, trace:stepper()
+  local list, stepper, what = {}, trace:stepper(), {}
+  for _, d in ipairs(trace:decisions()) do what[d.instruction] = d.what end
   local before = tostring(stepper:program())
   list[1] = { text = "the program as it was described", program = before }
   for i = 1, math.min(#stepper, MOST_STEPS) do
@@ -197,7 +191,8 @@ local function steps_of(trace)
       break
     end
     local after = tostring(stepper:program())
-    local step = { text = stepper:instruction() }
+    local step = { text = stepper:instruction() ..
+                          (what[i] and "  -- " .. what[i] or "") }
     if after ~= before then
       step.program, step.diff = after, tostring(stepper:diff())
     end
@@ -275,6 +270,7 @@ local function describe(db, g, runs)
     local ok, trace = pcall(db.trace, db, best.id)
     out.best = { id = best.id, seconds = best.seconds }
     if ok then
+      out.best.params = parameters.text(trace:params())
       out.cuts = cuts_of(best, trace, g.records)
       out.steps = steps_of(trace)
     else

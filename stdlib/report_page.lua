@@ -322,6 +322,7 @@ data.groups.forEach((g, i) => {
                    ms(g.best.seconds).toPrecision(4) + " ms" :
                     "; none that was compared with the " +
                    "unscheduled program"));
+  if (g.best && g.best.params) add(main, "p", "with " + g.best.params);
   let row = add(main, "div", undefined, "row");
   lines(
       row, "Latency over trials", "trials", g.runs,

@@ -36,6 +36,16 @@ local function fail(text, ...)
   error({ failed = text:format(...) }, 0)
 end
 
+-- What the instructions that sample decide, by their numbers: "i_tile: tiles of
+-- i of C", the name that a knob gave first.
+local function labels_of(trace)
+  local list = {}
+  for _, d in ipairs(trace:decisions()) do
+    list[d.instruction] = (d.knob and d.knob .. ": " or "") .. d.what
+  end
+  return list
+end
+
 local function show_stop(s)
   local at = s:position()
   if at == 0 then
@@ -47,8 +57,8 @@ local function show_stop(s)
   local d = s:decision()
   if d then
     local _, count = s:alternatives(1)
-    print(("decision {%s}, one of %s"):format(table.concat(d, ", "),
-                                              tostring(count)))
+    print(("%s: decision {%s}, one of %s"):format(
+            labels_of(s:trace())[at], table.concat(d, ", "), tostring(count)))
   end
 end
 
@@ -77,10 +87,12 @@ end
 
 function stepping.list(s)
   local t, at = s:trace(), s:position()
+  local labels = labels_of(t)
   for i = 1, #t do
     local inst = t[i]
-    local d = inst.decision and " decision {" ..
-              table.concat(inst.decision, ", ") .. "}" or ""
+    local d = inst.decision and (" decision {%s}: %s"):format(
+                table.concat(inst.decision, ", "), labels[i]) or
+              inst.name == "knob" and " " .. inst.attrs.name or ""
     print(("%s%3d %s%s"):format(i == at and ">" or " ", i, inst.name, d))
   end
 end

@@ -50,12 +50,12 @@ local function uses(value, variables)
 end
 
 -- Which later instructions take what instruction `at` sampled, directly or
--- through variables that others made of it.
+-- through variables that others made of it, but for those that name it.
 function points.dependents(trace, at)
   local variables, list = {}, {}
   for _, v in ipairs(trace[at].outputs) do variables[v] = true end
   for i = at + 1, #trace do
-    if uses(trace[i].inputs, variables) then
+    if trace[i].name ~= "knob" and uses(trace[i].inputs, variables) then
       list[#list + 1] = i
       for _, v in ipairs(trace[i].outputs) do variables[v] = true end
     end

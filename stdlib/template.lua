@@ -35,11 +35,48 @@ local function check_branch(what, name, branch)
   end
 end
 
-local function check_values(who, name, list)
-  if type(name) ~= "string" or name == "" then
+-- Whether it is a text that traces can hold.
+local function is_text(v)
+  return type(v) == "string" and utf8.len(v) and not v:find "\0"
+end
+
+local function check_name(who, name)
+  if not is_text(name) or name == "" then
     wrong("%s: a knob's name is a text, not %s", who, options.quoted(name))
-  elseif type(list) ~= "table" or #list == 0 then
+  end
+end
+
+local function check_values(who, name, list)
+  check_name(who, name)
+  if type(list) ~= "table" or #list == 0 then
     wrong("%s: knob %s needs a list of values", who, options.quoted(name))
+  end
+end
+
+-- ---- names in the trace ---------------------------------------------------
+
+-- Whether a trace can hold the value: a text, a number, a boolean, a random
+-- variable, or a list or dictionary of such.
+local function is_plain(v)
+  if type(v) == "number" then return v == v end
+  if type(v) ~= "table" then
+    return type(v) == "boolean" or type(v) == "userdata" or is_text(v)
+  end
+  local count, all = 0, true
+  for k, x in next, v do
+    count = count + 1
+    all = all and (math.type(k) == "integer" or is_text(k)) and is_plain(x)
+  end
+  return all and (count == #v or #v == 0)
+end
+
+-- Writes what the knobs are: named = { { name, value, position }, ... }.  Of a
+-- value that no trace can hold, as a function, the position in its list.
+local function write_names(sch, named)
+  for _, x in ipairs(named) do
+    local name, value, at = x[1], x[2], x[3]
+    if not is_plain(value) then value = at end
+    sch:knob(name, value)
   end
 end
 
@@ -85,12 +122,14 @@ end
 local config = {}
 config.__index = config
 
--- Knobs are asked for by name: cfg.tile_i, cfg["unroll"].
-local function set(cfg, name, knob)
+-- Knobs are asked for by name: cfg.tile_i, cfg["unroll"].  `value` is what the
+-- trace says of it, or `at` where it cannot.
+local function set(cfg, name, knob, value, at)
   if rawget(cfg, name) ~= nil or config[name] then
     wrong("the template has a knob %s already", options.quoted(name))
   end
   rawset(cfg, name, knob)
+  table.insert(cfg.named, { name, value, at })
   return knob
 end
 
@@ -153,7 +192,7 @@ function config.define_split(cfg, name, loop, o)
     return of_knob("define_split", name, function()
       return cfg.sch:split(on or loop, size)
     end)
-  end })
+  end }, o.factors and size[2] or size)
 end
 
 -- One of a list: cfg.NAME.val.  Integers are sampled, and val is a random
@@ -164,12 +203,11 @@ function config.define_knob(cfg, name, list, o)
   check_names("define_knob", o, "branch")
   check_values("define_knob", name, list)
   check_branch("define_knob: knob", name, o.branch)
-  if o.branch or not all_integers(list) then
-    return set(cfg, name, { val = list[choose(cfg, name, #list)] })
-  end
   local known = o.branch == false
-  if cfg.branches[name] and not known then
-    return set(cfg, name, { val = list[choose(cfg, name, #list)] })
+  if o.branch or not all_integers(list) or
+     cfg.branches[name] and not known then
+    local at = choose(cfg, name, #list)
+    return set(cfg, name, { val = list[at] }, list[at], at)
   end
   local at = cfg.looking and not known and choose(cfg, name, #list, true)
   local value = sampling.evenly(cfg.sch, list)
@@ -178,7 +216,7 @@ function config.define_knob(cfg, name, list, o)
   elseif at then
     cfg.draws[name] = branching.drawn(cfg.sch)
   end
-  return set(cfg, name, noting(cfg, name, value))
+  return set(cfg, name, noting(cfg, name, value), value)
 end
 
 -- An order of so many loops: any, or with `candidates` one of these, lists of
@@ -201,7 +239,7 @@ function config.define_reorder(cfg, name, count, o)
     end
     of_knob("define_reorder", name, function() cfg.sch:reorder(list) end)
     return table.unpack(list)
-  end })
+  end }, order)
 end
 
 local policies = { try_unroll = { "none", "unroll" },
@@ -211,6 +249,7 @@ local policies = { try_unroll = { "none", "unroll" },
 
 -- What becomes of a loop, by policy: cfg.NAME:apply(loop).
 function config.define_annotate(cfg, name, policy)
+  check_name("define_annotate", name)
   local list = policies[policy]
   if not list then
     wrong("define_annotate: there is no policy %s; there are try_unroll, " ..
@@ -220,16 +259,19 @@ function config.define_annotate(cfg, name, policy)
   return set(cfg, name, { kind = kind, apply = function(_, loop)
     if kind ~= "none" then cfg.sch[kind](cfg.sch, loop) end
     return loop
-  end })
+  end }, kind)
 end
 
 -- Runs the function with values of knobs by name.
 local function run(f, sch, chosen, branches, more)
   local cfg = { sch = sch, chosen = chosen, branches = branches, counts = {},
-                draws = {}, read = {}, plain = {} }
+                draws = {}, read = {}, plain = {}, named = {} }
   for k, v in next, more or {} do cfg[k] = v end
   setmetatable(cfg, config)
-  return cfg, pcall(f, cfg, sch)
+  return cfg, pcall(function()
+    f(cfg, sch)
+    if not cfg.looking then write_names(sch, cfg.named) end
+  end)
 end
 
 -- The set of the knobs of integers that the function branches on.
@@ -380,11 +422,17 @@ local function settings(m, decides)
   return allowed
 end
 
+local function position(list, value)
+  for i, v in ipairs(list) do
+    if rawequal(v, value) then return i end
+  end
+end
+
 -- One run of a mold: `chosen` and `plain` as branching.find has them; without,
 -- the one that makes the sketch.
 local function apply(m, sch, values, decides, chosen, plain)
   local looking = chosen ~= nil
-  local p, of_draws, draws, read = {}, {}, {}, {}
+  local p, of_draws, draws, read, named = {}, {}, {}, {}, {}
   for _, x in ipairs(m.parameters) do
     local name = x.name
     local sampled = not decides[name] and
@@ -400,11 +448,15 @@ local function apply(m, sch, values, decides, chosen, plain)
       end
     end
     if of_draws[name] == nil then p[name] = value end
+    if value ~= nil then
+      named[#named + 1] = { name, value, position(x.values, value) }
+    end
   end
   m.apply(sch, setmetatable(p, { __index = function(_, name)
     read[name] = true
     return of_draws[name]
   end }))
+  if not looking then write_names(sch, named) end
   return draws, read
 end
 

@@ -21,6 +21,9 @@ tess_status api_operands(tess_context *c, const sch_prim *prim,
                          vm_trace *pool, vm_value *operand);
 /* A value as the public header has it, in the arena; unwinds. */
 tess_value api_value(const vm_trace *t, vm_value v, arena *a);
+/* The same with its variables bound in `cell`. */
+tess_value api_decided(const vm_trace *t, vm_value v, const vm_cell *cell,
+                       arena *a);
 /* Writes through `put` into text for the caller; unwinds. */
 char *api_text(tess_context *c, void (*put)(strbuf *out, void *ud), void *ud);
 /* An empty schedule object whose `s` is still to be initialised; unwinds. */

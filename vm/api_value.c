@@ -158,14 +158,34 @@ tess_status api_operands(tess_context *c, const sch_prim *prim, uint32_t nargs,
 
 /* ---- to the public API -------------------------------------------------- */
 
-static const tess_value *give_run(const vm_trace *t, uint32_t at, uint32_t n,
-                                  arena *a) {
-  tess_value *list = arena_array(a, tess_value, n);
-  for (uint32_t i = 0; i < n; i++) list[i] = api_value(t, t->val.v[at + i], a);
-  return list;
+/* Where the variables in a value have values (NULL: they stay), and what makes
+ * lists. */
+typedef struct giver {
+  const vm_trace *t;
+  const vm_cell *cell;
+  arena *to;
+} giver;
+
+static tess_value give_value(const giver *g, vm_value v);
+
+static tess_value give_run(const giver *g, tess_value_kind kind, uint32_t at,
+                           uint32_t n) {
+  tess_value *list = arena_array(g->to, tess_value, n);
+  for (uint32_t i = 0; i < n; i++) list[i] = give_value(g, g->t->val.v[at + i]);
+  return (tess_value){.kind = kind, .n = n, .list = list};
 }
 
-tess_value api_value(const vm_trace *t, vm_value v, arena *a) {
+/* Arithmetic without a result, as a division by zero, is nil. */
+static tess_value give_number(const giver *g, vm_value v) {
+  int64_t i;
+  if (vm_evaluate(g->cell, g->t, v, &i) != VM_W_NONE)
+    return (tess_value){.kind = TESS_V_NIL};
+  return (tess_value){.kind = TESS_V_INT, .i = i};
+}
+
+static tess_value give_value(const giver *g, vm_value v) {
+  const vm_trace *t = g->t;
+  if (g->cell && (v.tag == VM_RV || v.tag == VM_OP)) return give_number(g, v);
   switch ((vm_tag)v.tag) {
   case VM_NIL: break;
   case VM_BOOL: return (tess_value){.kind = TESS_V_BOOL, .i = v.i};
@@ -174,17 +194,22 @@ tess_value api_value(const vm_trace *t, vm_value v, arena *a) {
   case VM_STR: return (tess_value){.kind = TESS_V_STR, .s = t->text.v + v.str};
   case VM_RV: return (tess_value){.kind = TESS_V_RV, .rv = v.rv};
   case VM_AUTO: return (tess_value){.kind = TESS_V_AUTO};
-  case VM_LIST:
-    return (tess_value){
-        .kind = TESS_V_LIST, .n = v.n, .list = give_run(t, v.at, v.n, a)};
-  case VM_DICT:
-    return (tess_value){
-        .kind = TESS_V_DICT, .n = v.n, .list = give_run(t, v.at, v.n, a)};
-  case VM_OP:
-    return (tess_value){.kind = TESS_V_OP,
-                        .n = 2,
-                        .s = vm_op_text((ir_op)v.op),
-                        .list = give_run(t, v.at, 2, a)};
+  case VM_LIST: return give_run(g, TESS_V_LIST, v.at, v.n);
+  case VM_DICT: return give_run(g, TESS_V_DICT, v.at, v.n);
+  case VM_OP: {
+    tess_value op = give_run(g, TESS_V_OP, v.at, 2);
+    op.s = vm_op_text((ir_op)v.op);
+    return op;
+  }
   }
   return (tess_value){.kind = TESS_V_NIL};
+}
+
+tess_value api_value(const vm_trace *t, vm_value v, arena *a) {
+  return give_value(&(giver){t, NULL, a}, v);
+}
+
+tess_value api_decided(const vm_trace *t, vm_value v, const vm_cell *cell,
+                       arena *a) {
+  return give_value(&(giver){t, cell, a}, v);
 }

@@ -66,20 +66,20 @@ static vm_why calculate(uint8_t op, int64_t a, int64_t b, int64_t *out) {
   return bad ? VM_W_OVERFLOW : VM_W_NONE;
 }
 
-vm_why vm_evaluate(const vm_machine *m, const vm_trace *t, vm_value v,
+vm_why vm_evaluate(const vm_cell *cell, const vm_trace *t, vm_value v,
                    int64_t *out) {
   int64_t a, b;
   if (v.tag != VM_OP) {
-    *out = v.tag == VM_RV ? m->cell.v[v.rv].i : v.i;
+    *out = v.tag == VM_RV ? cell[v.rv].i : v.i;
     return VM_W_NONE;
   }
-  vm_why why = vm_evaluate(m, t, t->val.v[v.at], &a);
-  if (why == VM_W_NONE) why = vm_evaluate(m, t, t->val.v[v.at + 1], &b);
+  vm_why why = vm_evaluate(cell, t, t->val.v[v.at], &a);
+  if (why == VM_W_NONE) why = vm_evaluate(cell, t, t->val.v[v.at + 1], &b);
   return why == VM_W_NONE ? calculate(v.op, a, b, out) : why;
 }
 
 static bool get_int(frame *f, vm_value v, int64_t *out) {
-  vm_why why = vm_evaluate(f->m, f->t, v, out);
+  vm_why why = vm_evaluate(f->m->cell.v, f->t, v, out);
   return why == VM_W_NONE || fail_call(f, why, 0, 0);
 }
 

@@ -6,7 +6,7 @@
 #include "vm/vm.h"
 
 extern const sch_prim sch_prim_enter_postproc;
-extern const sch_prim sch_prim_guard, sch_prim_guard_same;
+extern const sch_prim sch_prim_guard, sch_prim_guard_same, sch_prim_knob;
 
 /* How the decision of one instruction is made. */
 typedef enum vm_how {

@@ -19,6 +19,7 @@ static void mark_used(void *ud, vm_rv rv) { ((bool *)ud)[rv] = true; }
 static bool keeps(const vm_trace *t, uint32_t k, bool *used) {
   const vm_inst *in = &t->inst.v[k];
   bool live = !(in->prim->flags & SCH_PURE);
+  if (in->prim->flags & SCH_REMARK) return true;
   for (uint32_t i = 0; i < in->nout; i++) live = live || used[in->out + i];
   if (!live) return false;
   for (uint32_t i = 0; i < vm_count_slots(in->prim); i++)
@@ -44,6 +45,26 @@ static void copy_inst(vm_trace *dst, const vm_trace *src, uint32_t k,
   for (uint32_t i = 0; i < in->nout; i++) map[in->out + i] = made->out + i;
 }
 
+typedef struct lookup {
+  const vm_trace *t;
+  const bool *kept;
+  bool all;
+} lookup;
+
+static void look_up(void *ud, vm_rv rv) {
+  lookup *x = ud;
+  x->all = x->all && x->kept[x->t->rv_inst.v[rv]];
+}
+
+/* A remark keeps no variable alive, and stays with those that it is about. */
+static bool has_all(const vm_trace *t, uint32_t k, const bool *kept) {
+  const vm_inst *in = &t->inst.v[k];
+  lookup x = {t, kept, true};
+  for (uint32_t i = 0; i < vm_count_slots(in->prim); i++)
+    vm_value_each_rv(t, t->val.v[in->operand + i], look_up, &x);
+  return x.all;
+}
+
 /* A guard is not pure: the variable it guards stays live, because the rest of
  * the trace was recorded for that value. */
 void vm_simplify_from(vm_trace *dst, const vm_trace *src, uint32_t from,
@@ -55,7 +76,7 @@ void vm_simplify_from(vm_trace *dst, const vm_trace *src, uint32_t from,
     kept[k] = keeps(src, k, used) || k < from;
   vm_trace_reset(dst);
   for (uint32_t k = 0; k < src->inst.n; k++)
-    if (kept[k]) copy_inst(dst, src, k, map);
+    if (kept[k] && has_all(src, k, kept)) copy_inst(dst, src, k, map);
 }
 
 void vm_simplify(vm_trace *dst, const vm_trace *src, arena *scratch) {

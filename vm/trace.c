@@ -90,8 +90,8 @@ void vm_truncate(vm_trace *t, uint32_t n) {
   vm_reset_to(t, to);
 }
 
-bool vm_operands_equal(const vm_trace *a, const vm_trace *b, uint32_t k) {
-  const vm_inst *x = &a->inst.v[k], *y = &b->inst.v[k];
+bool vm_operands_equal(const vm_trace *a, const vm_inst *x, const vm_trace *b,
+                       const vm_inst *y) {
   for (uint32_t i = 0; i < vm_count_slots(x->prim); i++)
     if (!vm_value_equal(a, a->val.v[x->operand + i], b,
                         b->val.v[y->operand + i]))
@@ -99,26 +99,37 @@ bool vm_operands_equal(const vm_trace *a, const vm_trace *b, uint32_t k) {
   return true;
 }
 
-static bool inst_equal(const vm_trace *a, const vm_trace *b, uint32_t k) {
-  const vm_inst *x = &a->inst.v[k], *y = &b->inst.v[k];
+static bool inst_equal(const vm_trace *a, const vm_inst *x, const vm_trace *b,
+                       const vm_inst *y) {
   return x->prim == y->prim && x->nout == y->nout && x->open == y->open &&
          x->decision.n == y->decision.n &&
          !(x->decision.n &&
            memcmp(a->dec.v + x->decision.at, b->dec.v + y->decision.at,
                   x->decision.n * sizeof *a->dec.v)) &&
-         vm_operands_equal(a, b, k);
+         vm_operands_equal(a, x, b, y);
+}
+
+const vm_inst *vm_next_act(const vm_trace *t, const vm_inst *in) {
+  const vm_inst *end = t->inst.v + t->inst.n;
+  in = in ? in + 1 : t->inst.v;
+  while (in < end && in->prim->flags & SCH_REMARK) in++;
+  return in < end ? in : NULL;
 }
 
 bool vm_trace_equal(const vm_trace *a, const vm_trace *b) {
-  bool same = a->inst.n == b->inst.n;
-  for (uint32_t k = 0; same && k < a->inst.n; k++) same = inst_equal(a, b, k);
-  return same;
+  const vm_inst *x = vm_next_act(a, NULL), *y = vm_next_act(b, NULL);
+  while (x && y && inst_equal(a, x, b, y)) {
+    x = vm_next_act(a, x);
+    y = vm_next_act(b, y);
+  }
+  return !x && !y;
 }
 
 static uint64_t hash_of(const vm_trace *t, bool opened) {
-  uint64_t h = t->inst.n;
-  for (uint32_t k = 0; k < t->inst.n; k++) {
-    const vm_inst *in = &t->inst.v[k];
+  const vm_inst *in = NULL;
+  uint64_t h = 0;
+  while ((in = vm_next_act(t, in))) h++;
+  while ((in = vm_next_act(t, in))) {
     bool open = opened ? vm_samples(in) : in->open;
     h = hash_mix(h, hash_bytes(in->prim->name, strlen(in->prim->name)));
     for (uint32_t i = 0; i < vm_count_slots(in->prim); i++)

@@ -109,11 +109,15 @@ void vm_trace_init(vm_trace *t, mem_heap *heap);
 void vm_trace_free(vm_trace *t);
 void vm_trace_reset(vm_trace *t);
 void vm_trace_copy(vm_trace *dst, const vm_trace *src);
-/* The same instructions, operands, decisions and outputs; their places are
- * neither compared nor hashed. */
+/* The instruction after `in` that is no remark, the first after NULL; NULL:
+ * there is none. */
+const vm_inst *vm_next_act(const vm_trace *t, const vm_inst *in);
+/* The same instructions, operands, decisions and outputs; their places, and
+ * remarks, are neither compared nor hashed. */
 bool vm_trace_equal(const vm_trace *a, const vm_trace *b);
-/* Are the operands of instruction k, of one primitive, equal in both? */
-bool vm_operands_equal(const vm_trace *a, const vm_trace *b, uint32_t k);
+/* Are the operands of two instructions of one primitive equal? */
+bool vm_operands_equal(const vm_trace *a, const vm_inst *x, const vm_trace *b,
+                       const vm_inst *y);
 uint64_t vm_trace_hash(const vm_trace *t);
 /* The same of the trace with all decisions open. */
 uint64_t vm_sketch_hash(const vm_trace *t);
@@ -287,8 +291,9 @@ tess_status vm_replay(vm_machine *m, const ir_program *base,
                       vm_decisions *made);
 
 /* The value of an integer operand (VM_INT, VM_RV, VM_OP) of `t` once its
- * variables are bound; anything but VM_W_NONE: it has none, and why. */
-vm_why vm_evaluate(const vm_machine *m, const vm_trace *t, vm_value v,
+ * variables are bound, in `cell`; anything but VM_W_NONE: it has none, and
+ * why. */
+vm_why vm_evaluate(const vm_cell *cell, const vm_trace *t, vm_value v,
                    int64_t *out);
 
 /* The status of a failure. */

@@ -35,8 +35,8 @@
  * makes (tess_error_info, tess_progress) carry its own size.
  *
  * Structs without struct_size never change: tess_dtype, tess_value, tess_arg,
- * tess_candidate and tess_quality, which are array elements or passed by
- * value, and tess_allocator, a function and its user data.
+ * tess_candidate, tess_decision and tess_quality, which are array elements or
+ * passed by value, and tess_allocator, a function and its user data.
  *
  * Data is counted from 0 (sketches, rows, parameters, bits of a mask), but for
  * the instructions of a trace, which are counted from 1, as in Lua.  Texts for
@@ -666,6 +666,29 @@ TESS_API tess_status tess_trace_inst(tess_trace *t, uint32_t i,
  * INVALID); values live as long as the trace and until the next call on it. */
 TESS_API tess_status tess_trace_operands(tess_trace *t, uint32_t i,
     const char *role, uint32_t max, tess_arg *out, uint32_t *n);
+
+/* The values that the trace names (the primitive `knob`), as they were decided,
+ * by name; those whose decisions are open are left out.  At most `max` of the
+ * *n of them are written; they live as long as the trace and until the next
+ * call on it. */
+TESS_API tess_status tess_trace_params(tess_trace *t, uint32_t max,
+                                       tess_arg *out, uint32_t *n);
+/* A decision of a trace, and what it is about. */
+typedef struct tess_decision {
+  uint32_t inst;                /* the instruction, from 1 */
+  uint32_t n;                   /* how many numbers it has */
+  const char *knob;             /* the name that it was given; "": none */
+  const char *what;             /* "tiles of i of C", "location of C" */
+  const char *const *part;      /* n: what each number is, "i of C, tile 1" */
+  const int64_t *decision;      /* n; NULL: it is open */
+} tess_decision;
+/* All decisions in their order.  Loops and blocks are called as they are in
+ * the program (NULL: the one that the trace is bound to) when the decision is
+ * made; what the trace no longer applies to, or where there is no program, is
+ * told by its instruction.  max, *n and lives: as above. */
+TESS_API tess_status tess_trace_decisions(tess_trace *t, tess_program *program,
+                                          uint32_t max, tess_decision *out,
+                                          uint32_t *n);
 
 typedef struct tess_replay_options {
   uint32_t struct_size;         /* sizeof(tess_replay_options) */

@@ -14,8 +14,8 @@ static const sch_sampler choice_sampler;
 
 PRIM_DEFINE(
     sample_categorical, SAMPLE_CATEGORICAL_SIG, .flags = SCH_PURE | SCH_SAMPLES,
-    .sampler = &choice_sampler, .summary = "Sample one of several integers.",
-    .rewrite = "",
+    .sampler = &choice_sampler, .decides = "choice",
+    .summary = "Sample one of several integers.", .rewrite = "",
     .details =
         "1. There is at least one candidate.\n"
         "2. There are as many probabilities as candidates, or none.\n"

@@ -15,6 +15,7 @@ static const sch_sampler place_sampler;
 PRIM_DEFINE(
     sample_compute_location, SAMPLE_COMPUTE_LOCATION_SIG,
     .flags = SCH_PURE | SCH_SAMPLES, .sampler = &place_sampler,
+    .decides = "location",
     .summary = "Sample a loop at which a block could be computed.",
     .rewrite = "",
     .details =

@@ -19,6 +19,7 @@ static const sch_sampler part_sampler;
 PRIM_DEFINE(
     sample_partitioned_tile, SAMPLE_PARTITIONED_TILE_SIG,
     .flags = SCH_PURE | SCH_SAMPLES, .as_many = "n", .sampler = &part_sampler,
+    .decides = "tile",
     .summary =
         "Sample factors of a loop's extent whose inner ones hold a given "
         "factor.",

@@ -16,6 +16,7 @@ static const sch_sampler tile_sampler;
 PRIM_DEFINE(
     sample_perfect_tile, SAMPLE_PERFECT_TILE_SIG,
     .flags = SCH_PURE | SCH_SAMPLES, .as_many = "n", .sampler = &tile_sampler,
+    .decides = "tile",
     .summary = "Sample factors that multiply to the extent of a loop.",
     .rewrite = "",
     .details =

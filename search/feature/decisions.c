@@ -113,7 +113,7 @@ static void fill_derived(const tess_session *s, const vm_machine *m,
   const search_derived *x = &s->derived[sketch];
   for (uint32_t i = 0; i < x->n; i++) {
     int64_t value;
-    if (vm_evaluate(m, t, x->v[i], &value) != VM_W_NONE) continue;
+    if (vm_evaluate(m->cell.v, t, x->v[i], &value) != VM_W_NONE) continue;
     double d = (double)value;
     row[s->slot[sketch][t->inst.n] + i] =
         (float)(d < 0 ? -log2(1 - d) : log2(1 + d));

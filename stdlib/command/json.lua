@@ -44,4 +44,7 @@ end
 -- What is written as it is, being JSON already.
 local function raw(text) return setmetatable({ text = text }, written) end
 
-return { text = json, raw = raw }
+-- A table by names, which is an object where it is empty, too.
+local function object(t) return next(t) == nil and raw "{}" or t end
+
+return { text = json, raw = raw, object = object }

@@ -4,6 +4,7 @@
 local ts = require "tessera"
 local arguments = require "tessera.command.arguments"
 local files = require "tessera.command.files"
+local parameters = require "tessera.parameters"
 
 -- Four decimals, and of less than a microsecond four digits.
 local function ms(seconds)
@@ -53,6 +54,8 @@ local function print_record(r)
   print("-- measured by: " .. plain(r.policy))
   print_message("--   ", r)
   print_samples(r)
+  local params = parameters.text(r:params())
+  if params ~= "" then print("-- parameters: " .. params) end
 end
 
 -- The workloads of the rows, each once.

@@ -25,6 +25,7 @@ local function report(result, program, as_json)
       classes = result.classes ~= "" and
                 json.raw(result.classes) or nil,
       trace = result.trace and result.trace:lua(),
+      params = json.object(result:params()),
     })
     return
   end
@@ -185,7 +186,8 @@ local function report_tasks(results, as_json)
   for i, r in ipairs(results) do
     list[i] = { entry = i, status = r.status, latency = r.latency,
                 gflops = r.gflops, trials = r.trials, failed = r.failed,
-                message = r.message, trace = r.trace and r.trace:lua() }
+                message = r.message, trace = r.trace and r.trace:lua(),
+                params = json.object(r:params()) }
   end
   say(json.text { type = "result", status = results.status,
              trials = results.trials, failed = results.failed,

@@ -325,6 +325,7 @@ static void test_tiles(void **state) {
   DO(annotate, c, "steps", tess_v_op("*", twice));
   const tess_value list[] = {tess_v_str("a"), tess_v_real(0.5),
                              tess_v_ints(3, steps), tess_v_bool(1)};
+  DO(knob, "steps", tess_v_op("*", twice));
   DO(annotate, c, "notes", tess_v_list(4, list));
   const tess_value pairs[] = {tess_v_str("key"), tess_v_reals(3, likely)};
   DO(annotate, c, "dict", tess_v_dict(2, pairs));

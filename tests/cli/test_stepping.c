@@ -22,7 +22,7 @@ static void stepping_in_a_terminal(void **state) {
   console_expect(&c, "/5> ");
   console_type(&c, "back\n");
   console_expect(&c, "-- 3 of 5: ");
-  console_expect(&c, "decision {2, 8}, one of 5");
+  console_expect(&c, "tiles of i of C: decision {2, 8}, one of 5");
   console_expect(&c, "/5> ");
   console_type(&c, "alternatives\n");
   console_expect(&c, "{4, 4}");
@@ -102,7 +102,8 @@ static void interrupted_at_a_line(void **state) {
   console_expect(&c, "/5> ");
   console_await_keys(&c);
   console_type(&c, "list\n");
-  console_expect(&c, ">  3 sample_perfect_tile decision {16, 1}");
+  console_expect(&c,
+                 ">  3 sample_perfect_tile decision {16, 1}: tiles of i of C");
   console_expect(&c, "/5> ");
   console_await_keys(&c);
   console_type(&c, "\003");

@@ -57,7 +57,7 @@ for _, line in ipairs { "- `co`: channels of the result; integer\n",
 end
 for _, name in ipairs { "lua", "json", "to_tvm_json", "replay", "bind",
                         "with_decision", "mutate", "simplify", "equal",
-                        "stepper" } do
+                        "stepper", "params", "decisions" } do
   assert(sch:trace()[name] and reference.page("trace:" .. name), name)
 end
 database:close()

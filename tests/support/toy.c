@@ -31,7 +31,8 @@ static const sch_sampler toy_sampler = {toy_size,      toy_count,  toy_draw,
                                         toy_neighbour, toy_at,     toy_embed};
 
 PRIM_DEFINE(toy_divisor, TOY_DIVISOR_SIG, .flags = SCH_PURE | SCH_SAMPLES,
-            .sampler = &toy_sampler, .refusals = SCH_REASONS(SCH_R_NOT_STATIC),
+            .sampler = &toy_sampler, .decides = "divisor",
+            .refusals = SCH_REASONS(SCH_R_NOT_STATIC),
             .summary = "Draw a divisor.", .rewrite = "", .details = "",
             .example = "");
 

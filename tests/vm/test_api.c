@@ -5,6 +5,7 @@
 #include "vm/object.h"
 
 #include <stdio.h>
+#include <tessera/values.h>
 
 typedef struct fixture {
   fault_alloc fault;
@@ -398,6 +399,43 @@ static void test_traces(void **state) {
   api_end(&f);
 }
 
+/* The names that knobs give, and what decisions are about. */
+static void test_knobs(void **state) {
+  (void)state;
+  fixture f;
+  api_start(&f);
+  tess_rv v[2];
+  tess_trace *t;
+  tess_arg param;
+  tess_decision d;
+  uint32_t n;
+  int list;
+  tess_trace_free(tiled(&f, v));
+  tess_value pair = tess_v_rvs(2, v);
+  tess_arg args[] = {{"name", tess_v_str("tile")}, {"value", pair}};
+  assert_int_equal(tess_schedule_call(f.s, "knob", 2, args, 0, NULL, &n, &list),
+                   TESS_OK);
+  assert_int_equal(tess_schedule_trace(f.s, &t), TESS_OK);
+  assert_int_equal(tess_trace_params(t, 0, NULL, &n), TESS_OK);
+  assert_int_equal(n, 1);
+  assert_int_equal(tess_trace_params(t, 1, &param, &n), TESS_OK);
+  assert_string_equal(param.name, "tile");
+  assert_int_equal(param.value.kind, TESS_V_LIST);
+  assert_int_equal(param.value.n, 2);
+  int64_t first = param.value.list[0].i, second = param.value.list[1].i;
+  assert_int_equal(first * second, 64);
+  assert_int_equal(tess_trace_decisions(t, NULL, 1, &d, &n), TESS_OK);
+  assert_int_equal(n, 1);
+  assert_int_equal(d.inst, 3);
+  assert_int_equal(d.n, 2);
+  assert_int_equal(d.decision[0], first);
+  assert_string_equal(d.knob, "tile");
+  assert_string_equal(d.what, "tiles of i of C");
+  assert_string_equal(d.part[1], "i of C, tile 2");
+  tess_trace_free(t);
+  api_end(&f);
+}
+
 static void test_changing_traces(void **state) {
   (void)state;
   fixture f;
@@ -620,6 +658,7 @@ int main(void) {
       cmocka_unit_test(test_errors),
       cmocka_unit_test(test_primitives),
       cmocka_unit_test(test_traces),
+      cmocka_unit_test(test_knobs),
       cmocka_unit_test(test_changing_traces),
       cmocka_unit_test(test_steppers),
       cmocka_unit_test(test_lifetimes),

@@ -99,6 +99,8 @@ static void test_samplers(void **state) {
     if (s && !(s->size && s->count && s->draw && s->admit && s->repair &&
                s->logp && s->neighbour && s->at && s->embed))
       fail_msg("%s: its sampler is not whole", p->name);
+    if (s && !p->decides)
+      fail_msg("%s: it does not say what it decides", p->name);
   }
 }
 

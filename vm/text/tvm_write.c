@@ -295,10 +295,11 @@ static bool put_inst(writer *w) {
   return true;
 }
 
-static void put_tvm_decision(const vm_trace *t, uint32_t k, strbuf *out) {
-  const vm_inst *in = &t->inst.v[k];
+/* The decision of the instruction that is number `at` in TVM's form. */
+static void put_tvm_decision(const vm_trace *t, const vm_inst *in, uint32_t at,
+                             strbuf *out) {
   bool scalar = vm_decides_one(in->prim);
-  str_printf(out, "[%" PRIu32 ", %s", k, scalar ? "" : "[");
+  str_printf(out, "[%" PRIu32 ", %s", at, scalar ? "" : "[");
   for (uint32_t i = 0; i < in->decision.n; i++)
     str_printf(out, "%s%" PRId64, i ? ", " : "", t->dec.v[in->decision.at + i]);
   str_puts(out, scalar ? "]" : "]]");
@@ -308,21 +309,25 @@ static bool has_decision(const vm_inst *in) {
   return vm_samples(in) && !in->open;
 }
 
+/* Remarks stay behind: TVM has none. */
 tess_status vm_write_tvm(const vm_trace *t, strbuf *out, err_state *err) {
   writer w = {.t = t, .out = out, .err = err};
-  bool any = false;
+  uint32_t at = 0;
+  const char *comma = "";
   err_clear(err);
   str_puts(out, "[[");
-  for (w.k = 0; w.k < t->inst.n; w.k++) {
-    str_puts(out, w.k ? ",\n  " : "");
+  for (const vm_inst *in = NULL; (in = vm_next_act(t, in));) {
+    w.k = (uint32_t)(in - t->inst.v);
+    str_puts(out, at++ ? ",\n  " : "");
     if (!put_inst(&w)) return err->code;
   }
   str_puts(out, "],\n [");
-  for (uint32_t k = 0; k < t->inst.n; k++) {
-    if (!has_decision(&t->inst.v[k])) continue;
-    str_puts(out, any ? ", " : "");
-    put_tvm_decision(t, k, out);
-    any = true;
+  at = 0;
+  for (const vm_inst *in = NULL; (in = vm_next_act(t, in)); at++) {
+    if (!has_decision(in)) continue;
+    str_puts(out, comma);
+    put_tvm_decision(t, in, at, out);
+    comma = ", ";
   }
   str_puts(out, "]]\n");
   return TESS_OK;
