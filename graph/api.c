@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Public API (include/tessera/graph.h): graphs. */
-#include "graph/graph.h"
+#include "graph/fuse.h"
 #include "measure/tensor/tensor.h"
 
 /* What a call is about, for the frames below. */
@@ -17,6 +17,7 @@ typedef struct graph_call {
   void (*put)(const tess_graph *g, strbuf *out);
   char **text;
   strbuf b; /* becomes *text */
+  const tess_category *category;
   arena scratch;
 } graph_call;
 
@@ -310,6 +311,23 @@ static tess_status sweep_graph(void *ud) {
 tess_status tess_graph_sweep(tess_graph *g) {
   graph_call w = {.g = g};
   return run_scratch(&w, __func__, sweep_graph);
+}
+
+static tess_status fuse_graph(void *ud) {
+  graph_call *w = ud;
+  graph_fuse(w->g, w->category, &w->scratch);
+  return TESS_OK;
+}
+
+tess_status tess_graph_fuse(tess_graph *g, uint32_t n,
+                            const tess_category *category) {
+  graph_call w = {.g = g, .category = category};
+  if (n != g->order.n)
+    return ctx_fail(g->c, TESS_INVALID,
+                    "graph %s has %u nodes, and got %u categories", g->name,
+                    g->order.n, n);
+  tess_status s = tess_graph_verify(g);
+  return s == TESS_OK ? run_scratch(&w, __func__, fuse_graph) : s;
 }
 
 tess_status tess_graph_set_group(tess_graph *g, tess_gnode n, uint32_t group) {

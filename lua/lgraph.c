@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Binding of graphs: what stdlib/graph.lua makes its objects of.  Values and
  * nodes are their numbers here. */
-#include "lua/lt.h"
-#include <string.h>
+#include "lua/lgraph.h"
 
 #define MAX_DIM 16
 
 LT_GC(graph_gc, tess_graph, tess_graph_free)
 
 static tess_graph *lt_graph(lua_State *L) { return lt_get(L, 1, LT_GRAPH); }
-
-/* A table of n elements, collected: memory that an error of Lua's cannot
- * lose. */
-static void *room(lua_State *L, size_t n, size_t size) {
-  return lua_newuserdatauv(L, n ? n * size : 1, 0);
-}
 
 static int new_graph(lua_State *L) {
   const char *name = lt_opt_string(L, 1, "the name of a graph", "");
@@ -83,93 +76,12 @@ static int add_output(lua_State *L) {
   return 0;
 }
 
-/* ---- attributes --------------------------------------------------------- */
-
-/* Lists: of strings, of integers, or of numbers some of which are floats. */
-static tess_attr_kind kind_of_list(lua_State *L, int i, lua_Integer n) {
-  tess_attr_kind kind = TESS_ATTR_INTS;
-  for (lua_Integer k = 1; k <= n; k++) {
-    int type = lua_geti(L, i, k), whole = lua_isinteger(L, -1);
-    lua_pop(L, 1);
-    if (type == LUA_TSTRING) return TESS_ATTR_STRS;
-    if (!whole) kind = TESS_ATTR_REALS;
-  }
-  return kind;
-}
-
-/* The list at index i, kept by a value that is left on the stack. */
-static void to_list(lua_State *L, int i, tess_attr *a) {
-  lua_Integer n = lt_list_len(L, i);
-  a->kind = kind_of_list(L, i, n);
-  a->n = (uint32_t)n;
-  void *list = room(L, (size_t)n, sizeof(int64_t));
-  for (lua_Integer k = 0; k < n; k++) {
-    lua_geti(L, i, k + 1);
-    if (a->kind == TESS_ATTR_INTS)
-      ((int64_t *)list)[k] = lt_integer(L, -1, a->name);
-    else if (a->kind == TESS_ATTR_REALS)
-      ((double *)list)[k] = lt_number(L, -1, a->name);
-    else
-      ((const char **)list)[k] = lt_string(L, -1, a->name);
-    lua_pop(L, 1);
-  }
-  a->ints = list;
-  a->reals = list;
-  a->strs = list;
-}
-
-/* The value at the top; lists leave a value on the stack below it. */
-static void to_attr(lua_State *L, tess_attr *a) {
-  int top = lua_gettop(L);
-  switch (lua_type(L, top)) {
-  case LUA_TBOOLEAN:
-    a->kind = TESS_ATTR_BOOL;
-    a->i = lua_toboolean(L, top);
-    break;
-  case LUA_TSTRING:
-    a->kind = TESS_ATTR_STR;
-    a->s = lt_string(L, top, a->name);
-    break;
-  case LUA_TNUMBER:
-    a->kind = lua_isinteger(L, top) ? TESS_ATTR_INT : TESS_ATTR_REAL;
-    a->i = lua_tointeger(L, top);
-    a->r = lua_tonumber(L, top);
-    break;
-  case LUA_TTABLE:
-    to_list(L, top, a);
-    lua_insert(L, top);
-    break;
-  default:
-    lt_error(L, TESS_TYPE, "attribute %s is a %s", a->name,
-             luaL_typename(L, top));
-  }
-}
-
-/* The attributes in the table at index i; what they need stays on the
- * stack. */
-static const tess_attr *to_attrs(lua_State *L, int i, uint32_t *n) {
-  *n = 0;
-  if (lua_isnoneornil(L, i)) return NULL;
-  lt_table(L, i, "the attributes of a node");
-  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) ++*n;
-  tess_attr *attr = room(L, *n, sizeof *attr), *a = attr;
-  luaL_checkstack(L, (int)*n + 8, NULL);
-  lua_pushnil(L);
-  while (lua_next(L, i)) {
-    *a = (tess_attr){.name = lt_string(L, -2, "the name of an attribute")};
-    to_attr(L, a++);
-    lua_pop(L, 1);
-    if (lua_type(L, -1) == LUA_TUSERDATA) lua_insert(L, -2);
-  }
-  return attr;
-}
-
 /* ---- nodes -------------------------------------------------------------- */
 
 static const tess_gvalue *to_values(lua_State *L, int i, uint32_t *n) {
   lt_table(L, i, "the inputs of a node");
   *n = (uint32_t)lt_list_len(L, i);
-  tess_gvalue *v = room(L, *n, sizeof *v);
+  tess_gvalue *v = lt_room(L, *n, sizeof *v);
   for (uint32_t k = 0; k < *n; k++) {
     lua_geti(L, i, (lua_Integer)k + 1);
     v[k] = (tess_gvalue)lt_integer(L, -1, "a value");
@@ -182,9 +94,9 @@ static const tess_gvalue *to_values(lua_State *L, int i, uint32_t *n) {
 static void to_results(lua_State *L, int i, tess_node_def *def) {
   lt_table(L, i, "the results of a node");
   def->nout = (uint32_t)lt_list_len(L, i);
-  tess_gtype *type = room(L, def->nout, sizeof *type);
-  const char **name = room(L, def->nout, sizeof *name);
-  tess_dim *dim = room(L, def->nout, MAX_DIM * sizeof *dim);
+  tess_gtype *type = lt_room(L, def->nout, sizeof *type);
+  const char **name = lt_room(L, def->nout, sizeof *name);
+  tess_dim *dim = lt_room(L, def->nout, MAX_DIM * sizeof *dim);
   for (uint32_t k = 0; k < def->nout; k++, dim += MAX_DIM) {
     lua_geti(L, i, (lua_Integer)k + 1);
     int t = lua_gettop(L);
@@ -208,8 +120,8 @@ static int add_node(lua_State *L) {
                        .name = lt_opt_string(L, 3, "the name of a node", "")};
   def.in = to_values(L, 4, &def.nin);
   to_results(L, 6, &def);
-  tess_gvalue *out = room(L, def.nout, sizeof *out);
-  def.attr = to_attrs(L, 5, &def.nattr);
+  tess_gvalue *out = lt_room(L, def.nout, sizeof *out);
+  def.attr = lt_to_attrs(L, 5, &def.nattr);
   lt_check(L, tess_graph_node(lt_graph(L), &def, out));
   lua_createtable(L, (int)def.nout, 0);
   for (uint32_t k = 0; k < def.nout; k++) {
@@ -271,36 +183,6 @@ static int value_tensor(lua_State *L) {
   return 1;
 }
 
-static void push_entry(lua_State *L, const tess_attr *a, uint32_t k) {
-  if (a->kind == TESS_ATTR_INTS)
-    lua_pushinteger(L, a->ints[k]);
-  else if (a->kind == TESS_ATTR_REALS)
-    lua_pushnumber(L, a->reals[k]);
-  else
-    lua_pushstring(L, a->strs[k]);
-}
-
-/* Constants as { value = number }, branches of control flow as "graph". */
-static void push_attr(lua_State *L, const tess_attr *a) {
-  switch (a->kind) {
-  case TESS_ATTR_BOOL: lua_pushboolean(L, a->i != 0); return;
-  case TESS_ATTR_INT: lua_pushinteger(L, a->i); return;
-  case TESS_ATTR_REAL: lua_pushnumber(L, a->r); return;
-  case TESS_ATTR_STR: lua_pushstring(L, a->s); return;
-  case TESS_ATTR_GRAPH: lua_pushliteral(L, "graph"); return;
-  case TESS_ATTR_TENSOR:
-    lua_createtable(L, 0, 1);
-    lt_set_integer(L, "value", a->tensor);
-    return;
-  default: break;
-  }
-  lua_createtable(L, (int)a->n, 0);
-  for (uint32_t k = 0; k < a->n; k++) {
-    push_entry(L, a, k);
-    lua_seti(L, -2, (lua_Integer)k + 1);
-  }
-}
-
 /* g:node_info(n): { op =, name =, group =, inputs =, outputs =, attrs = } */
 static int node_info(lua_State *L) {
   tess_gnode_info x = TESS_INIT(tess_gnode_info);
@@ -316,7 +198,7 @@ static int node_info(lua_State *L) {
   lua_setfield(L, -2, "outputs");
   lua_createtable(L, 0, (int)x.nattr);
   for (uint32_t i = 0; i < x.nattr; i++) {
-    push_attr(L, &x.attr[i]);
+    lt_push_attr(L, &x.attr[i]);
     lua_setfield(L, -2, x.attr[i].name);
   }
   lua_setfield(L, -2, "attrs");
@@ -409,6 +291,22 @@ static int set_group(lua_State *L) {
   return 0;
 }
 
+/* g:fuse_nodes(categories): numbers, one a node in order. */
+static int fuse_nodes(lua_State *L) {
+  lt_table(L, 2, "the categories of nodes");
+  uint32_t n = (uint32_t)lt_list_len(L, 2);
+  tess_category *category = lt_room(L, n, sizeof *category);
+  for (uint32_t i = 0; i < n; i++) {
+    lua_geti(L, 2, (lua_Integer)i + 1);
+    lua_Integer x = lt_integer(L, -1, "a category");
+    category[i] =
+        x < 0 || x > TESS_FUSE_OPAQUE ? TESS_FUSE_OPAQUE : (tess_category)x;
+    lua_pop(L, 1);
+  }
+  lt_check(L, tess_graph_fuse(lt_graph(L), n, category));
+  return 0;
+}
+
 void lt_open_graph(lua_State *L) {
   static const luaL_Reg meta[] = {{"__tostring", graph_tostring}, {NULL, NULL}};
   static const luaL_Reg methods[] = {{"add_input", add_input},
@@ -428,8 +326,11 @@ void lt_open_graph(lua_State *L) {
                                      {"replace_value", replace_value},
                                      {"sweep", graph_sweep},
                                      {"set_group", set_group},
+                                     {"fuse_nodes", fuse_nodes},
+                                     {"make_network", lt_make_network},
                                      {NULL, NULL}};
   static const luaL_Reg functions[] = {{"graph", new_graph}, {NULL, NULL}};
   lt_class(L, LT_GRAPH, meta, methods, graph_gc);
   luaL_setfuncs(L, functions, 0);
+  lt_open_network(L);
 }

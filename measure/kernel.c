@@ -70,7 +70,7 @@ tess_status kernel_load(tess_context *c, tess_program *p,
                         const char *target_text, const strbuf *code,
                         tess_kernel **out) {
   tess_kernel *k = mem_new(&c->heap, tess_kernel);
-  *k = (tess_kernel){.c = c, .program = program_hold(p)};
+  *k = (tess_kernel){.c = c, .refs = 1, .program = program_hold(p)};
   str_init(&k->remote, &c->heap);
   *out = k; /* the caller's to free, should memory run out */
   tess_status s = target_parse(&k->target, target_text, &c->err);
@@ -85,7 +85,7 @@ tess_status kernel_load(tess_context *c, tess_program *p,
 }
 
 void tess_kernel_free(tess_kernel *k) {
-  if (!k) return;
+  if (!k || --k->refs) return;
   tess_context *c = k->c;
   bundle_args_free(&k->made);
   bundle_unload(&k->code);

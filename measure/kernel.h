@@ -14,6 +14,7 @@ enum { KERNEL_SIZES = 64 };  /* at most */
 
 struct tess_kernel {
   tess_context *c;
+  uint32_t refs;             /* tess_kernel_free drops one */
   tess_program *program;     /* held */
   target target;
   char *target_text;         /* ctx_text */

@@ -351,6 +351,18 @@ local rows = {
     "Its nodes, each { id =, op =, name =, inputs =, outputs =, attrs =, " ..
     "group = }.", "models" },
   { "graph:dot()", "string", "A drawing in Graphviz's language.", "models" },
+  { "graph.model(graph [, options])", "table",
+    "A model that runs, of a graph (require \"tessera.graph\").", "models" },
+  { "graph.run(graph, inputs)", "table[], table",
+    "Runs it node by node, unscheduled: outputs, and all values by number.",
+    "models" },
+  { "model:run(inputs)", "tessera.Tensor ...",
+    "The outputs, of inputs in order or by name.", "models" },
+  { "model:times(inputs [, runs])", "table[]",
+    "Each kernel, { name =, seconds = }, the least of 5 runs.", "models" },
+  { "model:memory()", "table",
+    "Bytes: arena, bound, sum, converted; and the number of kernels.",
+    "models" },
   { "graph:verify()", "boolean", "Raises unless it is well-formed.", "models" },
   { "ts.read_onnx(path)", "tessera.Graph",
     "The graph of an ONNX file as it is there, of operators `onnx.NAME`; " ..

@@ -104,4 +104,11 @@ function methods:nodes()
   return list
 end
 
+-- Runs a graph node by node, unscheduled: the tensors of its outputs, and those
+-- of all values by number.
+graph.run = require("tessera.graph.plain").run
+
+-- A model that runs, of a graph, which is changed.
+graph.model = require("tessera.graph.model").new
+
 return graph

@@ -141,7 +141,20 @@ TESS_API tess_status tess_graph_replace(tess_graph *g, tess_gvalue old,
  * they can run, near the one they were in.  INVALID where they go in a
  * circle. */
 TESS_API tess_status tess_graph_sweep(tess_graph *g);
-/* Says which group the node is in: those of one number are one program. */
+/* How an operator computes, as TVM's FuseOps has it: each element of one of
+ * the same place; with operands that are broadcast; each of one of some other
+ * place; a reduction; a reduction into whose result what follows can be fused
+ * (products, convolutions); anything else. */
+typedef enum tess_category {
+  TESS_FUSE_ELEMENTWISE, TESS_FUSE_BROADCAST, TESS_FUSE_INJECTIVE,
+  TESS_FUSE_REDUCTION, TESS_FUSE_OUT_FUSABLE, TESS_FUSE_OPAQUE
+} tess_category;
+/* Puts each node into a group: those of one number are one program, and stand
+ * next to each other.  One category a node, in their order; the graph was
+ * swept, else INVALID. */
+TESS_API tess_status tess_graph_fuse(tess_graph *g, uint32_t n,
+                                     const tess_category *category);
+/* Says which group the node is in; 0: none. */
 TESS_API tess_status tess_graph_set_group(tess_graph *g, tess_gnode n,
                                           uint32_t group);
 
@@ -161,6 +174,43 @@ TESS_API tess_status tess_graph_from_onnx(tess_context *c, const char *path,
                                           TESS_GIVE tess_graph **out);
 TESS_API tess_status tess_graph_from_onnx_bytes(tess_context *c,
     const void *bytes, size_t n, TESS_GIVE tess_graph **out);
+
+/* ---- running ------------------------------------------------------------ */
+
+/* A kernel with the values of its parameters, each a constant, an input or a
+ * result; or no kernel and two values: the second is the first in another
+ * shape. */
+typedef struct tess_gstep {
+  tess_kernel *kernel;          /* kept */
+  const tess_gvalue *value;
+  uint32_t n, reserved;
+} tess_gstep;
+typedef struct tess_network tess_network;  /* a graph that runs */
+/* Plans the memory of what the steps compute, one arena, and lays out
+ * constants as kernels want them.  The graph is kept, and may not be changed
+ * any more.  INVALID for arguments that do not fit, or a layout-free parameter
+ * that is no constant; UNSUPPORTED for kernels that run elsewhere. */
+TESS_API tess_status tess_network_new(tess_graph *g, uint32_t n,
+                                      const tess_gstep *step,
+                                      TESS_GIVE tess_network **out);
+TESS_API void tess_network_free(TESS_TAKE tess_network *net);
+/* On the inputs, then the outputs, in the graph's order.  seconds: NULL, or
+ * room for the time of each kernel. */
+TESS_API tess_status tess_network_run(tess_network *net, uint32_t n,
+                                      tess_tensor *const *tensor,
+                                      double *seconds);
+/* 0: as many as there are cores. */
+TESS_API void tess_network_set_threads(tess_network *net, uint32_t threads);
+typedef struct tess_network_info {
+  uint32_t struct_size;         /* sizeof(tess_network_info) */
+  uint32_t kernels;
+  uint64_t arena_bytes;         /* of the plan */
+  uint64_t bound_bytes;         /* that live at once: no plan can be below */
+  uint64_t sum_bytes;           /* of all that is computed between */
+  uint64_t converted_bytes;     /* of constants in a layout of their own */
+} tess_network_info;
+TESS_API tess_status tess_network_get(tess_network *net,
+                                      tess_network_info *out);
 
 #ifdef __cplusplus
 }

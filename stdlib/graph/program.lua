@@ -4,6 +4,7 @@
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local ops = require "tessera.ops"
+local value = require "tessera.graph.value"
 
 local program = {}
 
@@ -28,12 +29,12 @@ local function sizes()
 end
 
 -- A placeholder for a value.
-local function placeholder(name, v, size)
+local function placeholder(name, v, size, role)
   local shape = {}
   for d, x in ipairs(v.shape) do
     shape[d] = type(x) == "string" and size[x] or x
   end
-  return ts.placeholder(name, shape, v.dtype)
+  return ts.placeholder(name, shape, v.dtype, { role = role })
 end
 
 -- The operator applied to tensors, which are false where left out.
@@ -67,20 +68,40 @@ end
 
 -- ---- programs --------------------------------------------------------------
 
+-- The number of elements of a value whose extents are known.
+function program.size(v)
+  local n = 1
+  for _, x in ipairs(v.shape) do n = n * x end
+  return n
+end
+
+-- What the nodes of a program are called together.
+local function name_of(nodes)
+  local names = {}
+  for i, n in ipairs(nodes) do names[i] = n.op end
+  local name = table.concat(names, "_")
+  return #name <= 60 and name or name:sub(1, 56) .. "_" .. #nodes
+end
+
 -- Of nodes in their order, as g:nodes gives them, one program: its inputs are
--- the values that come from elsewhere, its outputs those in the set `outside`,
--- by number.  Also gives the lists of both.
-function program.of(g, name, nodes, outside)
-  local value = require "tessera.graph.value"
+-- the values that come from elsewhere, its outputs those for which outside(id)
+-- holds.  Constants of one element are part of it; the role of others is
+-- `role`.  Also gives the lists of its inputs and outputs.
+function program.of(g, nodes, outside, role)
   local tensor, size = {}, sizes()
   local inputs, placeholders, outputs, results = {}, {}, {}, {}
   local function input(id)
     if id == 0 then return false end
-    if not tensor[id] then
-      local v = value.of(g, id)
-      tensor[id] = placeholder("x" .. #inputs + 1, v, size)
-      inputs[#inputs + 1], placeholders[#inputs + 1] = v, tensor[id]
+    if tensor[id] then return tensor[id] end
+    local v = value.of(g, id)
+    local constant = v.kind == "constant"
+    if constant and program.size(v) == 1 then
+      tensor[id] = ts.constant("c" .. #inputs, v:tensor())
+      return tensor[id]
     end
+    tensor[id] = placeholder("x" .. #inputs + 1, v, size,
+                             constant and role or nil)
+    inputs[#inputs + 1], placeholders[#inputs + 1] = v, tensor[id]
     return tensor[id]
   end
   for _, n in ipairs(nodes) do
@@ -89,12 +110,17 @@ function program.of(g, name, nodes, outside)
     local made = table.pack(apply(program.row(n.op), args, n.attrs))
     for i, id in ipairs(n.outputs) do
       tensor[id] = made[i]
-      if outside[id] then
+      if outside(id) then
         outputs[#outputs + 1], results[#outputs + 1] = value.of(g, id), made[i]
       end
     end
   end
-  return ts.program(name, placeholders, results), inputs, outputs
+  return ts.program(name_of(nodes), placeholders, results), inputs, outputs
+end
+
+-- The program of one node, with all of its results.
+function program.of_node(g, node)
+  return program.of(g, { node }, function() return true end)
 end
 
 return program

@@ -7,7 +7,9 @@ local known = setmetatable({}, { __mode = "k" })
 
 local methods = {}
 
-function methods.tensor(v) return v.graph:value_tensor(v.id) end
+-- The tensor of a constant.
+function value.tensor(v) return v.graph:value_tensor(v.id) end
+methods.tensor = value.tensor
 
 function class.__index(v, key)
   return methods[key] or v.graph:value_info(v.id)[key]

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A graph that runs: kernels in order, on inputs, constants, outputs and one
+ * arena. */
+#ifndef GRAPH_NETWORK_H
+#define GRAPH_NETWORK_H
+
+#include "graph/graph.h"
+#include "graph/plan.h"
+#include "measure/kernel.h"
+
+/* Where a value is. */
+typedef enum network_where {
+  NETWORK_ARENA, NETWORK_CONSTANT, NETWORK_INPUT, NETWORK_OUTPUT
+} network_where;
+typedef struct network_place {
+  network_where where;
+  uint32_t index;          /* of INPUT and OUTPUT */
+  uint64_t offset;         /* in the ARENA */
+  const void *data;        /* of a CONSTANT */
+} network_place;
+
+typedef struct network_step {
+  tess_kernel *kernel;     /* held */
+  bundle_args made;        /* constants in the layout that it wants */
+  uint32_t n;
+  const network_place **place; /* by parameter */
+  void **args;             /* of one run */
+} network_step;
+
+/* What a run copies at its end: outputs that are inputs, constants or other
+ * outputs. */
+typedef struct network_copy {
+  uint32_t output;
+  const network_place *from;
+} network_copy;
+
+struct tess_network {
+  tess_context *c;
+  arena memory;            /* of all below */
+  tess_graph *g;           /* held: its constants, names and types */
+  uint32_t nstep, ncopy, threads;
+  network_step *step;
+  network_copy *copy;
+  tess_network_info info;
+  void *block;             /* the arena, and where it begins in it */
+  size_t block_bytes;
+  char *base;
+};
+
+/* A value's elements in bytes; UINT64_MAX where its extents are not known. */
+uint64_t network_bytes(const tess_gtype *t);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Running a graph: its kernels one after the other, on the caller's tensors. */
+#include "graph/network.h"
+#include "measure/clock.h"
+#include "measure/tensor/tensor.h"
+
+typedef struct network_run {
+  tess_network *net;
+  uint32_t n;
+  tess_tensor *const *tensor; /* inputs, then outputs */
+} network_run;
+
+static tess_status check_tensor(const tess_network *net, const char *name,
+                                const tess_gtype *t, const tess_tensor *x) {
+  strbuf want;
+  str_init(&want, &net->c->heap);
+  graph_put_type(t, &want);
+  bool fits = x->ndim == t->ndim && !x->device[0] &&
+              !memcmp(&x->dtype, &t->dtype, sizeof x->dtype);
+  for (uint32_t d = 0; fits && d < t->ndim; d++)
+    fits = x->shape[d] == t->dim[d].extent;
+  tess_status s = TESS_OK;
+  if (!fits)
+    s = ctx_fail(net->c, TESS_INVALID, "%s of graph %s is a tensor here of %s",
+                 name, net->g->name, str_get(&want) ? str_get(&want) : "?");
+  str_free(&want);
+  return s;
+}
+
+static tess_status check_tensors(const network_run *r) {
+  const tess_graph *g = r->net->g;
+  if (r->n != g->inputs.n + g->outputs.n)
+    return ctx_fail(r->net->c, TESS_INVALID,
+                    "graph %s has %u inputs and %u outputs, and got %u tensors",
+                    g->name, g->inputs.n, g->outputs.n, r->n);
+  for (uint32_t i = 0; i < r->n; i++) {
+    bool in = i < g->inputs.n;
+    uint32_t k = in ? i : i - g->inputs.n;
+    tess_gvalue v = in ? g->inputs.v[k] : g->outputs.v[k];
+    tess_status s =
+        check_tensor(r->net, in ? g->value.v[v].name : g->output_name.v[k],
+                     &g->value.v[v].type, r->tensor[i]);
+    if (s != TESS_OK) return s;
+  }
+  return TESS_OK;
+}
+
+static void *address(const network_run *r, const network_place *p) {
+  switch (p->where) {
+  case NETWORK_ARENA: return r->net->base + p->offset;
+  case NETWORK_CONSTANT: return (void *)(uintptr_t)p->data;
+  case NETWORK_INPUT: return r->tensor[p->index]->data;
+  default: return r->tensor[r->net->g->inputs.n + p->index]->data;
+  }
+}
+
+static tess_status run_step(const network_run *r, network_step *s,
+                            const tess_runtime *rt) {
+  const bundle *b = &s->kernel->code;
+  for (uint32_t i = 0; i < s->n; i++) s->args[i] = address(r, s->place[i]);
+  bundle_replace(b, &s->made, s->args);
+  int32_t status = backend_launch(b->backend, b->kernel, s->args, NULL, rt);
+  if (!status) return TESS_OK;
+  return ctx_fail(r->net->c, TESS_LAUNCH_ERROR,
+                  "kernel '%s' of graph %s returned %d",
+                  tess_kernel_name(s->kernel), r->net->g->name, status);
+}
+
+static void copy_outputs(const network_run *r) {
+  const tess_graph *g = r->net->g;
+  for (uint32_t i = 0; i < r->net->ncopy; i++) {
+    tess_tensor *to = r->tensor[g->inputs.n + r->net->copy[i].output];
+    memcpy(to->data, address(r, r->net->copy[i].from), to->bytes);
+  }
+}
+
+tess_status tess_network_run(tess_network *net, uint32_t n,
+                             tess_tensor *const *tensor, double *seconds) {
+  network_run r = {net, n, tensor};
+  ctx_clear(net->c);
+  tess_status s = check_tensors(&r);
+  if (s != TESS_OK) return s;
+  const tess_runtime *rt = tess_default_runtime(net->c, net->threads);
+  if (!rt) return net->c->err.code;
+  for (uint32_t k = 0; s == TESS_OK && k < net->nstep; k++) {
+    double start = seconds ? clock_now() : 0;
+    s = run_step(&r, &net->step[k], rt);
+    if (seconds) seconds[k] = clock_now() - start;
+  }
+  if (s == TESS_OK) copy_outputs(&r);
+  return s;
+}
+
+void tess_network_set_threads(tess_network *net, uint32_t threads) {
+  net->threads = threads;
+}
+
+tess_status tess_network_get(tess_network *net, tess_network_info *out) {
+  tess_network_info info = net->info;
+  info.struct_size = sizeof info;
+  return ctx_give(net->c, tess_network_info, &info, out);
+}

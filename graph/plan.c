@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory planning: greedy by size with offsets (Pisarchyk and Lee, 2001.03288),
+ * where the greatest blocks are placed first, each in the tightest gap. */
+#include "graph/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t padded(uint64_t bytes) {
+  return (bytes + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN;
+}
+
+/* Greater ones first; of equal ones those that are made first. */
+static int by_size(const void *x, const void *y) {
+  const plan_block *a = *(plan_block *const *)x, *b = *(plan_block *const *)y;
+  if (a->bytes != b->bytes) return a->bytes < b->bytes ? 1 : -1;
+  if (a->from != b->from) return a->from < b->from ? -1 : 1;
+  return a < b ? -1 : a > b;
+}
+
+static int by_offset(const void *x, const void *y) {
+  const plan_block *a = *(plan_block *const *)x, *b = *(plan_block *const *)y;
+  if (a->offset != b->offset) return a->offset < b->offset ? -1 : 1;
+  return a < b ? -1 : a > b;
+}
+
+static bool overlap(const plan_block *a, const plan_block *b) {
+  return a->from <= b->to && b->from <= a->to;
+}
+
+/* The tightest gap between `near`, sorted by offset, that has room, else the
+ * end. */
+static uint64_t find_gap(plan_block *const *near, uint32_t n, uint64_t bytes) {
+  uint64_t end = 0, best = 0, least = UINT64_MAX;
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t at = near[i]->offset;
+    if (at > end && at - end >= bytes && at - end < least) {
+      least = at - end;
+      best = end;
+    }
+    uint64_t after = at + padded(near[i]->bytes);
+    if (after > end) end = after;
+  }
+  return least == UINT64_MAX ? end : best;
+}
+
+uint64_t plan_place(plan_block *block, uint32_t n, arena *scratch) {
+  plan_block **order = arena_array(scratch, plan_block *, n + 1);
+  plan_block **near = arena_array(scratch, plan_block *, n + 1);
+  uint64_t end = 0;
+  for (uint32_t i = 0; i < n; i++) order[i] = &block[i];
+  if (n) qsort(order, n, sizeof *order, by_size);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t nnear = 0;
+    for (uint32_t k = 0; k < i; k++)
+      if (overlap(order[k], order[i])) near[nnear++] = order[k];
+    if (nnear) qsort(near, nnear, sizeof *near, by_offset);
+    uint64_t bytes = padded(order[i]->bytes);
+    order[i]->offset = find_gap(near, nnear, bytes);
+    if (order[i]->offset + bytes > end) end = order[i]->offset + bytes;
+  }
+  return end;
+}
+
+uint64_t plan_bound(const plan_block *block, uint32_t n, uint32_t steps,
+                    arena *scratch) {
+  uint64_t *change = arena_zalloc(scratch, (steps + 2) * sizeof *change);
+  uint64_t live = 0, most = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    change[block[i].from] += padded(block[i].bytes);
+    change[block[i].to + 1] -= padded(block[i].bytes);
+  }
+  for (uint32_t i = 0; i <= steps; i++) {
+    live += change[i];
+    if (live > most) most = live;
+  }
+  return most;
+}
+
+uint64_t plan_sum(const plan_block *block, uint32_t n) {
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < n; i++) sum += padded(block[i].bytes);
+  return sum;
+}

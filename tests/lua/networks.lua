@@ -1,0 +1,159 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Models of small graphs, an MLP, a residual block and attention: passes keep
+-- what is computed, groups are those of TVM's categories, and the model gives
+-- what its nodes give one by one, as unscheduled programs.
+local ts = require "tessera"
+local graph = require "tessera.graph"
+local passes = require "tessera.graph.passes"
+local here = arg[0]:gsub("[^/]*$", "")
+local check = dofile(here .. "../support/checks.lua")
+
+local seed = 0
+-- A constant of small numbers.
+local function weight(g, ...)
+  seed = seed + 1
+  return g:constant("w" .. seed, ts.tensor("float32", { ... }, "random", seed))
+end
+
+local function close(a, b)
+  local _, relative = a:compare(b)
+  assert(relative < 1e-4, relative)
+end
+
+local function ops_of(g)
+  local list = {}
+  for i, n in ipairs(g:nodes()) do list[i] = n.op .. ":" .. n.group end
+  return table.concat(list, " ")
+end
+
+-- What the outputs are after each pass, if they do not change.
+local function stays(g, x)
+  local before = graph.run(g, { x })
+  passes.run(g, { after = function(name, h)
+    local now = graph.run(h, { x })
+    for i in ipairs(before) do
+      local ok, e = pcall(close, now[i], before[i])
+      assert(ok, name .. ": " .. tostring(e))
+    end
+  end })
+  return before
+end
+
+local function mlp()
+  local g = graph.new "mlp"
+  local x = g:input("x", { 2, 12 })
+  local h = g:gelu(g:add(g:matmul(x, weight(g, 12, 8)), weight(g, 8)))
+  g:output("y", g:softmax(g:dense(h, weight(g, 5, 8)), { axis = -1 }))
+  return g
+end
+
+-- conv, batch norm, relu, conv, batch norm, and the sum with what came in.
+local function residual()
+  local g = graph.new "residual"
+  local x = g:input("x", { 1, 4, 6, 6 })
+  local function conv(y, bias)
+    y = g:conv2d_nchw(y, weight(g, 4, 4, 3, 3),
+                      { pad = 1, bias = bias and weight(g, 4) })
+    return g:batch_norm(y, weight(g, 4), weight(g, 4), weight(g, 4),
+                        weight(g, 4), { eps = 0.01 })
+  end
+  local h = g:relu(conv(x))
+  g:output("y", g:relu(g:add(conv(h, true), x)))
+  return g
+end
+
+local function attention()
+  local g = graph.new "attention"
+  local x = g:input("x", { 6, 8 })
+  local scale = g:constant("scale", ts.tensor("float32", { 1 }, { 0.35 }))
+  local q, k = g:matmul(x, weight(g, 8, 8)), g:matmul(x, weight(g, 8, 8))
+  local v = g:matmul(x, weight(g, 8, 8))
+  local s = g:matmul(q, g:transpose(k, { perm = { 1, 0 } }))
+  local p = g:softmax(g:mul(s, scale), { axis = -1 })
+  g:output("y", g:layer_norm(g:add(g:matmul(p, v), x), {
+    weight = weight(g, 8), bias = weight(g, 8) }))
+  return g
+end
+
+check.case("passes keep what is computed, and fuse", function()
+  local g = mlp()
+  stays(g, ts.tensor("float32", { 2, 12 }, "random", 1))
+  assert(ops_of(g) == "matmul:1 add:1 gelu:1 dense:2 softmax:3", ops_of(g))
+  g = residual()
+  stays(g, ts.tensor("float32", { 1, 4, 6, 6 }, "random", 1))
+  assert(ops_of(g) ==
+         "conv2d_nchw:1 relu:1 conv2d_nchw:2 add:2 relu:2", ops_of(g))
+  g = attention()
+  stays(g, ts.tensor("float32", { 6, 8 }, "random", 1))
+  assert(ops_of(g) == "matmul:1 matmul:2 matmul:3 transpose:4 matmul:5 " ..
+                      "mul:5 softmax:6 matmul:7 add:7 layer_norm:8", ops_of(g))
+end)
+
+check.case("chains become one, and what changes nothing goes", function()
+  local g = graph.new "chains"
+  local x = g:input("x", { 2, 3, 4 })
+  local y = g:transpose(x, { perm = { 2, 0, 1 } })
+  y = g:transpose(g:add(y, g:constant("zero", ts.tensor("float32", { 1 }))),
+                  { perm = { 1, 2, 0 } })
+  y = g:cast(g:cast(y, { to = "float64" }), { to = "float32" })
+  y = g:reshape(g:reshape(y, { to = { 6, 4 } }), { to = { 2, 3, 4 } })
+  g:output("y", y)
+  local half = g:cast(g:cast(x, { to = "float16" }), { to = "float32" })
+  g:output("half", half)
+  stays(g, ts.tensor("float32", { 2, 3, 4 }, "random", 1))
+  assert(ops_of(g) == "cast:1 cast:1", ops_of(g))
+  assert(rawequal(g:outputs()[1], x))
+end)
+
+check.case("nodes of constants fold, of whatever size", function()
+  local g = graph.new "constants"
+  local x = g:input("x", { 700, 700 })
+  local w = g:mul(weight(g, 700, 700), weight(g, 700))
+  local to = g:transpose(g:cast(w, { to = "float64" }))
+  g:output("y", g:add(x, g:cast(to, { to = "float32" })))
+  local t = ts.tensor("float32", { 700, 700 }, "random", 1)
+  local before = graph.run(g, { t })
+  passes.run(g, {})
+  close(graph.run(g, { t })[1], before[1])
+  assert(ops_of(g) == "add:1", ops_of(g))
+end)
+
+check.case("a model gives what its nodes give", function()
+  for _, made in ipairs { { mlp, { 2, 12 } }, { residual, { 1, 4, 6, 6 } } } do
+    local g, x = made[1](), ts.tensor("float32", made[2], "random", 3)
+    local want = graph.run(g, { x })
+    local m = graph.model(g, { seed = 1 })
+    close(m:run { x = x }, want[1])
+    close(m:run { x }, want[1])
+    local memory = m:memory()
+    assert(memory.kernels == #m:times { x })
+    assert(memory.bound <= memory.arena and memory.arena <= memory.sum)
+  end
+end)
+
+check.case("outputs may be inputs, constants, reshapes and the same", function()
+  local g = graph.new "outputs"
+  local x = g:input("x", { 2, 3 })
+  local w = weight(g, 4)
+  local y = g:reshape(g:relu(x), { to = { 3, 2 } })
+  g:output("x", x)
+  g:output("w", w)
+  g:output("y", y)
+  g:output("again", y)
+  local t = ts.tensor("float32", { 2, 3 }, "random", 1)
+  local want = graph.run(g, { t })
+  local got = table.pack(graph.model(g, { without = { simplify = true } })
+                         :run { t })
+  for i = 1, 4 do close(got[i], want[i]) end
+end)
+
+check.case("wrong tensors are refused", function()
+  local g = graph.new "wrong"
+  g:output("y", g:relu(g:input("x", { 2, 3 })))
+  local m = graph.model(g)
+  local ok, e = pcall(m.run, m, { ts.tensor("float32", { 3, 2 }) })
+  assert(not ok and e.message == "x of graph wrong is a tensor here of " ..
+         "float32[2, 3]", e.message)
+  ok, e = pcall(m.run, m, {})
+  assert(not ok and e.message:find "needs its input x", e.message)
+end)
