@@ -48,7 +48,9 @@ function fold.tensor(v)
   local g = v.graph
   local nodes = needed(g, v)
   if not nodes then return nil end
-  local p, inputs = program.of(g, "fold", nodes, { [v.id] = true })
+  local p, inputs = program.of(g, nodes, function(id)
+    return id == v.id
+  end)
   local args = {}
   for i, x in ipairs(inputs) do args[i] = x:tensor() end
   local result = ts.tensor(v.dtype, v.shape)
