@@ -125,6 +125,15 @@ static int cast(lua_State *L) { /* (x, dtype) */
   return 1;
 }
 
+static int bit_cast(lua_State *L) { /* (x, dtype) */
+  tess_expr e;
+  tess_builder *b = lt_push_builder(L);
+  tess_dtype t = lt_to_dtype(L, 2, NULL);
+  lt_check(L, tess_bit_cast(b, t, lt_to_expr(L, b, 1), &e));
+  lt_push_expr(L, e, 0);
+  return 1;
+}
+
 static int select(lua_State *L) { /* (cond, yes, no) */
   tess_expr e;
   tess_builder *b = lt_push_builder(L);
@@ -378,6 +387,7 @@ static const luaL_Reg core[] = {{"placeholder", placeholder},
                                 {"size_var", size_var},
                                 {"const", constant_expr},
                                 {"cast", cast},
+                                {"bit_cast", bit_cast},
                                 {"select", select},
                                 {"binary", binary_by_name},
                                 {"call", describe_call},

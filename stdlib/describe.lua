@@ -134,6 +134,7 @@ end
 
 local function add_expressions(ts, core)
   ts.const, ts.cast, ts.select = core.const, core.cast, core.select
+  ts.bit_cast = core.bit_cast
 
   for _, fn in ipairs {
     "abs", "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan",
@@ -197,7 +198,7 @@ end
 -- refused, since it may have been meant to count.  (Functions of one value are
 -- often called back with more.)
 local most = {
-  cast = 2, select = 3, clamp = 3,
+  cast = 2, bit_cast = 2, select = 3, clamp = 3,
   eq = 2, ne = 2, lt = 2, le = 2, gt = 2, ge = 2,
   sum = 2, prod = 2, reduce_max = 2, reduce_min = 2,
 }

@@ -33,6 +33,8 @@ local rows = {
     "A number of that type.", "describing" },
   { "ts.cast(x, dtype)", "tessera.Expr",
     "x as that type; integers saturate.", "describing" },
+  { "ts.bit_cast(x, dtype)", "tessera.Expr",
+    "The bits of x as a number of another type, of as many.", "describing" },
   { "ts.select(condition, yes, no)", "tessera.Expr",
     "One of two values; only that one is read.", "describing" },
   { "ts.call_extern(name, dtype, ...)", "tessera.Expr",

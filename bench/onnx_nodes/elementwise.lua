@@ -86,8 +86,7 @@ return function(of)
     of[theirs] = function(n)
       local x, z = n:x(1), n:x(2)
       if theirs == "Pow" and x.dtype ~= z.dtype then
-        return ops.pow_mixed and ops.pow_mixed(x, z) or
-               ops.cast(ops.pow(ops.cast(x, { to = "float64" }),
+        return ops.cast(ops.pow(ops.cast(x, { to = "float64" }),
                                 ops.cast(z, { to = "float64" })),
                         { to = x.dtype })
       end
@@ -120,8 +119,9 @@ return function(of)
     return y
   end
   function of.Cast(n)
-    local to = n.case.outputs[1].dtype
-    return ops.cast(n:x(1), { to = to })
+    -- To integers of few bits floats wrap.
+    local packed = n.case.outputs[1].bits
+    return ops.cast(n:x(1), { to = packed and "int8" or n:out_dtype() })
   end
   of.CastLike = of.Cast
   function of.BitCast(n)
@@ -149,7 +149,7 @@ return function(of)
       local axes = n:has(2) and n:values(2) or n:attr "axes"
       if axes and #axes == 0 then axes = nil end
       if not axes and n:flag "noop_with_empty_axes" then
-        return ops.reduce(n:x(1), { op = ours, none = true })
+        return ops.reduce(n:x(1), { op = ours, axes = {} })
       end
       return ops.reduce(n:x(1), { op = ours, axes = axes,
                                   keep = n:flag("keepdims", 1) })

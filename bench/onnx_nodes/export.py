@@ -20,6 +20,11 @@ TYPES = {
 }
 
 
+# Integers of few bits, several in a byte: how many bits, and whether there is a
+# sign.
+PACKED = {"int4": (4, True), "uint4": (4, False), "int2": (2, True), "uint2": (2, False)}
+
+
 def quoted(text):
     return '"' + "".join(
         c if 32 <= ord(c) < 127 and c not in '"\\' else "\\%03d" % b
@@ -72,6 +77,8 @@ class Exporter:
             kind = kind.split(".")[-1].lower()
             if kind in ("float", "double"):
                 kind = {"float": "float32", "double": "float64"}[kind]
+            if kind in PACKED:
+                return self.packed(x, *PACKED[kind])
             if kind not in TYPES:
                 return {"other": kind}
             x = numpy_helper.to_array(x)
@@ -88,6 +95,13 @@ class Exporter:
         data = x.astype(np.float32) if x.dtype.name == "bfloat16" else x
         np.save(os.path.join(self.folder, name), np.ascontiguousarray(data).reshape(x.shape))
         return {"file": name, "dtype": x.dtype.name, "shape": list(x.shape)}
+
+    def packed(self, x, bits, signed):
+        """Integers of few bits as the bytes they lie in."""
+        array = numpy_helper.to_array(x)
+        raw = numpy_helper.from_array(array).raw_data
+        row = self.tensor(np.frombuffer(raw, np.uint8))
+        return {**row, "bits": bits, "signed": signed, "of": list(array.shape)}
 
     def attribute(self, a):
         x = helper.get_attribute_value(a)

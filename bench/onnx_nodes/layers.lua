@@ -325,9 +325,9 @@ return function(of)
 
   -- ---- quantized -----------------------------------------------------------
   function of.QuantizeLinear(n)
-    local to = n.case.outputs[1].dtype
+    local to = n:out_dtype()
     local o = quantized(n, n:shape(2))
-    o.to = to
+    o.to, o.bits = to, n.case.outputs[1].bits
     local scale = one(n:x(2))
     local zero = n:has(3) and one(n:x(3)) or zero_of(to, scale.shape)
     return ops.quantize(n:x(1), scale, zero, o)
@@ -354,13 +354,12 @@ return function(of)
     local _, o = conv(n, x, w)
     o.x_zero, o.w_zero = n:has(3) and one(n:x(3)) or nil,
                          n:has(4) and one(n:x(4)) or nil
-    return ops.conv2d_integer(x, w, o)
+    return ops.conv_integer(x, w, o)
   end
   function of.QLinearConv(n)
     local x, w = n:x(1), n:x(4)
-    local _, o = conv(n, x, w)
-    o.bias = n:x(9)
-    return ops.qlinear_conv2d(x, one(n:x(2)), one(n:x(3)), w, one(n:x(5)),
-                              one(n:x(6)), one(n:x(7)), one(n:x(8)), o)
+    local _, o = conv(n, x, w, n:x(9))
+    return ops.qlinear_conv(x, one(n:x(2)), one(n:x(3)), w, one(n:x(5)),
+                            one(n:x(6)), one(n:x(7)), one(n:x(8)), o)
   end
 end

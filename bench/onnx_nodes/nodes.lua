@@ -2,6 +2,7 @@
 -- A node of ONNX as a program: which operators of tessera.ops it is, by its
 -- inputs, its attributes and the values of inputs that have to be constants.
 local ts = require "tessera"
+local ops = require "tessera.ops"
 
 local nodes = { of = {} }
 
@@ -10,9 +11,17 @@ local node = {}
 node.__index = node
 
 function node:has(i) return self.case.inputs[i] and true or false end
-function node:shape(i) return self.case.inputs[i].shape end
+-- Of integers of less than 8 bits `shape` is that of the bytes they lie in and
+-- `of` their own; they are computed with as bytes.
+local function shape_of(x) return x.of or x.shape end
+local function dtype_of(x)
+  return x.bits and (x.signed and "int8" or "uint8") or x.dtype
+end
+function node:shape(i) return shape_of(self.case.inputs[i]) end
 function node:rank(i) return #self:shape(i) end
-function node:dtype(i) return self.case.inputs[i].dtype end
+function node:dtype(i) return dtype_of(self.case.inputs[i]) end
+function node:out_shape(i) return shape_of(self.case.outputs[i or 1]) end
+function node:out_dtype(i) return dtype_of(self.case.outputs[i or 1]) end
 function node:attr(name, default)
   local x = self.case.attributes[name]
   if x == nil then return default end
@@ -25,9 +34,11 @@ function node:x(i)
   if not self:has(i) then return nil end
   if not self.placeholders[i] then
     local x = self.case.inputs[i]
-    self.placeholders[i] = ts.placeholder("x" .. i, x.shape, x.dtype)
-    table.insert(self.inputs, self.placeholders[i])
+    local input = ts.placeholder("x" .. i, x.shape, x.dtype)
+    table.insert(self.inputs, input)
     table.insert(self.tensors, self.load(x))
+    self.placeholders[i] = x.bits and ops.unpack_bits(input, {
+      shape = x.of, bits = x.bits, to = dtype_of(x) }) or input
   end
   return self.placeholders[i]
 end
@@ -63,11 +74,14 @@ end
 
 function node:refuse(text, ...) error(text:format(...), 0) end
 
+local domains = { [""] = true, ["ai.onnx.preview"] = true,
+                  ["ai.onnx.preview.training"] = true, ["ai.onnx.ml"] = true }
+
 -- The program of a case, the tensors of its inputs, and its results: which
 -- output each is, and where it is bounded, which result says by what.
 function nodes.program(case, load)
   local f = nodes.of[case.op]
-  if not f or case.domain ~= "" and case.domain ~= "ai.onnx.preview" then
+  if not f or not domains[case.domain] then
     error("no operator", 0)
   end
   local n = setmetatable({ case = case, load = load, placeholders = {},
@@ -79,7 +93,9 @@ function nodes.program(case, load)
     if r and (case.outputs[k] or r.always) then
       list[#list + 1] = { output = case.outputs[k] and k or 0, count = r.count,
                           dim = r.dim }
-      buffers[#buffers + 1] = nodes.own(n, r[1], buffers)
+      local bits = case.outputs[k] and case.outputs[k].bits
+      local y = bits and ops.pack_bits(r[1], { bits = bits }) or r[1]
+      buffers[#buffers + 1] = nodes.own(n, y, buffers)
     end
   end
   for _, r in ipairs(list) do

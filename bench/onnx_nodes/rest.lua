@@ -15,8 +15,18 @@ return function(of)
     local log_p = ops.log_softmax(n:x(1), { axis = 1 })
     return loss(n, log_p, n:x(2), n:x(3)), log_p
   end
+  -- Of graphs of their own, none.
+  function of.FlexAttention(n)
+    for _, name in ipairs { "score_mod", "prob_mod" } do
+      if n:attr(name) then n:refuse("%s is a graph of its own", name) end
+    end
+    local Q, K, V = n:x(1), n:x(2), n:x(3)
+    return (ops.attention(Q, K, V, { scale = n:attr "scale" }))
+  end
   function of.AffineGrid(n)
-    return ops.affine_grid(n:x(1), { size = n:values(2),
+    local size = n:values(2)
+    size = table.move(size, 3, #size, 1, {})
+    return ops.affine_grid(n:x(1), { size = size,
                                      align_corners = n:flag "align_corners" })
   end
   function of.Det(n) return ops.det(n:x(1)) end
@@ -26,6 +36,12 @@ return function(of)
     return ops.dft(n:x(1), { axis = axis, length = n:value(2),
                              inverse = n:flag "inverse",
                              onesided = n:flag "onesided" })
+  end
+  function of.STFT(n)
+    local window = n:has(3) and n:x(3) or nil
+    return ops.stft(n:x(1), { step = n:value(2), window = window,
+      length = n:has(4) and n:value(4) or window.shape[1],
+      onesided = n:flag("onesided", 1) })
   end
   local function window(coefficients)
     return function(n)

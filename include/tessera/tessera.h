@@ -225,6 +225,9 @@ TESS_API tess_status tess_select(tess_builder *b, tess_expr cond,
 /* x as a value of type t, of as many lanes. */
 TESS_API tess_status tess_cast(tess_builder *b, tess_dtype t, tess_expr x,
                                tess_expr *out);
+/* The bits of x, a number, as one of type t, of as many bits and lanes. */
+TESS_API tess_status tess_bit_cast(tess_builder *b, tess_dtype t, tess_expr x,
+                                   tess_expr *out);
 /* An element of a buffer: n indices, one a dimension. */
 TESS_API tess_status tess_load(tess_builder *b, tess_buffer buf, uint32_t n,
                                const tess_expr *idx, tess_expr *out);

@@ -274,6 +274,12 @@ tess_status tess_cast(tess_builder *b, tess_dtype t, tess_expr x,
   return run(b, do_cast, (args){.t = t, .x = x, OUT(out)});
 }
 
+DO(bit_cast, describe_bit_cast(a->b, a->t, a->x, a->out))
+tess_status tess_bit_cast(tess_builder *b, tess_dtype t, tess_expr x,
+                          tess_expr *out) {
+  return run(b, do_bit_cast, (args){.t = t, .x = x, OUT(out)});
+}
+
 DO(load, describe_load(a->b, a->x, a->n, a->p[0], a->out))
 tess_status tess_load(tess_builder *b, tess_buffer buf, uint32_t n,
                       const tess_expr *idx, tess_expr *out) {

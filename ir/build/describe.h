@@ -150,6 +150,8 @@ tess_status describe_extern(ir_builder *b, const char *name, tess_dtype t,
 tess_status describe_select(ir_builder *b, describe_expr cond,
                             describe_expr yes, describe_expr no,
                             describe_expr *out);
+tess_status describe_bit_cast(ir_builder *b, tess_dtype t, describe_expr x,
+                              describe_expr *out);
 tess_status describe_cast(ir_builder *b, tess_dtype t, describe_expr x,
                           describe_expr *out);
 tess_status describe_load(ir_builder *b, ir_buf buf, uint32_t n,

@@ -510,16 +510,6 @@ tess_status describe_select(ir_builder *b, describe_expr cond,
   return describe_give(b, ir_select(&b->p, c, e[0], e[1]), depth, out);
 }
 
-tess_status describe_cast(ir_builder *b, tess_dtype t, describe_expr x,
-                          describe_expr *out) {
-  ir_expr e;
-  tess_status s = describe_number_ok(b, t, "the result of a cast");
-  if (!s) s = describe_plain(b, x, "the operand of cast", &e);
-  arena_reset(&b->scratch);
-  if (s) return s;
-  return describe_give(b, ir_cast(&b->p, t, e), deepest(b, 1, &x) + 1, out);
-}
-
 tess_status describe_load(ir_builder *b, ir_buf buf, uint32_t n,
                           const describe_expr *idx, describe_expr *out) {
   if (!describe_buf_ok(b, buf))

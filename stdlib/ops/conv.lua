@@ -4,10 +4,11 @@
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
+local layout = require "tessera.ops.layout"
 local count, each, tensor = declare.count, declare.each, declare.tensor
 
 local acc, out = declare.accumulation()
-local letters = { { "w" }, { "h", "w" }, { "d", "h", "w" } }
+local letters, laid_out = layout.letters, layout.ordered
 
 -- ---- options ---------------------------------------------------------------
 
@@ -61,15 +62,6 @@ local function window_axes(windows, names)
     return list
   end
   return axes, where
-end
-
--- What is listed once in this order: n, channel and places, as a layout has
--- them.
-local function laid_out(first, n, channel, places)
-  if first then return { n, channel, table.unpack(places) } end
-  local list = { n, table.unpack(places) }
-  list[#list + 1] = channel
-  return list
 end
 
 -- The tensors of a convolution of n dimensions.
@@ -134,7 +126,7 @@ convolution of its own part of the channels; W has ci / groups channels.]])
     :format(index("co", at), table.concat(k, ", "), index("ci", from), w)
 end
 
-local function declare_conv(name, n, first, layout, example)
+local function declare_conv(name, n, first, text, example)
   local list = options_of(n, { count("ci", "their channels"),
                                count("co", "channels of the result") })
   list[#list + 1] = count("groups", "parts that the channels fall into", "1")
@@ -142,7 +134,7 @@ local function declare_conv(name, n, first, layout, example)
     name = name,
     summary = ("A convolution of %s, layout %s."):format(
                 n == 1 and "sequences" or n == 2 and "images" or "volumes",
-                layout),
+                text),
     says = formula(n, first),
     options = with_epilogue(list),
     tensors = tensors_of(n, first),

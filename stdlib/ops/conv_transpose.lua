@@ -4,19 +4,13 @@
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
+local layout = require "tessera.ops.layout"
 local count, each, tensor = declare.count, declare.each, declare.tensor
 
 local acc, out = declare.accumulation()
-local letters = { { "w" }, { "h", "w" }, { "d", "h", "w" } }
+local letters, laid_out = layout.letters, layout.ordered
 local things = { "sequences", "images", "volumes" }
 local layouts = { { "ncl", "nlc" }, { "nchw", "nhwc" }, { "ncdhw", "ndhwc" } }
-
-local function laid_out(first, n, channel, places)
-  if first then return { n, channel, table.unpack(places) } end
-  local list = { n, table.unpack(places) }
-  list[#list + 1] = channel
-  return list
-end
 
 -- ---- one dimension ---------------------------------------------------------
 
@@ -166,7 +160,7 @@ groups, each is one of its own part of the channels; W has co / groups.]])
 end
 
 for n = 1, 3 do
-  for i, layout in ipairs(layouts[n]) do
+  for i, name in ipairs(layouts[n]) do
     local first, k = i == 1, {}
     for d = 1, n do k[d] = "k." .. d end
     local function co(o) return o.co // o.groups end
@@ -175,9 +169,9 @@ for n = 1, 3 do
     local example = {}
     for d, x in ipairs(letters[n]) do example[d] = x .. " = 2, " end
     declare.operator {
-      name = ("conv%dd_transpose_%s"):format(n, layout),
+      name = ("conv%dd_transpose_%s"):format(n, name),
       summary = ("The transpose of a convolution of %s, layout %s."):format(
-                  things[n], layout:upper()),
+                  things[n], name:upper()),
       says = says(n, first),
       tensors = { tensor("X", laid_out(first, "n", "ci", letters[n])),
                   tensor("W", w), kit.epilogue_tensors("co", true) },

@@ -181,6 +181,34 @@ declare.operator {
   end,
 }
 
+-- Bool is a byte that is 0 or 1.
+declare.operator {
+  name = "bit_cast",
+  summary = "The bits of each element as a number of another type.",
+  says = "Y = the bits of X as `to`, a type of as many bits\nbool is a " ..
+         "byte: 0 or 1; as bool a byte is whether it is not 0.",
+  options = { shape, declare.dtype("any", "float32", "the type of X"),
+              declare.dtype("any", "int32", "the type of Y", "to") },
+  example = "{ shape = { 4 } }",
+  tensors = { X },
+  symbolic = true,
+  check = function(o)
+    local function bits(x) return x == "bool" and "8" or x:match "%d+$" end
+    if bits(o.dtype) ~= bits(o.to) then
+      declare.wrong(o.name, "%s and %s have not as many bits", o.dtype, o.to)
+    end
+  end,
+  apply = function(o, x)
+    return kit.map("Y", o.shape, function(...)
+      local y, from = x(...), o.dtype
+      if from == o.to then return y end
+      if from == "bool" then y, from = ts.cast(y, "uint8"), "uint8" end
+      if o.to == "bool" then return ts.ne(y, ts.const(0, from)) end
+      return from == o.to and y or ts.bit_cast(y, o.to)
+    end)
+  end,
+}
+
 declare.operator {
   name = "logical_not",
   summary = "Y = not X, of each element.",
@@ -271,7 +299,15 @@ end
 
 binary("fmod", "number",
        "X - Z trunc(X / Z), of X's sign; integers by 0 give 0", remainder)
-binary("pow", "float", "X to the power of Z", ts.pow)
+-- Of integers in float64, whose powers of whole numbers are exact up to 2^53.
+local function power(x, z)
+  local dtype = x:dtype()
+  if declare.is(dtype, "float") then return ts.pow(x, z) end
+  return ts.cast(ts.pow(ts.cast(x, "float64"), ts.cast(z, "float64")), dtype)
+end
+
+binary("pow", "number", "X to the power of Z; of integers cut off, exact up " ..
+       "to 2^53", power)
 binary("minimum", "number", "the lesser of X and Z", ts.min)
 binary("maximum", "number", "the greater of X and Z", ts.max)
 binary("prelu", "float", "X, but Z X below 0", function(x, z)

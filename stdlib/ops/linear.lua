@@ -152,6 +152,112 @@ With `unit` the diagonal counts as ones; else none of it may be 0.]],
   end,
 }
 
+-- ---- determinants ----------------------------------------------------------
+
+-- Step k of Gaussian elimination of the matrices A[at.., :, :] of N rows, `at`
+-- over `batch`: brings the row of the greatest element of column k, P, to row
+-- k, multiplies the determinant D by that element, and takes row k from those
+-- behind.
+local function eliminate(b, A, P, D, N, batch, k)
+  local rank, dtype = #batch, A.dtype
+  -- A block over the batch and `more`; f gets the indices of the batch, a
+  -- function of the place of an element, and the other indices.
+  local function block(name, more, f)
+    local iters = table.move(batch, 1, rank, 1, {})
+    b:block(name, table.move(more, 1, #more, rank + 1, iters), function(...)
+      local at = table.move({ ... }, 1, rank, 1, {})
+      local function place(i, j)
+        return kit.inserted(kit.inserted(at, rank + 1, i), rank + 2, j)
+      end
+      f(at, place, select(rank + 1, ...))
+    end)
+  end
+  local function value(place) return A(table.unpack(place)) end
+  local step = ordered("vk", N, k)
+  local function row_of(at) return ts.clamp(P(table.unpack(at)), 0, N - 1) end
+  block("start", { step }, function(at, _, vk)
+    b:store(P, at, ts.cast(vk, "int64"))
+  end)
+  b:loop("i", k, N - k, function(i)
+    block("pivot", { step, ordered("vi", N, i) }, function(at, place, vk, vi)
+      local above = ts.gt(ts.abs(value(place(vi, vk))),
+                          ts.abs(value(place(row_of(at), vk))))
+      b:store(P, at, ts.select(above, ts.cast(vi, "int64"), row_of(at)))
+    end)
+  end)
+  b:loop("j", 0, N, function(j)
+    block("swap", { step, ordered("vj", N, j) }, function(at, place, vk, vj)
+      b:let("upper", value(place(vk, vj)), function(upper)
+        b:let("lower", value(place(row_of(at), vj)), function(lower)
+          b:store(A, place(row_of(at), vj), upper)
+          b:store(A, place(vk, vj), lower)
+        end)
+      end)
+    end)
+  end)
+  block("multiply", { step }, function(at, place, vk)
+    local d = value(place(vk, vk))
+    local before = ts.select(ts.eq(vk, 0), ts.const(1, dtype),
+                             D(table.unpack(at)))
+    b:store(D, at, before * ts.select(ts.eq(row_of(at), vk), d, -d))
+  end)
+  b:loop("i", k + 1, N - 1 - k, function(i)
+    b:loop("j", k + 1, N - 1 - k, function(j)
+      block("update", { step, ordered("vi", N, i), ordered("vj", N, j) },
+            function(_, place, vk, vi, vj)
+        local d = value(place(vk, vk))
+        local factor = ts.select(ts.eq(d, 0), ts.const(0, dtype),
+                                 value(place(vi, vk)) / d)
+        b:store(A, place(vi, vj), value(place(vi, vj)) -
+                                  factor * value(place(vk, vj)))
+      end)
+    end)
+  end)
+end
+
+declare.operator {
+  name = "det",
+  summary = "The determinant of each matrix.",
+  says = [[
+Y[b..] = det X[b.., :, :]
+by Gaussian elimination, with the greatest element of a column as its pivot.]],
+  options = { count("n", "rows and columns of a matrix"),
+              declare.list_of("batch", 1, "the dimensions in front", "{}"),
+              declare.dtype("float"), declare.acc() },
+  example = "{ n = 2 }",
+  tensors = { tensor("X", { "batch...", "n", "n" }) },
+  infer = function(o, tensors)
+    local x = tensors.X
+    if x then o.batch = table.move(x.shape, 1, #x.shape - 2, 1, {}) end
+  end,
+  apply = function(o, X)
+    local batch, N, iters, names = o.batch or {}, o.n, {}, {}
+    local acc, wide, narrow = kit.accumulator(o)
+    local b, rank = kit.builder "det", #batch
+    local shape = kit.inserted(kit.inserted(batch, rank + 1, N), rank + 2, N)
+    local A = b:buffer("rows", shape, acc)
+    local P = b:buffer("pivots", batch, "int64")
+    local D = b:buffer(acc == o.dtype and "Y" or "product", batch, acc)
+    for d = 1, rank + 2 do names[d] = "i" .. d end
+    kit.block(b, "copy", shape, names, function(...)
+      b:store(A, { ... }, wide(X(...)))
+    end)
+    local function nest(d)
+      if d <= rank then
+        b:loop(names[d], 0, batch[d], function(i)
+          iters[d] = any("v" .. names[d], batch[d], i)
+          nest(d + 1)
+        end)
+        return
+      end
+      b:loop("k", 0, N, function(k) eliminate(b, A, P, D, N, iters, k) end)
+    end
+    nest(1)
+    if acc == o.dtype then return D end
+    return kit.map("Y", batch, function(...) return narrow(D(...)) end)
+  end,
+}
+
 -- ---- sparse matrices -------------------------------------------------------
 
 declare.operator {

@@ -3,6 +3,7 @@
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
+local layout = require "tessera.ops.layout"
 local list_of, tensor = declare.list_of, declare.tensor
 
 local shape = list_of("shape", 1, "the shape of X")
@@ -55,19 +56,6 @@ dimension d of Y is dimension perm[d] of X.]],
   end,
 }
 
--- Indices in one shape of the element that is at `at` in another.
-local function reindexed(from, to, at)
-  local flat = 0
-  for d, n in ipairs(to) do flat = flat * n + at[d] end
-  local list, behind = {}, 1
-  for d = #from, 1, -1 do
-    local i = flat // behind
-    list[d] = d > 1 and i % from[d] or i
-    behind = behind * from[d]
-  end
-  return table.unpack(list, 1, #from)
-end
-
 mover {
   name = "reshape",
   summary = "The elements of a tensor in another shape.",
@@ -81,7 +69,8 @@ Y, in row-major order, has the elements of X in row-major order.]],
                     kit.product(o.shape), kit.product(o.to))
     end
     return kit.map("Y", o.to, function(...)
-      return X(reindexed(o.shape, o.to, { ... }))
+      local at = layout.unflattened(layout.flat(o.to, { ... }), o.shape)
+      return X(table.unpack(at, 1, #o.shape))
     end)
   end,
 }
@@ -282,6 +271,38 @@ Y1 has the first sizes[1] indices along `axis`, Y2 the next sizes[2], ..]],
   end,
 }
 
+-- A block reads at most so many parts; of more, as many at a time are joined
+-- before.
+local most_joined = 64
+
+-- `inputs`, of `sizes` along dimension d, one behind the other.
+local function joined(o, inputs, sizes, d, sum, name)
+  if #inputs > most_joined then
+    local parts, part_sizes = {}, {}
+    for first = 1, #inputs, most_joined do
+      local last, n = math.min(first + most_joined - 1, #inputs), 0
+      for i = first, last do n = n + sizes[i] end
+      parts[#parts + 1] = joined(o, table.move(inputs, first, last, 1, {}),
+                                 table.move(sizes, first, last, 1, {}), d, n,
+                                 "part")
+      part_sizes[#parts] = n
+    end
+    return joined(o, parts, part_sizes, d, sum, name)
+  end
+  local begins, to = {}, 0
+  for i, n in ipairs(sizes) do begins[i], to = to, to + n end
+  return kit.map(name, kit.with(o.shape, d, sum), function(...)
+    local at, y = { ... }, nil
+    local i = at[d]
+    for k = #inputs, 1, -1 do
+      at[d] = i - begins[k]
+      local x = inputs[k](table.unpack(at))
+      y = y and ts.select(ts.lt(i, begins[k + 1]), x, y) or x
+    end
+    return y
+  end)
+end
+
 mover {
   name = "concat",
   summary = "Tensors one behind the other along a dimension.",
@@ -304,18 +325,8 @@ the others are of the shape but for sizes[1], sizes[2], .. along the axis.]],
   apply = function(o, inputs)
     local d, sum = kit.axis(o, #o.shape, o.axis), 0
     if #o.sizes == 0 then declare.wrong(o.name, "'sizes' is empty") end
-    local begins = {}
-    for i, n in ipairs(o.sizes) do begins[i], sum = sum, sum + n end
-    return kit.map("Y", kit.with(o.shape, d, sum), function(...)
-      local at, y = { ... }, nil
-      local i = at[d]
-      for k = #inputs, 1, -1 do
-        at[d] = i - begins[k]
-        local x = inputs[k](table.unpack(at))
-        y = y and ts.select(ts.lt(i, begins[k + 1]), x, y) or x
-      end
-      return y
-    end)
+    for _, n in ipairs(o.sizes) do sum = sum + n end
+    return joined(o, inputs, o.sizes, d, sum, "Y")
   end,
 }
 

@@ -3,9 +3,12 @@
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
+local layout = require "tessera.ops.layout"
+local arg_reducer = require "tessera.ops.arg_reducer"
 local count, each, tensor = declare.count, declare.each, declare.tensor
 
-local letters = { { "w" }, { "h", "w" }, { "d", "h", "w" } }
+local letters, channels_last = layout.letters, layout.channels_last
+local laid_out, split = layout.laid_out, layout.split
 local layouts = { { "NCL", "NLC" }, { "NCHW", "NHWC" }, { "NCDHW", "NDHWC" } }
 local things = { "sequences", "images", "volumes" }
 local lengths = { d = "their depth", h = "their height", w = "their width" }
@@ -19,22 +22,6 @@ local function with(rank, ...)
   list[#list + 1] = declare.word("layout", layouts[rank], layouts[rank][1],
                                  "the order of the dimensions")
   return table.move({ ... }, 1, select("#", ...), #list + 1, list)
-end
-
-local function channels_last(o) return o.layout and o.layout:find "C$" end
-
--- A shape or a list of indices in the layout of `o`.
-local function laid_out(o, n, c, ...)
-  local list = { n, ... }
-  table.insert(list, channels_last(o) and #list + 1 or 2, c)
-  return list
-end
-
--- Indices in the layout of `o`: the image, the channel, the places.
-local function split(o, ...)
-  local list = { ... }
-  local c = table.remove(list, channels_last(o) and #list or 2)
-  return list[1], c, table.unpack(list, 2)
 end
 
 -- What f gives of each of a list.
@@ -68,9 +55,10 @@ local function inside(w, at, padded)
          ts.max((before + low) // w.d, 0)
 end
 
-local function pool(o, X, rank, reduce, least, finish)
-  local _, wide, narrow = kit.accumulator(o)
-  if not finish then wide, narrow = same, same end
+-- The windows over X: their axes, the shape of what there is one of for each
+-- and the names of its dimensions; `element` and `place` of the indices of one
+-- are an element of it, and where in X that is.
+local function windowed(o, X, rank, least)
   local extents = extents_of(o, rank)
   local windows = kit.windows(o, extents)
   for _, x in ipairs(windows) do
@@ -86,18 +74,37 @@ local function pool(o, X, rank, reduce, least, finish)
   local axes = each_of(windows, function(w, i)
     return ts.reduce_axis("k" .. letters[rank][i], w.k)
   end)
-  local to = laid_out(o, o.n, o.c, table.unpack(each_of(windows, function(w)
-    return w.out
-  end)))
-  local Y = kit.compute("pool", to, names, function(...)
+  -- f of the place in P of each dimension.
+  local function at(f, ...)
     local list = { split(o, ...) }
-    local places = each_of(windows, function(w, i)
-      return list[i + 2] * w.s + axes[i] * w.d
-    end)
-    local at = laid_out(o, list[1], list[2], table.unpack(places))
-    return reduce(wide(P(table.unpack(at))), axes)
+    return list[1], list[2], table.unpack(each_of(windows, function(w, i)
+      return f(list[i + 2] * w.s + axes[i] * w.d, w)
+    end))
+  end
+  return {
+    windows = windows, axes = axes, names = names,
+    shape = laid_out(o, o.n, o.c, table.unpack(each_of(windows, function(w)
+      return w.out
+    end))),
+    element = function(...)
+      return P(table.unpack(laid_out(o, at(same, ...))))
+    end,
+    place = function(...)
+      return at(function(i, w)
+        return ts.clamp(i - w.before, 0, w.extent - 1)
+      end, ...)
+    end,
+  }
+end
+
+local function pool(o, X, rank, reduce, least, finish)
+  local _, wide, narrow = kit.accumulator(o)
+  if not finish then wide, narrow = same, same end
+  local w = windowed(o, X, rank, least)
+  local Y = kit.compute("pool", w.shape, w.names, function(...)
+    return reduce(wide(w.element(...)), w.axes)
   end)
-  return finish and finish(Y, to, names, windows, narrow) or Y
+  return finish and finish(Y, w.shape, w.names, w.windows, narrow) or Y
 end
 
 -- Of a type, the value that is no greater than any.
@@ -105,6 +112,27 @@ local function least(dtype)
   if declare.is(dtype, "float") then return ts.const(-math.huge, dtype) end
   if dtype:find "^u" then return ts.const(0, dtype) end
   return ts.const(-1 << (dtype:match "%d+" - 1), dtype)
+end
+
+local function reversed(list)
+  return each_of(list, function(_, i) return list[#list + 1 - i] end)
+end
+
+-- The greatest elements, and where in X each is.
+local function pool_with_indices(o, X, rank)
+  local w = windowed(o, X, rank, least)
+  local extents = extents_of(o, rank)
+  local reduce = arg_reducer(true, false, o.dtype)
+  local function flat(n, c, ...)
+    local at, of = { ... }, extents
+    if o.column_major then at, of = reversed(at), reversed(of) end
+    return layout.flat(laid_out(o, o.n, o.c, table.unpack(of)),
+                       laid_out(o, n, c, table.unpack(at)))
+  end
+  local I, Y = kit.compute("pool", w.shape, w.names, function(...)
+    return reduce(ts.cast(flat(w.place(...)), "int64"), w.element(...), w.axes)
+  end)
+  return Y, I
 end
 
 -- The means of windows, of their sums S.
@@ -162,15 +190,23 @@ for rank = 1, 3 do
     says = ([[
 Y[n, c, %s] = max over %s of
   X[n, c, %s]
-s: stride, t: dilation, p: pad; what lies outside of X is left out.]])
+s: stride, t: dilation, p: pad; what lies outside of X is left out.  With
+`indices` a second result, int64, says where in X, in row-major order, each
+is.]])
       :format(places, list_text(rank, "k"), window_text(rank)),
     options = with(rank, window[1], window[2], window[3], window[4], window[5],
+                   declare.flag("indices", "say where the elements are"),
+                   declare.flag("column_major", "count indices of a channel " ..
+                                "with the first of its dimensions fastest"),
                    declare.dtype("number")),
     example = example_of(rank, ", k = 2, stride = 2"),
     tensors = images(rank),
     symbolic = { n = true },
     result = "pool",
-    apply = function(o, X) return pool(o, X, rank, ts.reduce_max, least) end,
+    apply = function(o, X)
+      if o.indices then return pool_with_indices(o, X, rank) end
+      return pool(o, X, rank, ts.reduce_max, least)
+    end,
   }
 
   declare.operator {

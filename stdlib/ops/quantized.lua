@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Products of integers with zero points, requantized or not, and scales that
--- are found from the data.
+-- Products and convolutions of integers with zero points, requantized or not,
+-- and scales that are found from the data.
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
@@ -93,6 +93,20 @@ row of A and column of B.]],
   end,
 }
 
+-- A sum of products as an integer of the result: times `scale`, rounded with
+-- halves to even, and its zero point added.
+local function requantized(o, x, scale, y_zero)
+  local wide = o.dtype == "float64" and "float64" or "float32"
+  local q = ts.round(ts.cast(x, wide) * scale)
+  return ts.cast(q + ts.cast(y_zero(0), wide), o.to)
+end
+
+-- The scale of a product by that of the result.
+local function ratio(o, a, b, y)
+  local wide = o.dtype == "float64" and "float64" or "float32"
+  return ts.cast(a, wide) * ts.cast(b, wide) / ts.cast(y, wide)
+end
+
 declare.operator {
   name = "qlinear_matmul",
   summary = "A product of quantized matrices, quantized anew.",
@@ -124,17 +138,139 @@ each column.]],
   apply = function(o, A, a_scale, a_zero, B, b_scale, b_zero, y_scale, y_zero)
     local C, shape, n = product(o, "product", A, B, each(a_zero, o.rows),
                                 each(b_zero, o.columns))
-    local wide = o.dtype == "float64" and "float64" or "float32"
     local sa, sb = each(a_scale, o.rows), each(b_scale, o.columns)
     return kit.map("Y", shape, function(...)
       local i, j = (select(n + 1, ...)), (select(n + 2, ...))
-      local scale = ts.cast(sa(i), wide) * ts.cast(sb(j), wide) /
-                    ts.cast(y_scale(0), wide)
-      local q = ts.round(ts.cast(C(...), wide) * scale)
-      return ts.cast(q + ts.cast(y_zero(0), wide), o.to)
+      return requantized(o, C(...), ratio(o, sa(i), sb(j), y_scale(0)), y_zero)
     end)
   end,
 }
+
+-- ---- convolutions ----------------------------------------------------------
+
+local function convolution(...)
+  local list = {
+    count("n", "images"), count("ci", "their channels"),
+    count("co", "channels of the result"),
+    declare.list_of("size", 1, "their height, width, .."),
+    declare.each("k", 1, "extent of the window, or a list"),
+    declare.each("stride", 1, "the step of the window, or a list", "1"),
+    declare.each("pad", 0, "places added on each side; a list: of each " ..
+      "dimension, or those before all of them and then those behind", "0"),
+    declare.each("dilation", 1, "the step inside of the window, or a list",
+                 "1"),
+    count("groups", "parts that the channels fall into", "1"),
+    declare.word("x_type", bytes, "uint8", "the type of X"),
+    declare.word("w_type", bytes, "int8", "the type of W"),
+  }
+  return table.move({ ... }, 1, select("#", ...), #list + 1, list)
+end
+
+local images = tensor("X", { "n", "ci", "size..." }, { type = "x_type" })
+local filters = tensor("W", function(o)
+  local list = { "co", function(p) return p.ci // p.groups end }
+  for d = 1, #o.size do list[d + 2] = "k." .. d end
+  return list
+end, { type = "w_type" })
+
+-- The sum over channels and windows of (X - x) (W - w), in int32; w of a
+-- channel of the result.  What is added around X is its zero point, that is, 0.
+local function windows_product(o, name, X, W, x, w)
+  local rank, groups = #o.size, o.groups
+  local windows, names = kit.windows(o, o.size), { "n", "c" }
+  local results = { "n", "co" }
+  local shape, axes = { o.n, o.co }, {}
+  for d, window in ipairs(windows) do
+    names[d + 2], results[d + 2] = "i" .. d, "i" .. d
+    shape[d + 2] = window.out
+    axes[d] = ts.reduce_axis("k" .. d, window.k)
+  end
+  local around = x and x(0) or ts.const(0, o.x_type)
+  local P = kit.padded(X, { o.n, o.ci, table.unpack(o.size) }, names, windows,
+                       3, around)
+  local ci = ts.reduce_axis("ci", o.ci // groups)
+  return kit.compute(name, shape, results, function(n, co, ...)
+    local at = { ... }
+    for d = 1, rank do
+      at[d] = at[d] * windows[d].s + axes[d] * windows[d].d
+    end
+    local c = groups == 1 and ci or
+              co // (o.co // groups) * (o.ci // groups) + ci
+    local u, v = int(P(n, c, table.unpack(at))),
+                 int(W(co, ci, table.unpack(axes)))
+    if x then u = u - int(x(0)) end
+    if w then v = v - int(w(co)) end
+    return ts.sum(u * v, { ci, table.unpack(axes) })
+  end), shape
+end
+
+local function check_convolution(o) kit.check_groups(o, #o.size) end
+
+declare.operator {
+  name = "conv_integer",
+  summary = "A convolution of bytes, without their zero points.",
+  says = [[
+Y[n, co, i..] = sum over ci, k.. of (X[n, ci, i s + k t - p..] - x_zero) *
+  (W[co, ci, k..] - w_zero[co])
+in int32, of any dimensions, channels second; s: stride, t: dilation, p: pad;
+zero points are of the types of X and W, that of W one for all or one for each
+channel; X is its zero point outside.]],
+  tensors = { images, filters,
+              tensor("x_zero", { 1 }, { type = "x_type", when = "x_zero" }),
+              tensor("w_zero", { "zeros" }, { type = "w_type",
+                                           when = "w_zero" }) },
+  options = convolution(declare.flag("x_zero", "there is a zero point of X"),
+                        declare.flag("w_zero", "there is one of W"),
+                        count("zeros", "zero points of W: 1 or co", "1")),
+  check = check_convolution,
+  example = "{ n = 1, ci = 1, co = 1, size = { 3, 3 }, k = 2 }",
+  apply = function(o, X, W, x, w)
+    return (windows_product(o, "Y", X, W, x, each(w, o.zeros)))
+  end,
+}
+
+declare.operator {
+  name = "qlinear_conv",
+  summary = "A convolution of quantized images, quantized anew.",
+  says = [[
+Y = (sum of (X - x_zero) (W - w_zero) + bias) x_scale w_scale / y_scale, rounded
+with halves to even, + y_zero, within the range of `to`
+the sum is that of ops.conv_integer; scales are floats, that of W, and its zero
+point, one for all or one for each channel; bias: int32, in units of x_scale
+w_scale.]],
+  tensors = { images, tensor("x_scale", { 1 }),
+              tensor("x_zero", { 1 }, { type = "x_type", when = "x_zero" }),
+              filters, tensor("w_scale", { "scales" }),
+              tensor("w_zero", { "scales" }, { type = "w_type",
+                                           when = "w_zero" }),
+              tensor("y_scale", { 1 }),
+              tensor("y_zero", { 1 }, { type = "to" }),
+              tensor("bias", { "co" }, { type = "int32", when = "bias" }) },
+  options = convolution(
+    { name = "x_zero", type = "boolean", default = "true",
+      help = "there is a zero point of X" },
+    { name = "w_zero", type = "boolean", default = "true",
+      help = "there is one of W" },
+    declare.flag("bias", "add a number to each channel of the sum"),
+    count("scales", "scales and zero points of W: 1 or co", "1"),
+    declare.word("to", bytes, "uint8", "the type of Y"),
+    declare.dtype("float", "float32", "the type of scales")),
+  check = check_convolution,
+  example = "{ n = 1, ci = 1, co = 1, size = { 3, 3 }, k = 2 }",
+  inputs = { x_scale = "{ 0.5 }", w_scale = "{ 0.25 }", y_scale = "{ 0.1 }" },
+  apply = function(o, X, x_scale, x, W, w_scale, w, y_scale, y_zero, bias)
+    local sum, shape = windows_product(o, "product", X, W, x,
+                                       each(w, o.scales))
+    local sw = each(w_scale, o.scales)
+    return kit.map("Y", shape, function(n, c, ...)
+      local q = sum(n, c, ...)
+      if bias then q = q + bias(c) end
+      return requantized(o, q, ratio(o, x_scale(0), sw(c), y_scale(0)), y_zero)
+    end)
+  end,
+}
+
+-- ---- scales from the data --------------------------------------------------
 
 declare.operator {
   name = "dynamic_quantize",

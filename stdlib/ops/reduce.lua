@@ -3,6 +3,7 @@
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
+local arg_reducer = require "tessera.ops.arg_reducer"
 local list_of, tensor = declare.list_of, declare.tensor
 
 local shape = list_of("shape", 1, "the shape of X")
@@ -85,6 +86,24 @@ local function log_sum_exp(o, x, set, narrow)
   end)
 end
 
+-- Whether any of bool is true, or all are.
+local function truth(o, X, set)
+  if o.op ~= "max" and o.op ~= "min" then
+    declare.wrong(o.name, "%s is of numbers, not of bool", o.op)
+  elseif o.acc or o.out then
+    declare.wrong(o.name, "'acc' and 'out' are of numbers, not of bool")
+  end
+  local axes, to, element = reduced(o, set)
+  if #axes == 0 then
+    return kit.map("Y", to, function(...) return X(...) end)
+  end
+  local reduce = o.op == "max" and ts.reduce_max or ts.reduce_min
+  local Y = kit.map("reduced", to, function(...)
+    return reduce(ts.cast(X(element(...)), "int8"), axes)
+  end)
+  return kit.map("Y", to, function(...) return ts.ne(Y(...), 0) end)
+end
+
 local function formulas()
   local lines = {}
   for i, name in ipairs(names) do
@@ -97,18 +116,22 @@ declare.operator {
   name = "reduce",
   summary = "The sum, mean, greatest element or the like over some axes.",
   says = formulas() .. "\n" .. [[
-over `axes`; those are gone from the shape of Y, or 1 with `keep`.]],
+over `axes`; those are gone from the shape of Y, or 1 with `keep`.  Of no axes,
+{}, Y is that of each element.  Of bool max is whether any is true, min whether
+all are.]],
   options = {
     declare.word("op", names, "sum", "which of them"), shape,
     list_of("axes", -16, "dimensions, from 0, or from -1 backwards", "all"),
-    keep, declare.dtype("number"), acc, out,
+    keep, declare.dtype("any"), acc, out,
   },
   example = "{ op = \"mean\", shape = { 2, 4 }, axes = { 1 } }",
   tensors = { X },
   symbolic = true,
   apply = function(o, X)
     local name, dtype = o.op, o.dtype
-    local set = kit.axes(o, #o.shape, o.axes)
+    local none = o.axes and #o.axes == 0
+    local set = none and {} or kit.axes(o, #o.shape, o.axes)
+    if dtype == "bool" then return truth(o, X, set) end
     if of_floats[name] and not declare.is(dtype, "float") then
       declare.wrong(o.name, "%s is of floats, not of %s", name, dtype)
     end
@@ -118,7 +141,9 @@ over `axes`; those are gone from the shape of Y, or 1 with `keep`.]],
     local to_type = o.out or kit.beside(o)
     local function wide(...) return kit.as(X(...), dtype, sum_type) end
     local function narrow(x) return kit.as(x, sum_type, to_type) end
-    if name == "log_sum_exp" then return log_sum_exp(o, wide, set, narrow) end
+    if name == "log_sum_exp" and not none then
+      return log_sum_exp(o, wide, set, narrow)
+    end
     local axes, to, element = reduced(o, set)
     local before, reduce, after = table.unpack(kinds[name], 1, 3)
     if to_type ~= sum_type then after = after or same end
@@ -135,33 +160,6 @@ over `axes`; those are gone from the shape of Y, or 1 with `keep`.]],
 }
 
 -- ---- where the greatest is -------------------------------------------------
-
--- Of equal ones, the first, or the last; of floats one that is not a number
--- stands before all that are.
-local function arg_reducer(greatest, last, dtype)
-  local above = greatest and ts.gt or ts.lt
-  local earlier = last and ts.gt or ts.lt
-  local both = greatest and ts.max or ts.min
-  local function better(x, y) return above(x, y) end
-  local function equal(x, y) return ts.eq(x, y) end
-  if declare.is(dtype, "float") then
-    local function none(x) return ts.ne(x, x) end
-    better = function(x, y)
-      return ts.any(above(x, y), ts.all(none(x), ts.eq(y, y)))
-    end
-    equal = function(x, y)
-      return ts.any(ts.eq(x, y), ts.all(none(x), none(y)))
-    end
-    both = function(x, y) return ts.select(better(x, y), x, y) end
-  end
-  local identity = { last and -1 or math.huge,
-                     greatest and -math.huge or math.huge }
-  return ts.reducer(function(at, best, new_at, new)
-    local stays = ts.any(better(best, new),
-                         ts.all(equal(best, new), earlier(at, new_at)))
-    return ts.select(stays, at, new_at), both(best, new)
-  end, identity, greatest and "arg_max" or "arg_min")
-end
 
 for _, name in ipairs { "arg_max", "arg_min" } do
   local greatest = name == "arg_max"
@@ -194,13 +192,57 @@ end
 
 -- ---- cumulative sums and products ------------------------------------------
 
-local function sum_of(x, y) return x + y end
-local function product_of(x, y) return x * y end
+local cumulative = {
+  cumsum = { "sum", 0, function(x, y) return x + y end },
+  cumprod = { "product", 1, function(x, y) return x * y end },
+}
+
+-- Y along dimension d: step i combines what the step before made with an
+-- element of X; the first begins with `start`.
+local function scan(o, X, start, combine)
+  local n, b = #o.shape, kit.builder(o.name)
+  local d = kit.axis(o, n, o.axis)
+  local sum_type, wide = kit.accumulator(o)
+  local to_type = o.out or kit.beside(o)
+  local Y = b:buffer("Y", o.shape, to_type)
+  local S = to_type == sum_type and Y or b:buffer("sums", o.shape, sum_type)
+  local last, loops = o.shape[d] - 1, {}
+  -- The place of a step.
+  local function place(at, step)
+    local i = o.reverse and last - step or step
+    return table.unpack(kit.with(at, d, i), 1, n)
+  end
+  local function step(...)
+    local at = { ... }
+    local i = at[d]
+    local sum = S(place(at, i - 1))
+    if o.exclusive then sum = combine(sum, wide(X(place(at, i - 1)))) end
+    sum = ts.select(ts.ge(i, 1), sum, ts.const(start, sum_type))
+    if not o.exclusive then sum = combine(sum, wide(X(place(at, i)))) end
+    b:store(S, { place(at, i) }, sum)
+  end
+  local function convert(...)
+    local at = { place({ ... }, (select(d, ...))) }
+    b:store(Y, at, ts.cast(S(table.unpack(at)), to_type))
+  end
+  local function nest(k)
+    if k <= n then
+      b:loop("i" .. k, 0, o.shape[k], function(i)
+        loops[k] = { "vi" .. k, k == d and "opaque" or "spatial",
+                     extent = o.shape[k], bind = i }
+        nest(k + 1)
+      end)
+      return
+    end
+    b:block("scan", loops, step)
+    if S ~= Y then b:block("converted", loops, convert) end
+  end
+  nest(1)
+  return Y
+end
 
 for _, name in ipairs { "cumsum", "cumprod" } do
-  local combine = name == "cumsum" and sum_of or product_of
-  local word = name == "cumsum" and "sum" or "product"
-  local start = name == "cumsum" and 0 or 1
+  local word, start, combine = table.unpack(cumulative[name])
   declare.operator {
     name = name,
     summary = ("The %ss of what comes up to each element along a dimension.")
@@ -215,49 +257,6 @@ made of the one before.]]):format(word),
                 declare.dtype("number"), acc, out },
     example = "{ shape = { 2, 4 } }",
     tensors = { X },
-    apply = function(o, X)
-      local n = #o.shape
-      local axis_at = kit.axis(o, n, o.axis)
-      local b = kit.builder(name)
-      local sum_type, wide = kit.accumulator(o)
-      local to_type = o.out or kit.beside(o)
-      local Y = b:buffer("Y", o.shape, to_type)
-      local S = to_type == sum_type and Y or b:buffer("sums", o.shape, sum_type)
-      local last = o.shape[axis_at] - 1
-      -- The place of step i, and that of the step before.
-      local function place(at, step)
-        local i = o.reverse and last - step or step
-        return table.unpack(kit.with(at, axis_at, i), 1, n)
-      end
-      local loops = {}
-      local function nest(d)
-        if d <= n then
-          b:loop("i" .. d, 0, o.shape[d], function(i)
-            loops[d] = { "vi" .. d, d == axis_at and "opaque" or "spatial",
-                         extent = o.shape[d], bind = i }
-            nest(d + 1)
-          end)
-          return
-        end
-        b:block("scan", loops, function(...)
-          local at = { ... }
-          local i = at[axis_at]
-          local before = S(place(at, i - 1))
-          if o.exclusive then
-            before = combine(before, wide(X(place(at, i - 1))))
-          end
-          local sum = ts.select(ts.ge(i, 1), before, ts.const(start, sum_type))
-          if not o.exclusive then sum = combine(sum, wide(X(place(at, i)))) end
-          b:store(S, { place(at, i) }, sum)
-        end)
-        if S == Y then return end
-        b:block("converted", loops, function(...)
-          local at = { place({ ... }, (select(axis_at, ...))) }
-          b:store(Y, at, ts.cast(S(table.unpack(at)), to_type))
-        end)
-      end
-      nest(1)
-      return Y
-    end,
+    apply = function(o, x) return scan(o, x, start, combine) end,
   }
 end

@@ -4,23 +4,9 @@
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
+local layout = require "tessera.ops.layout"
 local count, tensor = declare.count, declare.tensor
-
-local function channels_last(o) return o.layout and o.layout:find "C$" end
-
--- A shape or a list of indices in the layout of `o`.
-local function laid_out(o, n, c, ...)
-  local list = { n, ... }
-  table.insert(list, channels_last(o) and #list + 1 or 2, c)
-  return list
-end
-
--- Indices in the layout of `o`: the image, the channel, the places.
-local function split(o, ...)
-  local list = { ... }
-  local c = table.remove(list, channels_last(o) and #list or 2)
-  return list[1], c, table.unpack(list, 2)
-end
+local laid_out, split = layout.laid_out, layout.split
 
 -- ---- resizing --------------------------------------------------------------
 

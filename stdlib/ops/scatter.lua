@@ -4,6 +4,7 @@
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
+local layout = require "tessera.ops.layout"
 local list_of, tensor = declare.list_of, declare.tensor
 
 local index_type = declare.word("index", { "int32", "int64" }, "int32",
@@ -72,13 +73,13 @@ local updates = {
 local ops_of = declare.word("op", { "none", "add", "mul", "max", "min" },
   "none", "what is done with what is there; without, the last one stays")
 
--- A copy of x, and of each element of `from`, in order, f(place, ...): where it
--- goes, and what.
-local function scattered(o, x, from, f)
+-- A tensor of shape `to` with x(place, ..) at each place, and of each element
+-- of `from`, in order, f(place, ..): where it goes, and what.
+local function scattered(o, to, x, from, f)
   local b = kit.builder(o.name)
-  local Y, names, loops = b:buffer("Y", o.shape, o.dtype), {}, {}
+  local Y, names, loops = b:buffer("Y", to, o.dtype), {}, {}
   for d = 1, 16 do names[d] = "i" .. d end
-  kit.block(b, "copy", o.shape, names, function(...)
+  kit.block(b, "copy", to, names, function(...)
     b:store(Y, { ... }, x(...))
   end)
   local function nest(d)
@@ -91,7 +92,7 @@ local function scattered(o, x, from, f)
     end
     b:block("update", loops, function(...)
       local at, u = f(...)
-      b:store(Y, at, updates[o.op](Y(table.unpack(at)), u))
+      b:store(Y, at, updates[o.op or "none"](Y(table.unpack(at)), u))
     end)
   end
   nest(1)
@@ -124,7 +125,7 @@ inside.]],
     local k, n = o.indices[#o.indices], #o.indices - 1
     local rest = slice(o.shape, k + 1, #o.shape)
     local from = joined(slice(o.indices, 1, n), rest)
-    return scattered(o, x, from, function(...)
+    return scattered(o, o.shape, x, from, function(...)
       local at = { ... }
       local place, to = slice(at, 1, n), {}
       for d = 1, k do
@@ -165,7 +166,7 @@ inside.]],
   end,
   apply = function(o, x, idx, u)
     local d = kit.axis(o, #o.shape, o.axis)
-    return scattered(o, x, o.indices, function(...)
+    return scattered(o, o.shape, x, o.indices, function(...)
       local to = kit.with({ ... }, d, kit.index(idx(...), o.shape[d]))
       return to, u(...)
     end)
@@ -239,6 +240,41 @@ along time_axis.]],
       local from = ts.min(ts.max(last - at[t], 0), o.shape[t] - 1)
       return ts.select(ts.le(at[t], last),
                        x(table.unpack(kit.with(at, t, from), 1, n)), x(...))
+    end)
+  end,
+}
+
+declare.operator {
+  name = "max_unpool",
+  summary = "Elements put back where a max pooling took them from, else 0.",
+  says = [[
+Y = 0, but the element at place I[i..], in row-major order, is X[i..]; in order
+I: int64, as of ops.max_pool2d with `indices`; places are those of a tensor of
+shape `of`, the first part of Y; one that is outside is the nearest inside.]],
+  tensors = { X, tensor("I", { "shape..." }, { type = "int64" }) },
+  options = { shape, list_of("to", 1, "the shape of Y"),
+              list_of("of", 1, "the shape that places are of", "to"),
+              declare.dtype("number") },
+  example = "{ shape = { 1, 1, 2 }, to = { 1, 1, 4 } }",
+  inputs = { I = "{ { { 1, 3 } } }" },
+  check = function(o)
+    local of = o.of or o.to
+    if #of ~= #o.to then
+      declare.wrong(o.name, "'of' has %d entries, and 'to' has %d", #of, #o.to)
+    end
+    for d, n in ipairs(of) do
+      if n > o.to[d] then
+        declare.wrong(o.name, "entry %d of 'of' is %d, more than %d", d, n,
+                      o.to[d])
+      end
+    end
+  end,
+  apply = function(o, x, I)
+    local of = o.of or o.to
+    local function zero() return ts.const(0, o.dtype) end
+    return scattered(o, o.to, zero, o.shape, function(...)
+      local place = ts.clamp(I(...), 0, kit.product(of) - 1)
+      return layout.unflattened(place, of), x(...)
     end)
   end,
 }

@@ -4,7 +4,9 @@
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
+local layout = require "tessera.ops.layout"
 local list_of, tensor = declare.list_of, declare.tensor
+local unflattened = layout.unflattened
 
 local shape = list_of("shape", 1, "the shape of X")
 local axis = declare.integer("axis", "the dimension, from 0; -1: the last",
@@ -82,17 +84,6 @@ local function chosen(n, f)
     return ts.sum(one_if(f(r)), r)
   end)
   return place, count
-end
-
--- The flat index as indices of a shape.
-local function unflattened(flat, to)
-  local list, behind = {}, 1
-  for d = #to, 1, -1 do
-    local i = flat // behind
-    list[d] = d > 1 and i % to[d] or i
-    behind = behind * to[d]
-  end
-  return list
 end
 
 local function is_set(x, dtype)

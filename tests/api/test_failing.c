@@ -252,6 +252,7 @@ static void test_expressions(void **state) {
   NONE(tess_call_extern(f.b, "f", F32, 1, NULL, out));
   NONE(tess_select(f.b, f.n, f.n, f.n, out));
   NONE(tess_cast(f.b, F32, 0, out));
+  NONE(tess_bit_cast(f.b, F32, f.n, out));
   NONE(tess_load(f.b, 99, 1, &f.n, out));
   NONE(tess_var_ref(f.b, 99, out));
   NONE(tess_reduce_axis(f.b, "k", f.n, f.real, out));

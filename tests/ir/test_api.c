@@ -263,6 +263,7 @@ static void test_null(void **state) {
   is_refused(&f, tess_call_extern(b, "f", f32, 1, NULL, &e));
   is_refused(&f, tess_select(b, n, n, n, NULL));
   is_refused(&f, tess_cast(b, f32, n, NULL));
+  is_refused(&f, tess_bit_cast(b, i64, n, NULL));
   is_refused(&f, tess_expr_dtype(b, n, NULL));
   is_refused(&f, tess_expr_text(b, n, NULL));
   is_refused(&f, tess_size_var(b, NULL, &v));

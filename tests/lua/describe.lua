@@ -44,6 +44,32 @@ local function check(name, f, want, dtype, x, y)
   end
 end
 
+-- The bits of a number as another one.
+do
+  local A = ts.placeholder("A", { 3 })
+  local I = ts.compute("I", { 3 }, function(i)
+    return ts.bit_cast(A(i), "int32")
+  end)
+  local B = ts.compute("B", { 3 }, function(i)
+    return ts.bit_cast(I(i) + (1 << 23), "float32")
+  end)
+  local p = ts.program("bits", { A }, { I, B })
+  local a = ts.tensor("float32", { 3 }, { 1, -2, 0.5 })
+  for _, run in ipairs { function(...) ts.interpret(p, { ... }) end,
+                         ts.build(p) } do
+    local bits = ts.tensor("int32", { 3 })
+    local b = ts.tensor("float32", { 3 })
+    run(a, bits, b)
+    assert(bits:get(0) == 0x3f800000 and bits:get(1) == -0x40000000)
+    assert(b:get(0) == 2 and b:get(1) == -4 and b:get(2) == 1)
+  end
+  assert(ts.parse(tostring(p)):hash() == p:hash())
+  fails("TYPE", "a bit cast of float32 to int64: they are not numbers of as " ..
+        "many bits", ts.bit_cast, A(0), "int64")
+  fails("TYPE", "a bit cast of bool to int8", ts.bit_cast, ts.lt(A(0), 1),
+        "int8")
+end
+
 -- Operators and functions.
 do
   local x, y = { 0.5, 1.25, 2, 3 }, { 2, 0.5, 4, 1.5 }
