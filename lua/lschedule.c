@@ -271,9 +271,10 @@ static int access(lua_State *L) {
   return 1;
 }
 
-/* sch:access_info(block, "read" or "write", index): { buffer =, dtype =,
- * dims = {1, false, ...}: which iteration variable a dimension is indexed by,
- * shape = {64, false, ...}: how long it is, where that is constant } */
+/* sch:access_info(block, "read" or "write", index): { buffer =, scope =,
+ * dtype =, dims = {1, false, ...}: which iteration variable a dimension is
+ * indexed by, shape = {64, false, ...}: how long it is, where that is constant
+ * } */
 static int access_info(lua_State *L) {
   static const char *const kinds[] = {"read", "write", NULL};
   tess_access_info x = TESS_INIT(tess_access_info);
@@ -282,8 +283,9 @@ static int access_info(lua_State *L) {
   lt_check(L, tess_schedule_access_info(
                   lt_schedule(L, 1), lt_to_rv(L, 2, 1), write,
                   (uint32_t)lt_integer(L, 4, "the index of a buffer"), &x));
-  lua_createtable(L, 0, 4);
+  lua_createtable(L, 0, 5);
   lt_set_string(L, "buffer", x.buffer);
+  lt_set_string(L, "scope", x.scope);
   tess_dtype_text(x.dtype, dtype);
   lt_set_string(L, "dtype", dtype);
   lua_createtable(L, (int)x.ndim, 0);
@@ -348,6 +350,16 @@ static int annotation(lua_State *L) {
   char *json = NULL;
   lt_check(L, tess_schedule_annotation(lt_schedule(L, 1), lt_to_rv(L, 2, 1),
                                        lt_string(L, 3, "the key"), &json));
+  if (!json) return 0;
+  lt_push_text(L, json);
+  return 1;
+}
+
+/* As JSON text, nil where there is not one store. */
+static int stored_value(lua_State *L) {
+  char *json = NULL;
+  lt_check(L, tess_schedule_stored_value(lt_schedule(L, 1), lt_to_rv(L, 2, 1),
+                                         &json));
   if (!json) return 0;
   lt_push_text(L, json);
   return 1;
@@ -488,6 +500,7 @@ void lt_open_schedule(lua_State *L) {
       {"factor", factor},
       {"footprint", footprint},
       {"annotation", annotation},
+      {"stored_value", stored_value},
       {"program", lschedule_program},
       {"trace", trace},
       {"target", target},

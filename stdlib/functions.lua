@@ -184,8 +184,8 @@ local rows = {
   { "sch:access(block, kind, index)", "boolean[]",
     'Which iters index what it accesses by "read" or "write".', "modules" },
   { "sch:access_info(block, kind, index)", "table",
-    "buffer, dtype, dims: by which iter each dimension is indexed (false: " ..
-    "by anything else); shape: how long each is (false: not constant).",
+    "buffer, scope, dtype, dims: by which iter each dimension is indexed " ..
+    "(false: by anything else); shape: how long each is (false: not constant).",
     "modules" },
   { "sch:needs_rfactor(block, max_spatial [, min_reduce])", "boolean",
     "Would splitting its reduction itself pay, since it has few spatial " ..
@@ -198,6 +198,10 @@ local rows = {
     "loop, or altogether; nil where that is not constant.", "modules" },
   { "sch:annotation(block_or_loop, key)", "string?",
     "The annotation as JSON.", "modules" },
+  { "sch:stored_value(block)", "string?",
+    "What its only store stores, as JSON: numbers, and lists of an " ..
+    "operation and its operands, [\"max\", [\"load\", \"A\"], 0].",
+    "modules" },
   -- Traces
   { "ts.trace.from_lua(text [, program])", "tessera.Trace",
     "Read what trace:lua wrote, without running it.", "tutorial" },

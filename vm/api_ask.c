@@ -328,6 +328,7 @@ static tess_status about_dims(void *ud) {
   str_puts(&q->s->name, ir_text(p, p->buf.v[r.buf].name));
   if (q->s->name.bad) return str_status(&q->s->name);
   x.buffer = str_get(&q->s->name);
+  x.scope = ir_scope_text((ir_scope)p->buf.v[r.buf].scope);
   for (uint32_t d = 0; d < x.ndim && d < 16; d++) {
     x.dims[d] = plain_iter(p, ir_blk(p, q->stmt)->iters, r, d);
     if (!ir_const_int(p, ir_dim(p, r.buf, d), &x.shape[d])) x.shape[d] = -1;

@@ -571,6 +571,7 @@ typedef struct tess_access_info {
   tess_dtype dtype;
   uint32_t reserved;
   int64_t shape[16];
+  const char *scope;            /* of the buffer: "global", "shared", .. */
 } tess_access_info;
 TESS_API tess_status tess_schedule_access_info(tess_schedule *s, tess_rv block,
                                                int write, uint32_t index,
@@ -578,6 +579,12 @@ TESS_API tess_status tess_schedule_access_info(tess_schedule *s, tess_rv block,
 /* An annotation's value as JSON text, NULL when absent. */
 TESS_API tess_status tess_schedule_annotation(tess_schedule *s, tess_rv rv,
     const char *key, TESS_GIVE char **json);
+/* What the block stores, as JSON text: numbers, and for all else a list of the
+ * operation, as the program's text has it, and its operands: ["load", "A"],
+ * ["cast", "int8", x], ["max", x, y], ["select", c, x, y].  NULL where the
+ * block has no store, or several. */
+TESS_API tess_status tess_schedule_stored_value(tess_schedule *s, tess_rv block,
+                                                TESS_GIVE char **json);
 /* Sketch mode: reading a sampled value records a guard. */
 TESS_API void tess_schedule_sketch_mode(tess_schedule *s, int on);
 TESS_API tess_target *tess_schedule_target(tess_schedule *s); /* borrowed */

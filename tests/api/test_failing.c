@@ -141,6 +141,7 @@ FAILING(tess_program, work_on, tess_program_work_on(f->p, "none", &out))
 FAILING(tess_program, loaded, tess_program_load(f->c, no_path, &out))
 FAILING(char, rv_text, tess_schedule_rv_text(f->s, 99, &out))
 FAILING(char, annotation, tess_schedule_annotation(f->s, 99, "key", &out))
+FAILING(char, stored_value, tess_schedule_stored_value(f->s, 99, &out))
 FAILING(char, prim_doc, tess_prim_doc(f->c, "none", &out))
 FAILING(tess_trace, from_lua, tess_trace_from_lua(f->c, "?", NULL, &out))
 FAILING(tess_trace, from_json, tess_trace_from_json(f->c, "?", NULL, &out))
@@ -180,24 +181,25 @@ static const struct {
   const char *name;
   failing *call;
 } calls[] = {
-    CALL(context),     CALL(builder),
-    CALL(expr_text),   CALL(null_text),
-    CALL(program),     CALL(null_program),
-    CALL(work_on),     CALL(loaded),
-    CALL(kernel_file), CALL(null_kernel_file),
-    CALL(rv_text),     CALL(annotation),
-    CALL(prim_doc),    CALL(from_lua),
-    CALL(from_json),   CALL(from_tvm),
-    CALL(replayed),    CALL(decided),
-    CALL(mutated),     CALL(stepper),
-    CALL(target),      CALL(null_target),
-    CALL(tensor),      CALL(filled),
-    CALL(from_file),   CALL(imported),
-    CALL(source),      CALL(composed),
-    CALL(function),    CALL(united),
-    CALL(traced),      CALL(explained),
-    CALL(tuned),       CALL(sized),
-    CALL(database),    CALL(record),
+    CALL(context),      CALL(builder),
+    CALL(expr_text),    CALL(null_text),
+    CALL(program),      CALL(null_program),
+    CALL(work_on),      CALL(loaded),
+    CALL(kernel_file),  CALL(null_kernel_file),
+    CALL(rv_text),      CALL(annotation),
+    CALL(stored_value), CALL(prim_doc),
+    CALL(from_lua),     CALL(from_json),
+    CALL(from_tvm),     CALL(replayed),
+    CALL(decided),      CALL(mutated),
+    CALL(stepper),      CALL(target),
+    CALL(null_target),  CALL(tensor),
+    CALL(filled),       CALL(from_file),
+    CALL(imported),     CALL(source),
+    CALL(composed),     CALL(function),
+    CALL(united),       CALL(traced),
+    CALL(explained),    CALL(tuned),
+    CALL(sized),        CALL(database),
+    CALL(record),
 };
 
 static void test_objects(void **state) {

@@ -28,7 +28,7 @@ GROWS(tess_param, contents);
 GROWS(tess_lower_options, keep_intrinsics);
 GROWS(tess_loop_info, extent);
 GROWS(tess_block_info, reserved);
-GROWS(tess_access_info, shape);
+GROWS(tess_access_info, scope);
 GROWS(tess_prim_operand, default_text);
 GROWS(tess_prim_info, reserved);
 GROWS(tess_inst_info, out);

@@ -196,6 +196,9 @@ static void test_api_blocks(void **state) {
   tess_text_free(f.c, json);
   assert_int_equal(tess_schedule_annotation(f.s, c, "none", &json), TESS_OK);
   assert_null(json);
+  assert_int_equal(tess_schedule_stored_value(f.s, d, &json), TESS_OK);
+  assert_string_equal(json, "[\"max\", [\"load\", \"C\"], 0.0]");
+  tess_text_free(f.c, json);
   assert_int_equal(CALL(&f, "annotate", 0, NULL, &n, {"block_or_loop", rv(c)},
                         {"ann_key", str("tiling_structure")},
                         {"ann_val", str("SSRSRS")}),
