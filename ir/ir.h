@@ -507,6 +507,9 @@ static inline bool ir_scope_is_global(uint32_t s) {
 }
 bool ir_thread_parse(const char *s, ir_thread *out);
 const char *ir_thread_text(ir_thread t);
+/* The annotation of a loop that is left to an accelerator's host: why, a text.
+ */
+#define IR_ON_HOST "pragma_host"
 const char *ir_op_text(ir_op op);          /* "+", "min", ... */
 const char *ir_fn_text(ir_fn fn);          /* "exp", ... */
 ir_fn_kind ir_fn_kind_of(ir_fn fn);

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 double tune_gflops(const tune *t, double seconds) {
   return seconds > 0 && isfinite(seconds) && t->flops > 0
@@ -321,6 +322,21 @@ static void compare_with_trials(tune *t, double seconds) {
   add_note(t, text);
 }
 
+/* Where the winner leaves to the host what modules are for: why. */
+static void note_host(tune *t) {
+  const vm_trace *best = &t->r->best->t;
+  char text[400];
+  for (uint32_t i = 0; i < best->inst.n; i++) {
+    const vm_inst *in = &best->inst.v[i];
+    const vm_value *v = &best->val.v[in->operand];
+    if (strcmp(in->prim->name, "annotate") || v[1].tag != VM_STR ||
+        v[2].tag != VM_STR || strcmp(best->text.v + v[1].str, IR_ON_HOST))
+      continue;
+    snprintf(text, sizeof text, "on the host: %s", best->text.v + v[2].str);
+    add_note(t, text);
+  }
+}
+
 static void note_deadline(tune *t) {
   char text[128];
   snprintf(text, sizeof text,
@@ -366,6 +382,7 @@ tess_status tune_fill_result(tune *t) {
     compare_with_trials(t, seconds);
     const search_cand *c = &t->s.history.v[winner].c;
     s = tune_decided(t, c->sketch, c->n, c->d, &t->r->best);
+    if (s == TESS_OK) note_host(t);
   }
   const search_measurer *m = t->set->measurer;
   if (m->note) add_note(t, m->note(m->ud));

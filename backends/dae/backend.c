@@ -18,6 +18,20 @@ typedef struct compiling {
 
 /* ---- texts ------------------------------------------------------------- */
 
+/* Why the module that scheduled it left it to the host, where it says so. */
+static void print_reasons(const dae_compile *c, const dae_host *h,
+                          strbuf *out) {
+  const ir_program *p = c->p;
+  for (ir_stmt top = h->first;; top = ir_st(p, top)->next) {
+    for (ir_stmt s = top; s; s = ir_next(p, s, top)) {
+      const ir_anno *a = ir_anno_get(p, s, IR_ON_HOST);
+      if (a && p->value.v[a->val].tag == IR_VAL_STR)
+        str_printf(out, ": %s", ir_text(p, p->value.v[a->val].s));
+    }
+    if (top == h->last) return;
+  }
+}
+
 static void print_call(const dae_compile *c, const dae_item *x, strbuf *out) {
   if (!x->host) return;
   const dae_host *h = &c->host.v[x->host - 1];
@@ -25,7 +39,9 @@ static void print_call(const dae_compile *c, const dae_item *x, strbuf *out) {
   for (uint32_t i = 0; i < h->nbuf; i++)
     str_printf(out, "%s%s", i ? ", " : " (",
                ir_text(c->p, c->p->buf.v[h->buf[i]].name));
-  str_puts(out, h->nbuf ? ")\n" : "\n");
+  if (h->nbuf) str_putc(out, ')');
+  print_reasons(c, h, out);
+  str_putc(out, '\n');
 }
 
 static tess_status print_item(compiling *x, const dae_item *item) {

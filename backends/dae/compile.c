@@ -92,21 +92,28 @@ static void place_parameters(dae_compile *c) {
     place_in_memory(c, c->p->constant.v[i].buf);
 }
 
+/* Bytes are loaded to accumulators, too. */
+static bool holds_type(const dae_compile *c, ir_buf b, uint32_t mem) {
+  tess_dtype t = c->p->buf.v[b].dtype;
+  return t.code == TESS_DTYPE_INT &&
+         (t.bits == 8 || (mem == DAE_ACC && t.bits == 32));
+}
+
 /* Entries from c->top on; false: there are not as many. */
 static bool place_on_chip(dae_compile *c, ir_buf b, uint32_t mem,
                           uint32_t *entries) {
   uint64_t bytes, entry = (uint64_t)dae_entry(c->m, mem);
-  int64_t bits = mem == DAE_ACC ? 32 : 8, left;
-  tess_dtype t = c->p->buf.v[b].dtype;
-  if (t.code != TESS_DTYPE_INT || t.bits != bits) {
-    dae_refuse(c, 0, "'%s' in %s holds int%lld only",
+  int64_t left = dae_depth(c->m, mem) - c->top[mem];
+  if (!holds_type(c, b, mem)) {
+    dae_refuse(c, 0, "'%s' in %s holds int8%s only",
                ir_text(c->p, c->p->buf.v[b].name),
-               ir_scope_text((ir_scope)c->p->buf.v[b].scope), (long long)bits);
+               ir_scope_text((ir_scope)c->p->buf.v[b].scope),
+               mem == DAE_ACC ? " and int32" : "");
     return false;
   }
-  left = dae_depth(c->m, mem) - c->top[mem];
-  if (!buffer_bytes(c, b, &bytes) ||
-      (bytes + entry - 1) / entry > (uint64_t)left) {
+  bool known = buffer_bytes(c, b, &bytes);
+  if (known && mem == DAE_ACC && c->p->buf.v[b].dtype.bits == 8) bytes *= 4;
+  if (!known || (bytes + entry - 1) / entry > (uint64_t)left) {
     dae_refuse(c, 0, "'%s' exceeds %s, which has room for %lld bytes%s",
                ir_text(c->p, c->p->buf.v[b].name),
                ir_scope_text((ir_scope)c->p->buf.v[b].scope),

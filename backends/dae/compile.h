@@ -130,6 +130,9 @@ dae_tried dae_emit_store(dae_compile *c, const dae_nest *n);    /* store.c */
  * `b` by index form `at`; *changed: some were needed (vector.c). */
 dae_tried dae_emit_tree(dae_compile *c, const dae_nest *n, ir_expr e, ir_buf b,
                         const dae_form *at, bool *changed);
+/* The load of accumulators that the expression is, or is but for a cast of
+ * bytes to int32, as which they are loaded; 0: something else. */
+ir_expr dae_acc_load(const dae_compile *c, ir_expr e);
 /* dst = dst op imm. */
 dae_tried dae_emit_imm(dae_compile *c, const dae_nest *n, dae_alu op,
                        int64_t imm, ir_buf b, const dae_form *at);

@@ -61,7 +61,7 @@ static dae_tried emit_zeros(dae_compile *c, uint32_t mem, dae_loops *l) {
 dae_tried dae_emit_copy(dae_compile *c, const dae_nest *n) {
   const ir_stmt_rec r = *ir_st(c->p, n->leaf);
   uint32_t mem = dae_memory_of(c, r.buf);
-  int64_t entry = dae_entry(c->m, mem) / (mem == DAE_ACC ? 4 : 1);
+  bool widens = mem == DAE_ACC && c->p->buf.v[r.buf].dtype.bits == 8;
   dae_loops l;
   dae_form to, from;
   source s;
@@ -80,9 +80,9 @@ dae_tried dae_emit_copy(dae_compile *c, const dae_nest *n) {
     if (!dae_find_form(c, n, dae_index(c, &load), &from)) return DAE_RETRY;
     dae_set_operand(c, &l, 1, load.a, &from);
   }
-  if (!dae_take_lanes(&l, entry)) return DAE_RETRY;
+  if (!dae_take_lanes(&l, dae_elements(c->m, mem))) return DAE_RETRY;
   if (mem == DAE_ACC) dae_set_clobbered(c, &l, 0, false);
   if (!s.load) return emit_zeros(c, mem, &l);
-  return dae_emit_transfer(c, DAE_LOAD, s.widens ? DAE_ACC8 : (dae_memory)mem,
-                           &l);
+  return dae_emit_transfer(c, DAE_LOAD,
+                           s.widens || widens ? DAE_ACC8 : (dae_memory)mem, &l);
 }

@@ -15,7 +15,7 @@ void dae_set_operand(dae_compile *c, dae_loops *l, uint32_t k, ir_buf b,
   uint32_t mem = dae_memory_of(c, b);
   int64_t size = c->p->buf.v[b].dtype.bits / 8;
   int64_t start = mem == DAE_NMEM ? ((int64_t)c->dram[b] - 1) / size
-                                  : c->sram[b] * (dae_entry(c->m, mem) / size);
+                                  : c->sram[b] * dae_elements(c->m, mem);
   if (k >= l->operands) l->operands = k + 1;
   l->base[k] = start + at->base;
   for (uint32_t i = 0; i < l->n; i++) l->step[k][i] = at->step[i];

@@ -77,6 +77,11 @@ static inline int64_t dae_depth(const dae_machine *m, uint32_t mem) {
   uint32_t b = dae_buffer(mem);
   return m->bytes[b] / dae_entry(m, b);
 }
+/* Elements of an entry: accumulators are int32, also where bytes are loaded to
+ * them. */
+static inline int64_t dae_elements(const dae_machine *m, uint32_t mem) {
+  return dae_entry(m, mem) / (mem == DAE_ACC ? 4 : 1);
+}
 /* The memory of a buffer of that scope; DAE_NMEM: it is not on the chip. */
 static inline uint32_t dae_of_scope(uint32_t scope) {
   return scope == IR_SCOPE_DAE_INP   ? DAE_INP

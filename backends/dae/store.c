@@ -30,16 +30,15 @@ typedef struct storing {
 /* The accumulators that the expression is computed in: the first that it loads
  * of which each iteration has its own; 0: it loads none. */
 static ir_expr find_place(const storing *x, ir_expr e) {
-  const ir_node n = *ir_at(x->c->p, e);
-  if (n.op == IR_LOAD) {
+  ir_expr load = dae_acc_load(x->c, e);
+  const ir_node n = *ir_at(x->c->p, load ? load : e);
+  if (load) {
     dae_form at;
     dae_loops l;
-    if (dae_memory_of(x->c, n.a) != DAE_ACC ||
-        !dae_find_form(x->c, x->n, dae_index(x->c, &n), &at))
-      return 0;
+    if (!dae_find_form(x->c, x->n, dae_index(x->c, &n), &at)) return 0;
     dae_set_loops(x->n, &l);
     dae_set_operand(x->c, &l, 0, n.a, &at);
-    return is_injective(l) ? e : 0;
+    return is_injective(l) ? load : 0;
   }
   if (n.op == IR_CALL) return n.n ? find_place(x, x->c->p->arg.v[n.b]) : 0;
   if (n.op < IR_ADD || n.op > IR_MAX) return 0;

@@ -56,7 +56,7 @@ static dae_tried emit_reset(dae_compile *c, const dae_nest *n, ir_buf b,
  * entry at a time. */
 static dae_tried emit_load(dae_compile *c, const dae_nest *n, dae_alu op,
                            ir_expr e, ir_buf b, const dae_form *at) {
-  const ir_node load = *ir_at(c->p, e);
+  const ir_node load = *ir_at(c->p, dae_acc_load(c, e));
   dae_form from;
   if (!dae_find_form(c, n, dae_index(c, &load), &from)) return DAE_RETRY;
   bool own = load.a == b && !same_form(n, at, &from);
@@ -66,13 +66,17 @@ static dae_tried emit_load(dae_compile *c, const dae_nest *n, dae_alu op,
   return emit_operation(c, n, &i, b, at, load.a, &from);
 }
 
-static bool is_acc_load(const dae_compile *c, ir_expr e) {
+ir_expr dae_acc_load(const dae_compile *c, ir_expr e) {
   const ir_node *n = ir_at(c->p, e);
-  return n->op == IR_LOAD && dae_memory_of(c, n->a) == DAE_ACC;
+  bool is_word = n->dtype.code == TESS_DTYPE_INT && n->dtype.bits == 32;
+  if (n->op == IR_CAST && ir_at(c->p, n->a)->dtype.bits == 8)
+    n = ir_at(c->p, e = n->a);
+  return is_word && n->op == IR_LOAD && dae_memory_of(c, n->a) == DAE_ACC ? e
+                                                                          : 0;
 }
 
 static bool is_simple(const dae_compile *c, ir_expr e) {
-  return ir_at(c->p, e)->op == IR_INT || is_acc_load(c, e);
+  return ir_at(c->p, e)->op == IR_INT || dae_acc_load(c, e);
 }
 
 /* The operation, with its second operand; a difference is a sum, and a division
@@ -128,9 +132,10 @@ static bool read_operation(const dae_compile *c, ir_expr e, operation *out) {
 
 static bool is_in_place(dae_compile *c, const dae_nest *n, ir_expr e, ir_buf b,
                         const dae_form *at) {
-  const ir_node load = *ir_at(c->p, e);
+  ir_expr found = dae_acc_load(c, e);
+  const ir_node load = *ir_at(c->p, found);
   dae_form from;
-  return is_acc_load(c, e) && load.a == b &&
+  return found && load.a == b &&
          dae_find_form(c, n, dae_index(c, &load), &from) &&
          same_form(n, at, &from);
 }
@@ -157,8 +162,8 @@ static bool order_operands(dae_compile *c, const dae_nest *n, operation *o,
     o->a = o->b, o->b = t;
     if (ir_const_int(c->p, o->b, &o->imm)) o->b = 0;
   }
-  return !o->b || (is_acc_load(c, o->b) && !is_in_place(c, n, o->b, b, at)) ||
-         is_in_place(c, n, o->a, b, at);
+  return !o->b || (dae_acc_load(c, o->b) && (!is_in_place(c, n, o->b, b, at) ||
+                                             is_in_place(c, n, o->a, b, at)));
 }
 
 static dae_tried emit_leaf(dae_compile *c, const dae_nest *n, ir_expr e,
@@ -201,7 +206,8 @@ dae_tried dae_emit_vector(dae_compile *c, const dae_nest *n) {
   const ir_stmt_rec r = *ir_st(c->p, n->leaf);
   dae_form at;
   bool changed = false;
-  if (dae_memory_of(c, r.buf) != DAE_ACC) return refuse_vector(c, n);
+  if (dae_memory_of(c, r.buf) != DAE_ACC || c->p->buf.v[r.buf].dtype.bits != 32)
+    return refuse_vector(c, n);
   if (!dae_find_form(c, n, c->p->arg.v[r.idx.at], &at)) return DAE_RETRY;
   return dae_emit_tree(c, n, r.value, r.buf, &at, &changed);
 }
