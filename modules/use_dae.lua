@@ -12,73 +12,24 @@
 -- `threaded`: how many loops virtual threads are tried along, outermost first.
 -- `intrin`: the tensor intrinsic of the matrix unit.
 local ts = require "tessera"
+local epilogue = require "tessera.dae_epilogue"
 local intrin = require "tessera.intrin"
+local layout = require "tessera.dae_layout"
 local machines = require "tessera.machines"
 local options = require "tessera.options"
 local tiling = require "tessera.tiling"
 
+-- Of a program with several products, about.
+local MOST_SKETCHES = 512
+
 local INP, WGT, ACC = "local.inp_buffer", "local.wgt_buffer", "local.acc_buffer"
 
--- The operands that are read: which is indexed by the last spatial iter, which
--- the columns of the weights are, and which is not.
-local function operands(sch, block)
-  local info = sch:block_info(block)
-  if info.reads ~= 2 then return nil, "it does not read two buffers" end
-  local lane
-  for i, kind in ipairs(info.iters) do
-    if kind == "spatial" then lane = i end
-  end
-  local found = {}
-  for r = 0, 1 do
-    local access = sch:access_info(block, "read", r)
-    if access.dtype ~= "int8" then return nil, "it multiplies no int8" end
-    local has = sch:access(block, "read", r)[lane]
-    found[has and "wgt" or "inp"] = r
-  end
-  if not found.wgt or not found.inp then
-    return nil, "the last spatial iter is not that of the weights alone"
-  end
-  return found
-end
-
--- The last spatial and the last reduction loop are the matrix unit's.
-local function unfit(sch, block, machine)
-  local why = tiling.unfit(sch, block, "SR")
-  if why then return why end
-  local loops = { sch:get_loops(block) }
-  local letters = tiling.letters(sch, block, loops)
-  local last = {}
-  for i, l in ipairs(loops) do last[letters[i]] = sch:extent(l) end
-  if last.S ~= machine.matrix.n or last.R ~= machine.matrix.k then
-    return ("its last loops are no %d x %d of the matrix unit"):format(
-      machine.matrix.n, machine.matrix.k)
-  end
-end
-
--- What follows the sums, as one block that stores: inlined, but for the last;
--- a copy where nothing follows.  What else it reads is copied to accumulators
--- under the loop that `place` gives.
-local function epilogue(sch, block)
-  local last = sch:get_consumers(block)
-  if not last then return sch:cache_write(block, 0, ACC) end
-  sch:set_scope(block, 0, ACC)
-  local next = sch:get_consumers(last)
-  while next do
-    sch:compute_inline(last)
-    last, next = next, sch:get_consumers(next)
-  end
-  return last
-end
-
+-- What is read beside the sums, by its numbers.
 local function read_too(sch, last, block)
   local sums = sch:access_info(block, "write", 0).buffer
   local list = {}
   for r = 0, sch:block_info(last).reads - 1 do
-    local access = sch:access_info(last, "read", r)
-    if access.buffer ~= sums then
-      if access.dtype ~= "int32" then
-        return nil, "what is added to the sums is no int32"
-      end
+    if sch:access_info(last, "read", r).buffer ~= sums then
       list[#list + 1] = r
     end
   end
@@ -87,15 +38,10 @@ end
 
 -- A copy of an operand in that scope; padding is a copy as it is.
 local function copy_of(sch, block, r, scope)
-  local producer
-  for _, b in ipairs { sch:get_producers(block) } do
-    local made = sch:access_info(b, "write", 0).buffer
-    if made == sch:access_info(block, "read", r).buffer then producer = b end
-  end
-  if producer and sch:block_info(producer).has_select and
-     sch:can("set_scope", producer, 0, scope) then
-    sch:set_scope(producer, 0, scope)
-    return producer
+  local pad = layout.padding(sch, block, r)
+  if pad and sch:can("set_scope", pad, 0, scope) then
+    sch:set_scope(pad, 0, scope)
+    return pad
   end
   return sch:cache_read(block, r, scope)
 end
@@ -189,12 +135,10 @@ local function pipeline_tiles(sch, place, n)
 end
 
 -- One sketch; `way`: how latency is hidden, and `along`: by threads along which
--- loop.  What it gives is why there is none.
-local function schedule(sch, block, found, name, way, along)
+-- loop.
+local function schedule(sch, block, last, found, name, way, along)
   local count = #{ sch:get_loops(block) }
-  local last = epilogue(sch, block)
-  local others, why = read_too(sch, last, block)
-  if not others then return why end
+  local others = read_too(sch, last, block)
   local place = tile(sch, last, along, way.tiles)
   sch:compute_at(block, place, { preserve_unit_loops = true })
   for _, r in ipairs(others) do
@@ -208,23 +152,54 @@ local function schedule(sch, block, found, name, way, along)
   sch:decompose_reduction(block, first)
   if way.parts then pipeline_parts(sch, first) end
   if way.tiles then pipeline_tiles(sch, place, #others) end
-  sch:tensorize(lane, name)
+  tiling.tensorize(sch, sch:blockize(lane), name)
 end
 
 -- The loops that two virtual threads can share: those of what is stored.
-local function threads(sch, block, most)
-  local loops = { sch:get_loops(block) }
-  local letters, list = tiling.letters(sch, block, loops), {}
-  local spatial = {}
-  for i, l in ipairs(loops) do
-    if letters[i] == "S" then spatial[#spatial + 1] = l end
-  end
-  for i = 1, #spatial - 1 do
-    if sch:extent(spatial[i]) % 2 == 0 and #list < most then
+local function threads(sch, last, most)
+  local loops, list = { sch:get_loops(last) }, {}
+  for i = 1, #loops - 1 do
+    if sch:extent(loops[i]) % 2 == 0 and #list < most then
       list[#list + 1] = i
     end
   end
   return list
+end
+
+-- The block that stores what is made of the sums, and what each operand is, in
+-- a copy of the schedule where all of them are as the machine takes them.
+local function prepare(sch, block, machine)
+  local found, why = layout.choose(sch, block, machine.matrix)
+  if not found then return nil, why end
+  local column = layout.column(sch, block, found)
+  local joined, x = epilogue.join(sch, block, column, machine)
+  if not joined then return nil, x end
+  local made, no = tiling.attempt(joined, function(to)
+    local sums = to:access_info(block, "write", 0).buffer
+    layout.epilogue(to, x.last, sums, x.j, machine.matrix.n)
+    layout.product(to, block, found, machine.matrix)
+  end)
+  if not made then return nil, no end
+  return made, x.last, found
+end
+
+-- How many products there are in the program: each multiplies the sketches.
+local function count_products(sch)
+  local n = 0
+  for _, b in ipairs { sch:get_child_blocks(sch:get_block "root") } do
+    if sch:annotation(b, "auto_tensorize") or not tiling.unfit(sch, b, "SR")
+    then
+      n = n + 1
+    end
+  end
+  return n
+end
+
+-- A product that stays on the host, with the reason.
+local function leave(sch, block, why)
+  local text = ("%s: %s"):format(sch:block_info(block).name, why)
+  sch:annotate((sch:get_loops(block)), "pragma_host", text)
+  return { sch }, why
 end
 
 local ways = {
@@ -234,7 +209,7 @@ local ways = {
 
 return ts.module {
   name = "use_dae",
-  defaults = { hiding = { "none", "pipeline", "both", "tiles" },
+  defaults = { hiding = { "tiles", "both", "pipeline", "none" },
                threaded = 2, intrin = "" },
   check = function(p)
     for _, way in ipairs(type(p.hiding) == "table" and p.hiding or { "?" }) do
@@ -249,26 +224,29 @@ return ts.module {
   apply = function(sch, block, p)
     local machine = machines.of(sch:target())
     if not machine then return nil, "the target is no such machine" end
-    local why = unfit(sch, block, machine)
+    local why = tiling.unfit(sch, block, "SR")
     if why then return nil, why end
-    local found, bad = operands(sch, block)
-    if not found then return nil, bad end
+    local ready, last, found = prepare(sch, block, machine)
+    if not ready then return leave(sch, block, last) end
     local name = intrin.use(p.intrin ~= "" and p.intrin or
                             ("%s_%dx%d"):format(
                               machine.matrix.call, machine.matrix.k,
                               machine.matrix.n))
-    local list = {}
+    local list, most = {}, MOST_SKETCHES ^ (1 / count_products(sch))
     for _, hiding in ipairs(p.hiding) do
       local way = ways[hiding]
       for _, along in ipairs(way.threads and
-                              threads(sch, block, p.threaded) or { false }) do
-        local one, no = tiling.attempt(sch, schedule, block, found, name, way,
-                                       along)
-        if not no then list[#list + 1] = one end
+                             threads(ready, last, p.threaded) or { false }) do
+        local one, no
+        if #list < math.max(1, most) then
+          one, no = tiling.attempt(ready, schedule, block, last, found, name,
+                                   way, along)
+        end
+        list[#list + 1] = one
         why = why or no
       end
     end
-    if #list == 0 then return nil, why end
+    if #list == 0 then return leave(sch, block, why) end
     return list, why
   end,
 }

@@ -146,6 +146,23 @@ for _, f in ipairs {
 } do
   check(vectors(f))
 end
+-- Bytes that are loaded to accumulators.
+do
+  local A = ts.placeholder("A", { 4, 8, 16 }, "int8")
+  local B = ts.placeholder("B", { 8, 16 }, "int8")
+  local C = ts.compute("C", { 4, 8, 16 }, function(i, j, l)
+    return ts.cast(ts.cast(A(i, j, l), "int32") * 3 +
+                   ts.cast(B(j, l), "int32"), "int8")
+  end)
+  local q = ts.program("bytes", { A, B }, { C })
+  local s = ts.schedule(q)
+  for r = 0, 1 do s:cache_read(s:get_block "C", r, ACC) end
+  assert(check(q, s):source "stream":find("load acc8", 1, true))
+end
+refused(function()
+  local _, s = vectors(function(a) return a * (a + 1) end)
+  ts.build(s, "dae")
+end, "the vector unit has no such operation")
 refused(function()
   local _, s = vectors(function(a, b) return a - b end)
   ts.build(s, "dae")
