@@ -53,13 +53,18 @@ static bool best_checked(const tune *t, uint32_t *winner, double *seconds) {
   return isfinite(*seconds);
 }
 
-/* A candidate that turned out to be wrong becomes a failure in the history and
- * in the counts.  One of an earlier run was never counted in this one. */
+/* A candidate that turned out to be wrong becomes a failure in the history,
+ * with those that learnt from it, and in the counts.  One of an earlier run was
+ * never counted in this one. */
 static tess_status fail_trial(tune *t, uint32_t trial,
                               const search_outcome *o) {
-  search_seen *h = &t->s.history.v[trial];
-  h->status = o->status;
-  h->seconds = INFINITY;
+  uint64_t program = t->s.history.v[trial].program;
+  for (uint32_t i = 0; i < t->s.history.n; i++) {
+    search_seen *h = &t->s.history.v[i];
+    if (i != trial && !(h->equal && h->program == program)) continue;
+    h->status = o->status;
+    h->seconds = INFINITY;
+  }
   t->failed++;
   if (trial >= t->before) t->count[TESS_OK]--;
   uint32_t best;

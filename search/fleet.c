@@ -72,7 +72,7 @@ static int hand_result(void *ud, uint32_t i, fleet_result *r) {
   o->status = r->status;
   o->seconds = r->seconds;
   o->checked = r->checked;
-  o->program_hash = r->program_hash;
+  if (r->program_hash) o->program_hash = r->program_hash;
   o->replay = r->replay;
   o->lower = r->lower;
   o->compile = r->compile;

@@ -85,6 +85,10 @@ static void print_row(const funnel *f, const funnel_row *r, strbuf *out) {
     str_printf(out, "  %8" PRIu64 "  %s, but duplicates\n", r->count,
                source_of(f));
     break;
+  case FUNNEL_EQUAL:
+    str_printf(out, "  %8" PRIu64 "  %s, but equal to a measured program\n",
+               r->count, source_of(f));
+    break;
   case FUNNEL_UNFIT:
     str_printf(out, "  %8" PRIu64 "  proposed, but ", r->count);
     if (*r->who) str_printf(out, "refused by %s: ", r->who);

@@ -11,6 +11,7 @@ typedef enum funnel_stage {
   FUNNEL_REJECTED,     /* by a postprocessor */
   FUNNEL_NO_NEIGHBOUR, /* a mutation found none */
   FUNNEL_DUPLICATE,    /* proposed or measured before */
+  FUNNEL_EQUAL,        /* its program was, as another candidate's */
   FUNNEL_UNFIT,        /* proposed from outside, and not valid */
   FUNNEL_MEASURED      /* measured: `who` is the class of the result */
 } funnel_stage;
@@ -26,7 +27,7 @@ typedef struct funnel_row {
 
 /* What was tried is refused, rejected, without neighbour or valid; what is
  * valid, or, where a host's strategy proposes, what it proposed, is a
- * duplicate, unfit, measured or not. */
+ * duplicate, equal to what is measured, unfit, measured or not. */
 typedef struct funnel {
   uint64_t sampled, valid;
   uint64_t proposed;   /* by a host's strategy */

@@ -29,6 +29,7 @@ typedef struct tune_past {
   tess_status status;
   double seconds;
   bool checked;
+  uint64_t program;
   const char *message; /* NULL: none */
 } tune_past;
 
@@ -61,6 +62,10 @@ typedef struct tune {
   bool late;           /* the deadline ended it */
   search_outcome *out; /* of the current batch */
   tess_candidate *proposed;
+  uint64_t *program;       /* their hashes; 0: not known */
+  tess_candidate *equal;   /* to programs that are measured; their hashes, */
+  uint64_t *equal_program; /*   and how many there are, in the batch and in */
+  uint32_t nequal, idle;   /*   all batches since something was to measure */
   uint32_t batch, handled; /* its size; results handled so far */
   uint32_t nquality;       /* of the model's, stored */
   database_run_row run;
@@ -98,6 +103,14 @@ void tune_note_best(tune *t, double seconds);
 tess_status tune_count_result(tune *t, const search_outcome *o);
 /* Counts a trial and appends the best time so far to the curve. */
 tess_status tune_count_trial(tune *t);
+
+/* ---- equal programs (equal.c) ------------------------------------------- */
+
+/* Sets apart those of the *n proposals whose program was measured, or is that
+ * of another one of them: they are t->equal then. */
+void tune_part_equal(tune *t, uint32_t *n);
+/* These learn the results, and follow the first *n of t->proposed. */
+tess_status tune_learn_equal(tune *t, uint32_t *n);
 
 /* ---- records (records.c) ------------------------------------------------ */
 
@@ -140,10 +153,9 @@ tess_status tune_recall(tune *t, uint32_t n, uint32_t *known);
 tess_status tune_give_up_past(tune *t);
 double tune_elapsed(const tune *t); /* seconds, over all parts of the run */
 tess_status tune_store_run(tune *t, const char *ended);
-/* Enters a result into the funnel, the session's history and the finals, and
- * extends the curve. */
-tess_status tune_learn_result(tune *t, tess_candidate *proposed,
-                              search_outcome *o);
+/* Enters the result of candidate i of the batch into the funnel, the session's
+ * history and the finals, and extends the curve. */
+tess_status tune_learn_result(tune *t, uint32_t i, search_outcome *o);
 
 /* ---- finals (finals.c) -------------------------------------------------- */
 

@@ -42,7 +42,7 @@ static void take_samples(search_outcome *o, const measure_result *r) {
 /* Copies a build's status to the outcome, which takes over the code. */
 static void take_build(search_outcome *o, measure_build *b) {
   o->status = b->status;
-  o->program_hash = b->program_hash;
+  if (b->program_hash) o->program_hash = b->program_hash;
   o->replay = b->replay;
   o->lower = b->lower;
   o->compile = b->compile;

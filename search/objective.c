@@ -4,24 +4,17 @@
  * this machine, times that were recorded, and tests of strategies. */
 #include "search/tune.h"
 
-#include "ir/query.h"
-
 typedef struct objective {
   tess_context *c;
   const tess_tune_options *o;
 } objective;
 
-static tess_status hash_program(void *ud) {
-  search_worker *w = ((void **)ud)[0];
-  search_outcome *o = ((void **)ud)[1];
-  o->program_hash = ir_hash(&w->m.prog, &w->m.scratch);
-  return TESS_OK;
-}
-
 /* A time that is none is the host's fault and ends the run. */
-static tess_status take_time(objective *x, tess_session *s,
-                             const tess_candidate *c, search_outcome *o) {
-  tess_status st = x->o->measure(x->o->measure_ud, s, c, &o->seconds);
+static tess_status measure_one(objective *x, tess_session *s,
+                               const search_cand *c, search_outcome *o) {
+  tess_candidate asked;
+  session_to_public(c, &asked);
+  tess_status st = x->o->measure(x->o->measure_ud, s, &asked, &o->seconds);
   bool failed = st == TESS_BUILD_ERROR || st == TESS_LAUNCH_ERROR ||
                 st == TESS_TIMEOUT || st == TESS_CRASHED ||
                 st == TESS_WRONG_RESULT;
@@ -37,18 +30,6 @@ static tess_status take_time(objective *x, tess_session *s,
   o->status = st;
   o->checked = st == TESS_OK;
   return TESS_OK;
-}
-
-static tess_status measure_one(objective *x, tess_session *s,
-                               const search_cand *c, search_outcome *o) {
-  search_worker *w = &s->worker[0];
-  void *ud[2] = {w, o};
-  tess_candidate asked;
-  session_to_public(c, &asked);
-  tess_status st = take_time(x, s, &asked, o);
-  if (st != TESS_OK || o->status != TESS_OK) return st;
-  st = session_replay(s, c);
-  return st == TESS_OK ? mem_protect(&w->heap, hash_program, ud) : st;
 }
 
 static tess_status measure_by_host(void *ud, tess_session *s, uint32_t n,

@@ -2,7 +2,6 @@
  * The database's part in a tuning run: restores the history from the records of
  * earlier runs and stores the results of this one. */
 #include "base/hash.h"
-#include "ir/query.h"
 #include "search/loop.h"
 
 /* ---- records of earlier runs -------------------------------------------- */
@@ -22,22 +21,6 @@ static int64_t find_sketch(const tune *t, uint64_t key, bool *changed) {
     if (*changed && key_of_sketch(t, i, true) == key) return i;
   }
   return -1;
-}
-
-static tess_status program_hash(void *ud) {
-  tune *t = ((void **)ud)[0];
-  search_worker *w = &t->s.worker[0];
-  *(uint64_t *)((void **)ud)[1] = ir_hash(&w->m.prog, &w->m.scratch);
-  return TESS_OK;
-}
-
-/* Whether the candidate still replays to the program that was measured. */
-static bool replays_to(tune *t, const search_cand *c, uint64_t hash) {
-  uint64_t now = 0;
-  void *ud[2] = {t, &now};
-  if (session_replay(&t->s, c) != TESS_OK) return false;
-  return mem_protect(&t->s.worker[0].heap, program_hash, ud) == TESS_OK &&
-         now == hash;
 }
 
 /* The host's postprocessors that may change candidates are asked about those
@@ -73,7 +56,8 @@ static tess_status learn_record(tune *t, const database_record *r) {
   if (s == TESS_REFUSED) t->past_lost |= own;
   if (s != TESS_OK) return s == TESS_REFUSED ? TESS_OK : s;
   /* Failures have no time, so they stay valid for a changed program. */
-  if (r->status == TESS_OK && !replays_to(t, &c, r->program_hash)) {
+  if (r->status == TESS_OK &&
+      session_program_of(&t->s, &c) != r->program_hash) {
     t->outdated++;
     t->past_lost |= own;
     return TESS_OK;
@@ -83,7 +67,12 @@ static tess_status learn_record(tune *t, const database_record *r) {
     t->failed++;
   else if (r->checked)
     tune_note_best(t, r->seconds);
-  s = session_learn(&t->s, &c, r->seconds, r->status, r->checked);
+  search_seen seen = {.c = c,
+                      .seconds = r->seconds,
+                      .status = r->status,
+                      .checked = r->checked,
+                      .program = r->program_hash};
+  s = session_learn(&t->s, &seen);
   return s == TESS_OK ? tune_count_trial(t) : s;
 }
 

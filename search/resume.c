@@ -35,7 +35,8 @@ static tess_status keep_past(void *ud) {
                  .slot = r->slot,
                  .status = r->status,
                  .seconds = r->status == TESS_OK ? r->seconds : INFINITY,
-                 .checked = r->checked};
+                 .checked = r->checked,
+                 .program = r->program_hash};
   p.c.d = d;
   if (r->message && *r->message)
     p.message = copy_message(&t->s.keep, r->message);
@@ -120,7 +121,7 @@ tess_status tune_recall(tune *t, uint32_t n, uint32_t *known) {
       recall_outcome(t, &t->past.v[at++], o);
     else
       o->status = TESS_INFRA;
-    s = tune_learn_result(t, &t->proposed[i], o);
+    s = tune_learn_result(t, i, o);
     t->recalled++;
   }
   t->recalling = false;
@@ -146,7 +147,12 @@ tess_status tune_give_up_past(tune *t) {
       t->failed++;
     else if (p->checked)
       tune_note_best(t, p->seconds);
-    s = session_learn(&t->s, &p->c, p->seconds, p->status, p->checked);
+    search_seen seen = {.c = p->c,
+                        .seconds = p->seconds,
+                        .status = p->status,
+                        .checked = p->checked,
+                        .program = p->program};
+    s = session_learn(&t->s, &seen);
     if (s == TESS_OK) s = tune_count_trial(t);
     t->recalled++;
   }

@@ -116,12 +116,14 @@ typedef struct search_worker {
   bool ready;                /* it must be freed */
 } search_worker;
 
-/* One measured candidate. */
+/* One measured candidate, or one that is equal to such. */
 typedef struct search_seen {
   search_cand c;
-  double seconds;            /* +inf when it failed */
+  double seconds;            /* +inf when it failed, once it is entered */
   tess_status status;
   bool checked;              /* compared with the reference, and equal */
+  bool equal;                /* its program was measured, as another's */
+  uint64_t program;          /* hash of its program; 0: not known */
 } search_seen;
 
 /* A candidate that the host's postprocessors were asked about. */
@@ -139,6 +141,7 @@ struct tess_session {
   uint64_t seed, next;       /* number of the next candidate */
   arena keep;                /* decisions of what was measured */
   map known;                 /* hash -> index in history */
+  map known_program;         /* hash of a program -> index of its first */
   VEC(search_seen) history;  /* in the order of measuring */
   VEC(search_cand) hint;     /* good elsewhere; to be repaired */
   uint32_t hinted;           /* of them, that were proposed */
@@ -194,12 +197,19 @@ tess_status session_check_proposal(tess_session *s, const search_cand *c,
  * are entries, as many as the sketch samples; else the error says what is
  * wrong. */
 tess_status session_check_decisions(tess_session *s, const tess_candidate *c);
-/* Enters a measured candidate (its decisions are copied). */
-tess_status session_learn(tess_session *s, const search_cand *c,
-                          double seconds, tess_status status, bool checked);
+/* The hash of a candidate's program; 0 where it does not replay. */
+uint64_t session_program_of(tess_session *s, const search_cand *c);
+/* Enters a candidate's result; the decisions are copied. */
+tess_status session_learn(tess_session *s, const search_seen *seen);
 /* Completes the error of a plugged-in function `who` that returned st: if it
  * set no message the error names the function.  Returns st. */
 tess_status session_blame(tess_session *s, tess_status st, const char *who);
+/* Of the programs that were measured the one of this hash; NULL: none is. */
+static inline const search_seen *session_find_program(const tess_session *s,
+                                                      uint64_t program) {
+  uint32_t at = program ? map_get(&s->known_program, program) : MAP_NONE;
+  return at == MAP_NONE ? NULL : &s->history.v[at];
+}
 static inline bool session_knows(const tess_session *s,
                                  const search_cand *c) {
   return map_get(&s->known, c->hash) != MAP_NONE;

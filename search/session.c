@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/thread.h"
+#include "ir/query.h"
 #include <math.h>
 
 #define WORKER_CAP ((size_t)512 << 20)
@@ -66,6 +67,7 @@ tess_status session_init(tess_session *s, tess_context *c,
                       .nworker = threads};
   arena_init(&s->keep, &c->heap);
   map_init(&s->known, &c->heap);
+  map_init(&s->known_program, &c->heap);
   map_init(&s->finished_at, &c->heap);
   rng_init(&s->random, seed, UINT64_C(1) << 63);
   size_t bytes = threads * sizeof *s->worker;
@@ -99,6 +101,7 @@ void session_free(tess_session *s) {
   vec_free(h, &s->history);
   vec_free(h, &s->hint);
   map_free(&s->known);
+  map_free(&s->known_program);
   session_forget(s, 0);
   vec_free(h, &s->finished);
   map_free(&s->finished_at);
@@ -433,6 +436,20 @@ tess_status session_replay(tess_session *s, const search_cand *c) {
   return passes_checks(w, s->base, FUNNEL_REJECTED) ? TESS_OK : TESS_REFUSED;
 }
 
+static tess_status hash_program(void *ud) {
+  search_worker *w = ((void **)ud)[0];
+  *(uint64_t *)((void **)ud)[1] = ir_hash(&w->m.prog, &w->m.scratch);
+  return TESS_OK;
+}
+
+uint64_t session_program_of(tess_session *s, const search_cand *c) {
+  uint64_t hash = 0;
+  void *ud[2] = {&s->worker[0], &hash};
+  if (session_replay(s, c) != TESS_OK) return 0;
+  return mem_protect(&s->worker[0].heap, hash_program, ud) == TESS_OK ? hash
+                                                                      : 0;
+}
+
 typedef struct proposal {
   tess_session *s;
   const search_cand *c;
@@ -478,26 +495,27 @@ tess_status session_check_proposal(tess_session *s, const search_cand *c,
 
 typedef struct history_entry {
   tess_session *s;
-  search_seen seen;
+  const search_seen *seen;
 } history_entry;
 
 static tess_status append_history(void *ud) {
   history_entry *l = ud;
   tess_session *s = l->s;
-  search_seen e = l->seen;
+  search_seen e = *l->seen;
   int64_t *d = arena_array(&s->keep, int64_t, e.c.n + 1);
   if (e.c.n) memcpy(d, e.c.d, e.c.n * sizeof *d);
   e.c.d = d;
+  if (e.status != TESS_OK) e.seconds = INFINITY;
   vec_reserve(&s->c->heap, &s->history, 1);
   map_put(&s->known, e.c.hash, s->history.n);
+  if (e.program && map_get(&s->known_program, e.program) == MAP_NONE)
+    map_put(&s->known_program, e.program, s->history.n);
   vec_push(&s->c->heap, &s->history, e);
   return TESS_OK;
 }
 
-tess_status session_learn(tess_session *s, const search_cand *c, double seconds,
-                          tess_status status, bool checked) {
-  history_entry l = {
-      s, {*c, status == TESS_OK ? seconds : INFINITY, status, checked}};
+tess_status session_learn(tess_session *s, const search_seen *seen) {
+  history_entry l = {s, seen};
   return mem_protect(&s->c->heap, append_history, &l);
 }
 

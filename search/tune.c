@@ -9,7 +9,10 @@
 #include <stdio.h>
 #include <time.h>
 
-#define MAX_EMPTY 3 /* consecutive batches without a proposal end the run */
+#define MAX_EMPTY 3 /* consecutive batches without a proposal end the run, */
+#define MAX_IDLE                                              \
+  1024 /* and so many proposals in a row of measured programs \
+        */
 
 double tune_now(void) {
   struct timespec t;
@@ -66,6 +69,9 @@ static tess_status make_tables(void *ud) {
   }
   t->out = mem_resize(h, NULL, 0, batch * sizeof *t->out);
   t->proposed = mem_resize(h, NULL, 0, batch * sizeof *t->proposed);
+  t->program = mem_resize(h, NULL, 0, batch * sizeof *t->program);
+  t->equal = mem_resize(h, NULL, 0, batch * sizeof *t->equal);
+  t->equal_program = mem_resize(h, NULL, 0, batch * sizeof *t->equal_program);
   t->predicted = mem_resize(h, NULL, 0, batch * sizeof *t->predicted);
   return TESS_OK;
 }
@@ -108,6 +114,10 @@ static void tune_tear_down(tune *t) {
   if (t->sketch_hash) mem_free(h, t->sketch_hash, n * sizeof *t->sketch_hash);
   if (t->out) mem_free(h, t->out, batch * sizeof *t->out);
   if (t->proposed) mem_free(h, t->proposed, batch * sizeof *t->proposed);
+  if (t->program) mem_free(h, t->program, batch * sizeof *t->program);
+  if (t->equal) mem_free(h, t->equal, batch * sizeof *t->equal);
+  if (t->equal_program)
+    mem_free(h, t->equal_program, batch * sizeof *t->equal_program);
   if (t->predicted) mem_free(h, t->predicted, batch * sizeof *t->predicted);
   vec_free(h, &t->past);
   vec_free(h, &t->lent);
@@ -219,16 +229,20 @@ tess_status tune_count_trial(tune *t) {
   return mem_protect(&t->c->heap, push_curve, t);
 }
 
-tess_status tune_learn_result(tune *t, tess_candidate *proposed,
-                              search_outcome *o) {
-  search_cand c = session_from_public(proposed);
+tess_status tune_learn_result(tune *t, uint32_t i, search_outcome *o) {
+  tess_candidate *proposed = &t->proposed[i];
   bool ok = o->status == TESS_OK;
+  search_seen seen = {.c = session_from_public(proposed),
+                      .seconds = o->seconds,
+                      .status = o->status,
+                      .checked = o->checked,
+                      .program = t->program[i]};
   proposed->status = o->status;
   proposed->seconds = ok ? o->seconds : INFINITY;
   if (!ok) t->failed++;
   tess_status s = tune_count_result(t, o);
   if (s == TESS_OK && !measure_is_machine_fault(o->status))
-    s = session_learn(&t->s, &c, o->seconds, o->status, o->checked);
+    s = session_learn(&t->s, &seen);
   if (s == TESS_OK && ok) {
     if (o->checked) tune_note_best(t, o->seconds);
     tune_enter_finals(t, t->s.history.n - 1, o);
@@ -254,7 +268,7 @@ static int handle_result(void *ud, uint32_t i) {
     t->ended = o->status;
     str_puts(&t->r->failure, str_get(&o->message));
   }
-  tess_status learned = tune_learn_result(t, &t->proposed[i], o);
+  tess_status learned = tune_learn_result(t, i, o);
   if (learned != TESS_OK) {
     tune_abort(t, learned);
     t->ended = learned;
@@ -279,8 +293,9 @@ static tess_status measure_all(tune *t, uint32_t first, uint32_t n,
   return t->r->broke.code;
 }
 
-/* Strategy and cost model observe the first n of t->proposed, measured. */
-static tess_status observe_results(tune *t, uint32_t n) {
+/* Strategy and cost model observe the first n of t->proposed, of which so many
+ * are measured, and the others equal to such. */
+static tess_status observe_results(tune *t, uint32_t n, uint32_t measured) {
   tess_status s = TESS_OK;
   double start = tune_now();
   if (t->strategy.observe)
@@ -293,8 +308,9 @@ static tess_status observe_results(tune *t, uint32_t n) {
                       "the cost model's 'update'");
   t->time.model += tune_now() - start;
   const tess_tune_options *o = t->set->o;
-  if (s == TESS_OK && o->measured)
-    s = session_blame(&t->s, o->measured(o->measured_ud, &t->s, n, t->proposed),
+  if (s == TESS_OK && o->measured && measured)
+    s = session_blame(&t->s,
+                      o->measured(o->measured_ud, &t->s, measured, t->proposed),
                       "the function 'measured'");
   return s;
 }
@@ -311,7 +327,7 @@ static tess_status observe_history(tune *t, uint32_t at) {
       t->proposed[i].status = h->status;
       t->proposed[i].seconds = h->seconds;
     }
-    s = observe_results(t, n);
+    s = observe_results(t, n, n);
   }
   return s;
 }
@@ -330,20 +346,23 @@ static void predict_batch(tune *t, uint32_t n) {
 
 static tess_status measure_batch(tune *t, uint32_t n) {
   uint32_t known = 0;
-  size_t size = n * sizeof(search_cand);
+  size_t size = (n + 1) * sizeof(search_cand);
   search_cand *c = mem_try_resize(&t->c->heap, NULL, 0, size);
   if (!c) return mem_refusal(&t->c->heap);
   for (uint32_t i = 0; i < n; i++) {
     c[i] = session_from_public(&t->proposed[i]);
     outcome_init(&t->out[i], &t->c->heap);
+    t->out[i].program_hash = t->program[i];
   }
-  predict_batch(t, n);
+  if (n) predict_batch(t, n);
   tess_status s = tune_recall(t, n, &known);
   t->handled = known;
   if (s == TESS_OK && known < n) s = measure_all(t, known, n, c);
   t->round++;
   mem_free(&t->c->heap, c, size);
-  if (s == TESS_OK) s = observe_results(t, t->handled);
+  uint32_t learned = t->handled;
+  if (s == TESS_OK) s = tune_learn_equal(t, &learned);
+  if (s == TESS_OK) s = observe_results(t, learned, t->handled);
   if (s == TESS_OK) s = tune_store_quality(t);
   if (s == TESS_OK && known < n) s = tune_store_run(t, "");
   for (uint32_t i = 0; i < n; i++) outcome_free(&t->out[i]);
@@ -393,7 +412,8 @@ static tess_status check_proposals(tune *t, uint32_t *n) {
 }
 
 /* Drops the proposals that a postprocessor of the host's, which kept them when
- * they were made, refuses now. */
+ * they were made, refuses now; of those left the first *n are to be measured,
+ * and the others are equal to such. */
 static tess_status finish_proposals(tune *t, uint32_t *n) {
   uint32_t kept = 0;
   tess_status s = TESS_OK;
@@ -405,6 +425,7 @@ static tess_status finish_proposals(tune *t, uint32_t *n) {
     if (s == TESS_REFUSED) s = TESS_OK;
   }
   *n = kept;
+  if (s == TESS_OK) tune_part_equal(t, n);
   return s;
 }
 
@@ -412,6 +433,7 @@ static tess_status finish_proposals(tune *t, uint32_t *n) {
  * write are zero, which check_proposals drops. */
 static tess_status propose_batch(tune *t, uint32_t n, uint32_t *got) {
   memset(t->proposed, 0, n * sizeof *t->proposed);
+  t->nequal = 0;
   tess_status s = tune_propose_lent(t, n, got);
   if (s != TESS_OK) return s;
   if (*got) return finish_proposals(t, got);
@@ -441,12 +463,14 @@ static tess_status run_batch(tune *t, bool *more) {
   t->time.propose += tune_now() - start;
   tune_check_stop(t);
   if (t->ended != TESS_OK) return TESS_OK;
-  t->empty = got ? 0 : t->empty + 1;
-  t->r->exhausted = t->empty == MAX_EMPTY;
+  bool some = got || t->nequal;
+  t->empty = some ? 0 : t->empty + 1;
+  t->idle = got ? 0 : t->idle + t->nequal;
+  t->r->exhausted = t->empty == MAX_EMPTY || t->idle >= MAX_IDLE;
   *more = !t->r->exhausted;
-  if (got && tune_recalls(t) && !tune_matches_past(t, got))
+  if (some && tune_recalls(t) && !tune_matches_past(t, got))
     return go_on_anew(t);
-  return got ? measure_batch(t, got) : TESS_OK;
+  return some ? measure_batch(t, got) : TESS_OK;
 }
 
 /* ---- the run ------------------------------------------------------------ */

@@ -16,7 +16,7 @@ typedef struct search_outcome {
   tess_status status;
   double seconds;            /* median; TESS_OK only */
   bool checked;              /* compared with the reference, and equal */
-  uint64_t program_hash;
+  uint64_t program_hash;     /* before it is measured: as the search knows it */
   double replay, lower, compile; /* seconds that building took, by step */
   double *sample;            /* of the outcome's heap */
   uint32_t nsample;

@@ -110,7 +110,8 @@ local classes = {
     { "kernel?", "tessera.Kernel", "the best, compiled at the first reading " ..
       "and kept" },
     { "exhausted", "boolean", "whether it ended before its trials, since " ..
-      "the strategy had nothing new three times in a row" },
+      "the strategy had nothing new three times in a row, or programs that " ..
+      "were measured 1024 times" },
     { "funnel", "string", "what became of what this run drew" },
     { "ledger", "string", "where the time of this run went" },
     { "classes", "string", "how what this run measured ended, and how " ..

@@ -121,6 +121,8 @@ local lines = [[## funnel: what became of what a run drew
 - `have no neighbour`: a mutation found no other decision
 - `valid`: the rest; the lines after it add up to it
 - `valid, but duplicates`: proposed or measured before
+- `valid, but equal to a measured program`: other decisions gave the program
+  before; it has that one's result, and is no trial
 - `measured: CLASS`: each class with the first message of it
 - `valid, but not measured`: the cost model ranked others above them, or the
   run ended first

@@ -1133,7 +1133,10 @@ typedef struct tess_strategy {
   /* Proposes up to n new candidates.  Three consecutive batches without a new
    * one end the search; more than n candidates end it with TESS_INVALID.
    * Candidates that were measured before, are proposed twice or do not replay
-   * are rejected and counted in the funnel.  The database's results of earlier
+   * are rejected and counted in the funnel.  Those whose program was measured
+   * under other decisions, before or in the batch, are not measured: they have
+   * its result, follow what is measured of the batch in `observe`, and 1024 of
+   * them in a row end the search.  The database's results of earlier
    * runs are observed before the first proposal, in batches, oldest first. */
   tess_status (*propose)(void *ud, tess_session *s, uint32_t n,
                          tess_candidate *out, uint32_t *got);
@@ -1298,7 +1301,8 @@ typedef struct tess_result_info {
   uint32_t trials, failed;      /* those of the database included */
   uint32_t ncurve;              /* as many as there were trials */
   int32_t exhausted;            /* it ended before its trials: the strategy had
-                                 * nothing new three times in a row; the funnel
+                                 * nothing new three times in a row, or 1024
+                                 * times in a row a measured program; the funnel
                                  * says what became of what it drew */
   const double *curve;          /* best seconds after each of them; +inf while
                                  * nothing valid is known */

@@ -400,6 +400,12 @@ static tess_status look_back(lesson *w, const model_data *d, uint32_t group) {
   return TESS_OK;
 }
 
+/* It was no trial of its own. */
+static bool is_equal(const tess_session *s, const search_cand *c) {
+  uint32_t at = map_get(&s->known, c->hash);
+  return at != MAP_NONE && s->history.v[at].equal;
+}
+
 static tess_status learn(void *ud) {
   lesson *w = ud;
   tess_model *m = w->m;
@@ -412,7 +418,7 @@ static tess_status learn(void *ud) {
         &m->data,
         (model_sample){group, w->c[i].status, ok ? w->c[i].seconds : INFINITY},
         m->asked, i);
-    m->own++;
+    m->own += !is_equal(w->s, &w->own[i]);
   }
   return st;
 }

@@ -43,8 +43,8 @@ local function report(result, program, as_json)
   if interrupted then
     io.stderr:write("interrupted: this is the best so far\n")
   elseif result.exhausted and result.trace then
-    io.stderr:write("the space seems exhausted: three batches in a row had ",
-                    "nothing new; what became of what was drawn:\n",
+    io.stderr:write("the space seems exhausted: nothing new was found; what ",
+                    "became of what was drawn:\n",
                     result.funnel)
   end
 end

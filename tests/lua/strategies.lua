@@ -76,6 +76,47 @@ do
   end
 end
 
+-- Products of two choices give fewer programs than decisions: each is measured
+-- once, and the strategy, which has no more to propose then, learns all.
+do
+  local hashes, results = {}, {}
+  local function draw(self, session, n)
+    local list = {}
+    for _ = 1, 8 * n do
+      local c = #list < n and session:draw()
+      if c and not session:seen(c) then list[#list + 1] = c end
+    end
+    return list
+  end
+  local function observe(self, session, list)
+    for _, c in ipairs(list) do
+      local hash = session:program(c):hash()
+      results[#results + 1] = c.seconds
+      assert(c.status == "OK" and c.seconds == hashes[hash])
+    end
+  end
+  local r = ts.tune(p, {
+    trials = 40, batch = 8, seed = 1,
+    strategy = ts.strategy { propose = draw, observe = observe },
+    space = function(sch)
+      local _, j = sch:get_loops(sch:get_block "B")
+      local a = sch:sample_categorical { 1, 2, 4 }
+      local b = sch:sample_categorical { 1, 2, 4 }
+      sch:split(j, { ts.auto, a * b })
+    end,
+    measure = function(session, c)
+      local hash = session:program(c):hash()
+      assert(not hashes[hash])
+      hashes[hash] = 1e-3 * (1 + #results)
+      return hashes[hash]
+    end,
+    measured = function(session, list)
+      for _, c in ipairs(list) do hashes[#hashes + 1] = c.seconds end
+    end })
+  assert(r.trials == 5 and #hashes == 5 and #results == 9 and r.exhausted)
+  assert(r.funnel:find "4  proposed, but equal to a measured program", r.funnel)
+end
+
 -- What fails is recorded, and an error ends the run.
 do
   local n = 0

@@ -144,13 +144,15 @@ static uint64_t hash_of_records(const char *path) {
 
 /* One run is stopped at the end of each batch and in the midst of it, and is
  * taken up again each time. */
-static void stopped_at_every_batch(const char *strategy, const char *model) {
+static void stopped_at_every_batch(const char *strategy, const char *model,
+                                   void (*space)(tiled *), ending *out) {
   enum { BATCH = 8, BEFORE_END = 3, TRIALS = 40 };
   ending whole, again;
   char path[400];
   recorded_run f;
   tess_result *r;
   recorded_start(&f);
+  if (space) space(&f.t);
   f.o.strategy = strategy;
   f.o.cost_model = model;
   f.o.trials = TRIALS;
@@ -173,6 +175,7 @@ static void stopped_at_every_batch(const char *strategy, const char *model) {
   same_ending(&whole, &again);
   recorded_remove(path);
   recorded_end(&f);
+  if (out) *out = whole;
 }
 
 /* The default changes over where the model would be trained at another moment
@@ -180,25 +183,35 @@ static void stopped_at_every_batch(const char *strategy, const char *model) {
  * more. */
 #define HYBRID "hybrid:first=21,batch=1"
 
+static const char *small_strategy(uint32_t i) {
+  const char *name = search_strategies[i]->name;
+  bool evolves = !strcmp(name, "evolutionary");
+  return !strcmp(name, "hybrid") ? HYBRID : evolves ? SMALL_EVOLUTION : name;
+}
+
 static void test_every_strategy(void **state) {
   (void)state;
+  for (uint32_t i = 0; i < search_nstrategies; i++)
+    stopped_at_every_batch(small_strategy(i), "forest", NULL, NULL);
+}
+
+/* Where some candidates learn from others whose programs they have. */
+static void test_equal_programs(void **state) {
+  (void)state;
   for (uint32_t i = 0; i < search_nstrategies; i++) {
-    const char *name = search_strategies[i]->name;
-    bool is_hybrid = !strcmp(name, "hybrid");
-    bool evolves = !strcmp(name, "evolutionary");
-    stopped_at_every_batch(is_hybrid ? HYBRID
-                           : evolves ? SMALL_EVOLUTION
-                                     : name,
-                           "forest");
+    ending e;
+    stopped_at_every_batch(small_strategy(i), "forest", tiled_twins, &e);
+    if (!recorded_line(e.rejected, "but equal to a measured program"))
+      fail_msg("%s: no equal programs\n%s", small_strategy(i), e.rejected);
   }
 }
 
 static void test_every_model(void **state) {
   (void)state;
-  stopped_at_every_batch(HYBRID, "random");
+  stopped_at_every_batch(HYBRID, "random", NULL, NULL);
   for (uint32_t i = 0; i < nlearners; i += 1 + TEST_CHECKED)
-    stopped_at_every_batch(HYBRID, learners[i]->name);
-  stopped_at_every_batch(HYBRID, "forest+gp");
+    stopped_at_every_batch(HYBRID, learners[i]->name, NULL, NULL);
+  stopped_at_every_batch(HYBRID, "forest+gp", NULL, NULL);
 }
 
 /* One run is killed ten times, each after a time that is drawn: in the midst of
@@ -376,6 +389,7 @@ int main(void) {
       cmocka_unit_test(test_default_killed_anywhere),
       cmocka_unit_test(test_every_strategy),
       cmocka_unit_test(test_every_model),
+      cmocka_unit_test(test_equal_programs),
       cmocka_unit_test(test_evolutionary),
       cmocka_unit_test(test_replay),
       cmocka_unit_test(test_with_a_model),

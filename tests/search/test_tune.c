@@ -216,6 +216,83 @@ static void test_exhausted_space(void **state) {
   }
 }
 
+/* Five programs of 1215 candidates take five trials; the others learn theirs,
+ * and once 1024 in a row have the run ends, as it does with so large a space
+ * that no more are proposed. */
+static void test_equal_programs(void **state) {
+  (void)state;
+  static const char *const strategies[] = {EVOLUTIONARY, "replay", "grid"};
+  for (int k = 0; k < 3; k++) {
+    recorded_run f;
+    tess_result *r;
+    tess_result_info info = TESS_INIT(tess_result_info);
+    recorded_start(&f);
+    tiled_equal(&f.t);
+    f.o.strategy = strategies[k];
+    assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+    tess_result_get(r, &info);
+    long equal = recorded_line(info.funnel, "but equal to a measured program");
+    assert_int_equal(f.r.n, 5);
+    assert_int_equal(info.trials, 5);
+    assert_true(info.exhausted);
+    assert_in_range(equal, 1024, 1215 - 5);
+    tess_result_free(r);
+    recorded_end(&f);
+  }
+}
+
+/* What an earlier run measured is known to the next, whose space has other
+ * decisions for it. */
+static void test_equal_to_record(void **state) {
+  (void)state;
+  char path[400];
+  recorded_run f;
+  tess_result *r;
+  tess_result_info info = TESS_INIT(tess_result_info);
+  recorded_start(&f);
+  tiled_equal(&f.t);
+  recorded_database(path, sizeof path);
+  f.o.database = path;
+  f.o.trials = 3;
+  for (uint32_t seed = 1; seed <= 2; seed++) {
+    f.o.seed = seed;
+    assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+    tess_result_get(r, &info);
+    assert_int_equal(info.trials, seed == 1 ? 3 : 5);
+    assert_int_equal(recorded_line(info.funnel, "  measured: ok"),
+                     seed == 1 ? 3 : 2);
+    tess_result_free(r);
+    f.o.trials = 10;
+  }
+  recorded_remove(path);
+  recorded_end(&f);
+}
+
+/* What is found wrong in the end is so for all that learnt from it. */
+static void test_equal_and_wrong(void **state) {
+  (void)state;
+  char path[400];
+  recorded_run f;
+  tess_result *r;
+  tess_trace *t;
+  recorded_start(&f);
+  tiled_equal(&f.t);
+  recorded_database(path, sizeof path);
+  f.o.database = path;
+  f.o.trials = 3;
+  assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+  tess_result_free(r);
+  f.o.trials = 10;
+  f.o.seed++;
+  f.r.fail_every = 1;
+  f.r.fail_with = TESS_WRONG_RESULT;
+  assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+  assert_int_equal(tess_result_trace(r, &t), TESS_NOT_FOUND);
+  tess_result_free(r);
+  recorded_remove(path);
+  recorded_end(&f);
+}
+
 /* Of 22 ways to cut 3072 lanes the 20 that keep within 1024 are measured; the
  * others are seen and rejected, and never reach the measurer. */
 static void test_too_many_lanes(void **state) {
@@ -307,6 +384,9 @@ int main(void) {
       cmocka_unit_test(test_funnel_adds_up),
       cmocka_unit_test(test_empty_sketch),
       cmocka_unit_test(test_exhausted_space),
+      cmocka_unit_test(test_equal_programs),
+      cmocka_unit_test(test_equal_to_record),
+      cmocka_unit_test(test_equal_and_wrong),
       cmocka_unit_test(test_too_many_lanes),
       cmocka_unit_test(test_eta),
       cmocka_unit_test(test_unknown_names)};

@@ -86,6 +86,37 @@ static void keep_sketch(tiled *t, tess_schedule *s) {
   tess_schedule_free(s);
 }
 
+/* Draws one of so many values that come to nothing. */
+static void choose_in_vain(tiled *t, tess_schedule *s, tess_rv loop,
+                           uint32_t values) {
+  tess_value candidate[8], prob[8];
+  tess_rv drawn, none[8];
+  for (uint32_t i = 0; i < values; i++) {
+    candidate[i] = (tess_value){.kind = TESS_V_INT, .i = i};
+    prob[i] = (tess_value){.kind = TESS_V_REAL, .f = 1.0 / values};
+  }
+  tess_arg sample[] = {
+      {"candidates", {.kind = TESS_V_LIST, .n = values, .list = candidate}},
+      {"probs", {.kind = TESS_V_LIST, .n = values, .list = prob}}};
+  tiled_call(t, s, "sample_categorical", 2, sample, &drawn);
+  tess_value key = {.kind = TESS_V_STR, .s = "a note"};
+  tess_arg note[] = {{"block_or_loop", rv_value(loop)},
+                     {"ann_key", key},
+                     {"ann_val", rv_value(drawn)}};
+  tiled_call(t, s, "annotate", 3, note, none);
+  tiled_call(t, s, "unannotate", 2, note, none);
+}
+
+static void write_choices(tiled *t, int tiles, int loops, int choices,
+                          uint32_t values) {
+  tess_schedule *s;
+  tess_rv loop[8];
+  uint32_t n = begin_sketch(t, &s, loop);
+  for (int i = 0; i < loops; i++) tile(t, s, loop[i], tiles, 16);
+  for (int i = 0; i < choices; i++) choose_in_vain(t, s, loop[n - 1], values);
+  keep_sketch(t, s);
+}
+
 static void write_sketch(tiled *t, int tiles, int loops) {
   tess_schedule *s;
   tess_rv loop[8];
@@ -131,6 +162,16 @@ void tiled_wide(tiled *t) {
   tess_arg inner = {"loop", rv_value(tile(t, s, fused, 2, 64 * 48))};
   tiled_call(t, s, "vectorize", 1, &inner, made);
   keep_sketch(t, s);
+}
+
+void tiled_equal(tiled *t) {
+  drop_sketches(t);
+  write_choices(t, 2, 1, 5, 3);
+}
+
+void tiled_twins(tiled *t) {
+  drop_sketches(t);
+  write_choices(t, 2, 2, 1, 3);
 }
 
 void tiled_empty(tiled *t) {

@@ -22,6 +22,12 @@ void tiled_few(tiled *t);
 /* Only one sketch: both loops of the result fused, cut into two sampled parts,
  * the inner one vectorised: 22 candidates, of 1 to 3072 lanes. */
 void tiled_wide(tiled *t);
+/* Only one sketch: one loop in two tiles, and five choices among three that
+ * change nothing: 5 programs of 1215 candidates. */
+void tiled_equal(tiled *t);
+/* Only one sketch: two loops in two tiles each, and a choice among three that
+ * changes nothing: 40 programs of 120 candidates. */
+void tiled_twins(tiled *t);
 /* Only one sketch, without an instruction. */
 void tiled_empty(tiled *t);
 
