@@ -6,7 +6,7 @@
 # else.
 set(options_header ${CMAKE_BINARY_DIR}/include/tessera/options.h)
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include/tessera)
-add_executable(tess_options search/options_main.c)
+add_executable(tess_options search/run/options_main.c)
 set_target_properties(tess_options PROPERTIES
   RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/internal)
 target_include_directories(tess_options PRIVATE ${CMAKE_SOURCE_DIR}/include)

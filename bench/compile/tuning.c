@@ -6,7 +6,7 @@
 
 #include "backends/llvm/llvm.h"
 #include "lower/lower.h"
-#include "search/work.h"
+#include "search/run/work.h"
 #include "support/bench.h"
 #include "support/sketches.h"
 

@@ -4,7 +4,7 @@
 #ifndef BENCH_TABLE_H
 #define BENCH_TABLE_H
 
-#include "search/tune.h"
+#include "search/run/tune.h"
 
 enum { TABLE_SKETCHES = 64 };
 

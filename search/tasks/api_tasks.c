@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public functions of many tasks: options, entries to tasks, results. */
 #include "base/hash.h"
-#include "search/options.h"
+#include "search/run/options.h"
 #include "search/tasks/tasks.h"
 
 #include <inttypes.h>

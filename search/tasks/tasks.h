@@ -4,8 +4,8 @@
 #ifndef SEARCH_TASKS_TASKS_H
 #define SEARCH_TASKS_TASKS_H
 
-#include "search/loop.h"
-#include "search/work.h"
+#include "search/run/loop.h"
+#include "search/run/work.h"
 
 /* What is known after a batch of a task. */
 typedef struct task_round {

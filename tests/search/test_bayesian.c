@@ -4,7 +4,7 @@
  * threads nor on anything but the seed.
  * Labels: threads */
 #include "search/strategy/bayesian.h"
-#include "search/tune.h"
+#include "search/run/tune.h"
 #include "support/test.h"
 #include "support/tiled.h"
 

@@ -2,7 +2,7 @@
  * Options by their declarations: each has what a binding needs, its default is
  * put in, and what is out of its range is refused by its name. */
 #include "measure/measure.h"
-#include "search/options.h"
+#include "search/run/options.h"
 #include "support/test.h"
 
 #include <math.h>

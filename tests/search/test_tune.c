@@ -5,7 +5,7 @@
  * small space.
  * Labels: threads */
 #include "base/hash.h"
-#include "search/loop.h"
+#include "search/run/loop.h"
 #include "support/recorded.h"
 #include "support/test.h"
 

@@ -4,7 +4,7 @@
 #ifndef SUPPORT_RECORDED_H
 #define SUPPORT_RECORDED_H
 
-#include "search/tune.h"
+#include "search/run/tune.h"
 #include "support/test.h"
 #include "support/tiled.h"
 

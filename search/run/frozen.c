@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "ir/query.h"
 #include "search/feature/session.h"
-#include "search/work.h"
+#include "search/run/work.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the tuning of one program is prepared from: options, target, space with
  * its sketches, measurer (api.c). */
-#ifndef SEARCH_WORK_H
-#define SEARCH_WORK_H
+#ifndef SEARCH_RUN_WORK_H
+#define SEARCH_RUN_WORK_H
 
-#include "search/tune.h"
+#include "search/run/tune.h"
 
 typedef struct tune_work {
   tess_context *c;

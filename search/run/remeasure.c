@@ -3,7 +3,7 @@
  * imported from TVM: their times are not comparable, but the best of their
  * decisions, repaired, are the first candidates, where the space has their
  * sketch. */
-#include "search/loop.h"
+#include "search/run/loop.h"
 
 enum { MOST_LENT = 16, MOST_FOREIGN = 64 };
 

@@ -2,7 +2,7 @@
  * The database's part in a tuning run: restores the history from the records of
  * earlier runs and stores the results of this one. */
 #include "base/hash.h"
-#include "search/loop.h"
+#include "search/run/loop.h"
 
 /* ---- records of earlier runs -------------------------------------------- */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What holds of all options by their declarations (tune_options.def,
  * tasks_options.def): defaults and ranges. */
-#ifndef SEARCH_OPTIONS_H
-#define SEARCH_OPTIONS_H
+#ifndef SEARCH_RUN_OPTIONS_H
+#define SEARCH_RUN_OPTIONS_H
 
 #include "base/context.h"
 

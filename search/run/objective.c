@@ -2,7 +2,7 @@
  * The measurer over a host's function: what it gives is the time of a
  * candidate, and nothing is compiled or run.  For objectives other than time on
  * this machine, times that were recorded, and tests of strategies. */
-#include "search/tune.h"
+#include "search/run/tune.h"
 
 typedef struct objective {
   tess_context *c;

@@ -3,7 +3,7 @@
  * stands for a candidate's code is what names it to the fleet, so that no
  * object code travels here. */
 #include "fleet/session.h"
-#include "search/tune.h"
+#include "search/run/tune.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tuning: the measurer's interface, a run's setup and its result. */
-#ifndef SEARCH_TUNE_H
-#define SEARCH_TUNE_H
+#ifndef SEARCH_RUN_TUNE_H
+#define SEARCH_RUN_TUNE_H
 
 #include "measure/measure.h"
 #include "search/database/database.h"

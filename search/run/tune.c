@@ -3,7 +3,7 @@
  * is stored and learned; strategy and cost model observe the batch.  At the
  * end the best candidates are timed again, interleaved (finals.c). */
 #include "ir/query.h"
-#include "search/loop.h"
+#include "search/run/loop.h"
 
 #include <math.h>
 #include <stdio.h>

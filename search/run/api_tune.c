@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public functions of tuning: tess_tune and tess_result_*. */
-#include "search/options.h"
-#include "search/work.h"
+#include "search/run/options.h"
+#include "search/run/work.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
  * so have the state they had.  The rest of the batch at work is measured, and
  * the run ends as one that was never broken off. */
 #include "base/hash.h"
-#include "search/loop.h"
+#include "search/run/loop.h"
 
 #include <math.h>
 #include <stdlib.h>

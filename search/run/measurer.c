@@ -3,7 +3,7 @@
  * built in parallel, then run one candidate at a time.  While something is
  * timed the next parts are built on the cores that it leaves alone; where it
  * leaves none building and timing take turns. */
-#include "search/tune.h"
+#include "search/run/tune.h"
 
 #include <math.h>
 

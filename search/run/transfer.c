@@ -4,7 +4,7 @@
  * depend on the workload; and the best decisions of the nearest of them,
  * repaired, are among the first candidates. */
 #include "search/feature/session.h"
-#include "search/loop.h"
+#include "search/run/loop.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The options of tess_tune and tess_tune_tasks as tables, and the defaults and
  * ranges that are declared there. */
-#include "search/options.h"
+#include "search/run/options.h"
 
 #include <math.h>
 #include <stddef.h>

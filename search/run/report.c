@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Texts of a tuning run for people: the ledger and the progress line. */
-#include "search/tune.h"
+#include "search/run/tune.h"
 
 #include <math.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The state of one tuning run, shared by the loop (tune.c), the database's
  * records (records.c) and the finals (finals.c). */
-#ifndef SEARCH_LOOP_H
-#define SEARCH_LOOP_H
+#ifndef SEARCH_RUN_LOOP_H
+#define SEARCH_RUN_LOOP_H
 
-#include "search/tune.h"
+#include "search/run/tune.h"
 
 #define TUNE_FINALISTS 4 /* candidates that are timed again */
 

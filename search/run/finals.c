@@ -2,7 +2,7 @@
  * The finals of a run: the fastest candidates are checked and timed again,
  * interleaved, to choose the winner; then the result is filled. */
 #include "ir/query.h"
-#include "search/loop.h"
+#include "search/run/loop.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Candidates of other decisions and the same program: it is measured once, and
  * they learn its result without a trial. */
-#include "search/loop.h"
+#include "search/run/loop.h"
 
 /* Whether it is that of one of the first n of the batch. */
 static bool is_in_batch(const tune *t, uint32_t n, uint64_t program) {
