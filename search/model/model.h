@@ -9,7 +9,7 @@
 #ifndef SEARCH_MODEL_MODEL_H
 #define SEARCH_MODEL_MODEL_H
 
-#include "search/feature/session.h"
+#include "search/candidate/rows.h"
 
 /* ---- data --------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #ifndef SEARCH_MUTATOR_MUTATOR_H
 #define SEARCH_MUTATOR_MUTATOR_H
 
-#include "search/search.h"
+#include "search/candidate/session.h"
 
 typedef struct search_mutator {
   /* Whether it may change the decision of sampling instruction k. */

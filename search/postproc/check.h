@@ -5,7 +5,7 @@
 #ifndef SEARCH_POSTPROC_CHECK_H
 #define SEARCH_POSTPROC_CHECK_H
 
-#include "search/search.h"
+#include "search/candidate/session.h"
 
 extern const search_postproc postproc_static_loops;
 extern const search_postproc postproc_vector_lanes;

@@ -3,7 +3,7 @@
  * schedule that a heuristic prefers among a few that are drawn. */
 #include "base/hash.h"
 #include "ir/query.h"
-#include "search/feature/session.h"
+#include "search/candidate/rows.h"
 #include "search/run/work.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * measuring policy, teaches the cost model of a new one, whose features do not
  * depend on the workload; and the best decisions of the nearest of them,
  * repaired, are among the first candidates. */
-#include "search/feature/session.h"
+#include "search/candidate/rows.h"
 #include "search/run/loop.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "measure/measure.h"
 #include "search/database/database.h"
 #include "search/model/object.h"
-#include "search/search.h"
+#include "search/candidate/session.h"
 #include "search/space/space.h"
 
 /* ---- measuring a batch (measurer.c) ------------------------------------- */

@@ -2,7 +2,7 @@
  * Features of a session's candidates: the same however they are made and on
  * however many threads, and no allocation once warm.
  * Labels: threads */
-#include "search/feature/session.h"
+#include "search/candidate/rows.h"
 #include "support/test.h"
 #include "support/tiled.h"
 

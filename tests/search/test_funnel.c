@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The text of the rejection funnel. */
-#include "search/funnel.h"
+#include "search/candidate/funnel.h"
 #include "support/test.h"
 
 static void add(funnel *f, mem_heap *h, int n, funnel_stage stage,

@@ -4,7 +4,7 @@
  * ran out of memory; properties that mutations change are asked of a program
  * once. */
 #include "ir/query.h"
-#include "search/search.h"
+#include "search/candidate/session.h"
 #include "support/test.h"
 #include "support/tiled.h"
 

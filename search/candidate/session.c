@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Makes candidates (sample, mutate, cross over, replay, check) on several
  * threads, deterministically whatever their number. */
-#include "search/feature/session.h"
+#include "search/candidate/rows.h"
 
 #include "base/hash.h"
 #include "base/thread.h"

@@ -3,7 +3,7 @@
  * last decision, nor are its features found again.  Late generations and
  * small spaces are full of such, and dependence analysis makes some replays
  * slow. */
-#include "search/search.h"
+#include "search/candidate/session.h"
 
 enum { MOST = 4096, BYTES = 8 << 20, SLACK = 1 << 18 };
 

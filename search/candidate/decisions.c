@@ -9,7 +9,7 @@
  * the root" and the number of the loop.  How wide a slot is, draws tell. Behind
  * the slots of a sketch come the operands that are computed from several of its
  * sampled integers: a product of two decisions is a direction of its own. */
-#include "search/feature/session.h"
+#include "search/candidate/rows.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * decisions, which are what mutates, are those of the sketch alone.  They run
  * on the thread that tunes, in the order of the candidates. */
 #include "base/hash.h"
-#include "search/feature/session.h"
+#include "search/candidate/rows.h"
 #include "search/space/space.h"
 
 #include <stdio.h>

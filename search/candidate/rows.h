@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Features of many candidates of a session. */
-#ifndef SEARCH_FEATURE_SESSION_H
-#define SEARCH_FEATURE_SESSION_H
+#ifndef SEARCH_CANDIDATE_ROWS_H
+#define SEARCH_CANDIDATE_ROWS_H
 
 #include "search/feature/feature.h"
-#include "search/search.h"
+#include "search/candidate/session.h"
 
 /* Rows of n candidates, one after the other: those of candidate i are
  * first[i] .. first[i + 1] - 1; none where it does not replay.  Session's,

@@ -6,12 +6,12 @@
  * result does not depend on the number of threads.  A strategy proposes batches
  * and observes results, in index order; a measurer times batches; tune.c is the
  * loop. / */
-#ifndef SEARCH_SEARCH_H
-#define SEARCH_SEARCH_H
+#ifndef SEARCH_CANDIDATE_SESSION_H
+#define SEARCH_CANDIDATE_SESSION_H
 
 #include "base/map.h"
 #include "search/feature/feature.h"
-#include "search/funnel.h"
+#include "search/candidate/funnel.h"
 #include "vm/object.h"
 #include "vm/space.h"
 
@@ -159,7 +159,7 @@ struct tess_session {
   struct search_derived *derived; /*   and those computed from others */
   const tess_mutator *mutator; /* the host's */
   uint32_t nmutator;
-  const tess_postproc *postproc; /* the host's, too (postproc/host.c) */
+  const tess_postproc *postproc; /* the host's, too (finish.c) */
   uint32_t npostproc;
   bool strict;               /* one that fails ends the run */
   const char *target;        /* of the schedules that they see; NULL: none */
@@ -219,7 +219,7 @@ uint32_t session_best(const tess_session *s, uint32_t n, uint32_t *out);
 void session_to_public(const search_cand *c, tess_candidate *out);
 search_cand session_from_public(const tess_candidate *c);
 
-/* ---- the host's postprocessors (postproc/host.c) ------------------------ */
+/* ---- the host's postprocessors (finish.c) ------------------------ */
 
 /* Asks them about a candidate that replays; one that they refuse is counted in
  * the funnel.  Of one that they change, the features that are kept are those of

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The rejection funnel: why candidates that were tried were rejected. */
-#ifndef SEARCH_FUNNEL_H
-#define SEARCH_FUNNEL_H
+#ifndef SEARCH_CANDIDATE_FUNNEL_H
+#define SEARCH_CANDIDATE_FUNNEL_H
 
 #include "base/str.h"
 #include "base/vec.h"

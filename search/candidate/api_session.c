@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public functions for plugged-in strategies and models: tess_session_*. */
 #include "base/hash.h"
-#include "search/feature/session.h"
+#include "search/candidate/rows.h"
 
 #include <inttypes.h>
 #include <math.h>

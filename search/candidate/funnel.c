@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The rejection funnel: counts why candidates were rejected, and prints it. */
-#include "search/funnel.h"
+#include "search/candidate/funnel.h"
 #include "base/context.h"
 
 #include <inttypes.h>

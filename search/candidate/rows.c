@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Features of a session's candidates, by its threads: from what they kept
  * when they made a candidate, else from a replay. */
-#include "search/feature/session.h"
+#include "search/candidate/rows.h"
 
 #include "base/thread.h"
 
