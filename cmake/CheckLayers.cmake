@@ -2,7 +2,7 @@
 # A build step in front of every layer: refuses an include that
 # check_layers.cmake's table does not allow.
 set(layer_globs)
-foreach(folder base ir lower schedule backends vm measure search lua include)
+foreach(folder base ir lower schedule backends vm measure fleet search lua include)
   foreach(ext c h def)
     list(APPEND layer_globs ${CMAKE_SOURCE_DIR}/${folder}/*.${ext})
   endforeach()

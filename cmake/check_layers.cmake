@@ -23,6 +23,22 @@ set(allow_graph base ir lower backends vm measure search)
 set(allow_lua)
 set(allow_include)
 
+# The rooms of a layer that has some, and allow_<layer>_<room>: those that each
+# may include, besides itself.
+set(rooms_search feature gsl postproc candidate mutator model strategy space
+    database run tasks)
+set(allow_search_feature)
+set(allow_search_gsl)
+set(allow_search_postproc)
+set(allow_search_candidate feature postproc)
+set(allow_search_mutator candidate)
+set(allow_search_model candidate feature gsl)
+set(allow_search_strategy candidate gsl model mutator)
+set(allow_search_space postproc)
+set(allow_search_database)
+set(allow_search_run candidate database feature model space strategy)
+set(allow_search_tasks candidate run)
+
 # Headers that belong to one layer: pattern, then the layer.  Lua's are also
 # included by the public header for hosts with a Lua state of their own.
 set(owned_headers
@@ -56,6 +72,22 @@ macro(check_quoted layer file line target)
   endif()
 endmacro()
 
+# Within a layer that has rooms: from a room, on an allowed edge.
+macro(check_rooms layer file line target)
+  if(rooms_${layer} AND "${target}" MATCHES "^${layer}/")
+    string(REGEX REPLACE "^${layer}/(([^/]*)/)?.*" "\\2" from_room "${file}")
+    string(REGEX REPLACE "^${layer}/(([^/]*)/)?.*" "\\2" to_room "${target}")
+    if(NOT to_room STREQUAL from_room AND
+       NOT to_room IN_LIST allow_${layer}_${from_room})
+      string(REPLACE ";" ", " may "${allow_${layer}_${from_room}}")
+      if(may STREQUAL "")
+        set(may "none but itself")
+      endif()
+      complain(${file} ${line} "${layer}/${from_room}/ may not include ${target} (rooms it may use: ${may})")
+    endif()
+  endif()
+endmacro()
+
 macro(check_angled layer file line target)
   if("${target}" MATCHES "^(base|ir|lower|schedule|backends|vm|measure|fleet|search|graph|lua)/")
     complain(${file} ${line} "write \"${target}\" in quotes: the layers' headers are quoted")
@@ -72,7 +104,9 @@ endmacro()
 
 macro(check_line layer file line text)
   if("${text}" MATCHES "^[ \t]*#[ \t]*include[ \t]*\"([^\"]*)\"")
-    check_quoted(${layer} ${file} ${line} "${CMAKE_MATCH_1}")
+    set(quoted "${CMAKE_MATCH_1}")
+    check_quoted(${layer} ${file} ${line} "${quoted}")
+    check_rooms(${layer} ${file} ${line} "${quoted}")
   elseif("${text}" MATCHES "^[ \t]*#[ \t]*include[ \t]*<([^>]*)>")
     check_angled(${layer} ${file} ${line} "${CMAKE_MATCH_1}")
   endif()
@@ -124,6 +158,14 @@ function(number_of out file text)
 endfunction()
 
 foreach(layer ${layers})
+  if(rooms_${layer})
+    file(GLOB there RELATIVE "${ROOT}/${layer}" "${ROOT}/${layer}/*")
+    foreach(room ${there})
+      if(NOT room IN_LIST rooms_${layer})
+        complain(${layer}/${room} 1 "it is none of the rooms of ${layer}/")
+      endif()
+    endforeach()
+  endif()
   file(GLOB_RECURSE files RELATIVE "${ROOT}"
        "${ROOT}/${layer}/*.c" "${ROOT}/${layer}/*.h" "${ROOT}/${layer}/*.def")
   foreach(file ${files})

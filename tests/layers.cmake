@@ -6,7 +6,8 @@ cmake_minimum_required(VERSION 3.25)
 
 function(fresh_tree)
   file(REMOVE_RECURSE ${TREE})
-  foreach(header base/b.h ir/i.h schedule/s.h vm/v.h include/tessera/t.h)
+  foreach(header base/b.h ir/i.h schedule/s.h vm/v.h include/tessera/t.h
+          search/feature/f.h search/candidate/c.h search/run/r.h)
     file(WRITE ${TREE}/${header} "\n")
   endforeach()
 endfunction()
@@ -56,10 +57,21 @@ refuses(schedule/a.h "\"vm/v.h\"" "schedule/ may not include vm/v.h")
 refuses(backends/a.c "\"schedule/s.h\"" "backends/ may not include")
 refuses(lua/a.c "\"base/b.h\"" "lua/ may not include base/b.h")
 refuses(include/tessera/a.h "\"base/b.h\"" "include/ may not include")
+
+# Rooms of a layer.
+accepts(search/candidate/a.c "\"search/feature/f.h\"")
+accepts(search/run/a.c "\"search/candidate/c.h\"")
+accepts(search/run/a.c "\"search/run/r.h\"")
+accepts(search/feature/a.c "\"vm/v.h\"")
+refuses(search/feature/a.c "\"search/candidate/c.h\""
+        "search/feature/ may not include search/candidate/c.h")
+refuses(search/candidate/a.h "\"search/run/r.h\""
+        "search/candidate/ may not include search/run/r.h")
+refuses(search/feature/a.c "\"schedule/none.h\"" "there is no")
 refuses(ir/a.c "\"i.h\"" "\"i.h\" is not a path from the root")
 refuses(ir/a.c "\"ir/none.h\"" "there is no ir/none.h")
 refuses(vm/a.c "<lua.h>" "<lua.h> may be included in lua/ only")
-refuses(search/a.c "<tessera/lua.h>" "<tessera/lua.h> may be included in lua/")
+refuses(search/run/a.c "<tessera/lua.h>" "<tessera/lua.h> may be included in lua/")
 refuses(vm/a.c "<llvm-c/Core.h>" "<llvm-c/Core.h> may be included in backends")
 refuses(ir/a.c "<isl/set.h>" "<isl/set.h> may be included in schedule")
 refuses(vm/a.c "<ir/i.h>" "write \"ir/i.h\" in quotes")
@@ -74,6 +86,16 @@ function(refuses_line file line words)
     message(SEND_ERROR "${file}: ${line}: expected '${words}', said '${said}'")
   endif()
 endfunction()
+
+# What stands in no room, or in one that the table has not.
+foreach(file search/a.c search/other/a.c)
+  fresh_tree()
+  file(WRITE ${TREE}/${file} "\n")
+  check()
+  if(NOT result OR NOT said MATCHES "it is none of the rooms of search/")
+    message(SEND_ERROR "${file}: expected a refusal, said '${said}'")
+  endif()
+endforeach()
 
 set(from "\"schedule/s.h\"")
 foreach(line "#/**/include ${from}" "/* x */ #include ${from}"

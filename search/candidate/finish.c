@@ -5,7 +5,7 @@
  * on the thread that tunes, in the order of the candidates. */
 #include "base/hash.h"
 #include "search/candidate/rows.h"
-#include "search/space/space.h"
+#include "search/postproc/check.h"
 
 #include <stdio.h>
 

@@ -2,6 +2,7 @@
  * Makes candidates (sample, mutate, cross over, replay, check) on several
  * threads, deterministically whatever their number. */
 #include "search/candidate/rows.h"
+#include "search/postproc/check.h"
 
 #include "base/hash.h"
 #include "base/thread.h"

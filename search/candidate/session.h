@@ -1,101 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The search layer's internal interface: candidates, sessions, strategies.
- *
- * A candidate is (sketch, decisions).  The session makes candidates in
- * parallel: candidate number i draws from the stream (seed, i) alone, so the
- * result does not depend on the number of threads.  A strategy proposes batches
- * and observes results, in index order; a measurer times batches; tune.c is the
- * loop. / */
+ * The session: makes candidates in parallel, and knows which were measured.
+ * Candidate number i draws from the stream (seed, i) alone, so the result does
+ * not depend on the number of threads. */
 #ifndef SEARCH_CANDIDATE_SESSION_H
 #define SEARCH_CANDIDATE_SESSION_H
 
-#include "base/map.h"
-#include "search/feature/feature.h"
 #include "search/candidate/funnel.h"
-#include "vm/object.h"
+#include "search/candidate/memo.h"
 #include "vm/space.h"
-
-/* ---- candidates --------------------------------------------------------- */
-
-/* A candidate; its decisions are in an arena of the session's, encoded as
- * vm_decisions. */
-typedef struct search_cand {
-  uint32_t sketch, n;
-  const int64_t *d;
-  uint64_t hash;             /* of sketch and decisions */
-} search_cand;
-
-uint64_t search_hash(uint32_t sketch, uint32_t n, const int64_t *d);
-
-/* A property of a program that a mutator changes. */
-typedef uint64_t (*search_trait)(const ir_program *p);
-
-/* How to make a candidate. */
-typedef enum search_how {
-  SEARCH_DRAW,               /* sample all decisions of a random sketch */
-  SEARCH_MUTATE,             /* `steps` neighbours from parent a */
-  SEARCH_CROSS,              /* each decision from parent a or b, repaired */
-  SEARCH_GIVEN,              /* the decisions of a, exactly */
-  SEARCH_REPAIR              /* those of a, repaired; where a's is open (of
-                              * length 0) it is drawn */
-} search_how;
-typedef struct search_order {
-  search_how how;
-  uint32_t steps;
-  const search_cand *a, *b;
-  int32_t sketch;            /* SEARCH_DRAW: this one; -1: any */
-  /* SEARCH_MUTATE: which instructions, by weight (NULL: all alike); and a
-   * property of the program that must change (NULL: none need). */
-  const uint32_t *weight;
-  search_trait trait;
-} search_order;
-
-/* ---- a memo of candidates (memo.c) -------------------------------------- */
-
-/* Why a candidate was refused after its last decision. */
-typedef struct memo_refusal {
-  vm_failure fail;
-  sch_refusal refusal;
-  uint32_t at;
-} memo_refusal;
-
-/* A thread's; of what a session wants (session_want) it has the features. */
-typedef struct search_memo {
-  mem_heap *heap;
-  map at;                    /* hash -> index in rows */
-  VEC(feature_rows) rows;    /* n is 0 where none are wanted */
-  arena keep;                /* of them */
-  size_t bytes;
-  map bad_at;                /* hash -> index in bad */
-  VEC(memo_refusal) bad;
-  map trait_at;              /* hash -> index in trait */
-  VEC(uint64_t) trait;       /* what `of` says of its program */
-  search_trait of;
-  bool wants;
-  feature_kind want;
-} search_memo;
-
-void memo_init(search_memo *x, mem_heap *heap);
-void memo_free(search_memo *x);
-void memo_clear(search_memo *x);
-/* From now on entries have such features. */
-void memo_want(search_memo *x, bool wants, feature_kind k);
-/* false: nothing more is to be entered until it is cleared.  Unwinds. */
-bool memo_has_room(search_memo *x);
-/* NULL: it is not known to be valid. */
-const feature_rows *memo_find(const search_memo *x, uint64_t hash);
-/* Whether it was refused; then the machine is as it was after that. */
-bool memo_refuses(const search_memo *x, uint64_t hash, vm_machine *m);
-/* Unwinds. */
-void memo_enter_refusal(search_memo *x, uint64_t hash, const vm_machine *m);
-/* A property of its program, found before; false: it was not. */
-bool memo_find_trait(const search_memo *x, uint64_t hash, search_trait of,
-                     uint64_t *out);
-/* Unwinds. */
-void memo_enter_trait(search_memo *x, uint64_t hash, search_trait of,
-                      uint64_t value);
-/* The rows lie in `keep`. */
-void memo_enter(search_memo *x, uint64_t hash, const feature_rows *r);
 
 /* ---- the session -------------------------------------------------------- */
 
@@ -238,51 +150,5 @@ void session_forget(tess_session *s, uint32_t n);
 /* A copy of the trace `from` with the candidate's decisions. */
 tess_status session_decided(tess_session *s, const vm_trace *from,
                             const search_cand *c, tess_trace **out);
-
-/* ---- checks (postproc/) ------------------------------------------------- */
-
-/* Checks a replayed program, made from `given`; false: rejected, with a reason
- * (static text) and the number that exceeded a limit. */
-typedef struct search_postproc {
-  const char *name;
-  bool (*run)(sch_state *s, const ir_program *given, const char **why,
-              int64_t *number);
-} search_postproc;
-extern const search_postproc *const search_postprocs[];
-extern const uint32_t search_npostprocs;
-
-/* ---- strategies (strategy/) --------------------------------------------- */
-
-/* An option of a strategy: a number within bounds, or one of several words,
- * whose number is the value. */
-typedef enum search_kind {
-  SEARCH_COUNT,              /* an integer */
-  SEARCH_REAL,
-  SEARCH_WORD
-} search_kind;
-typedef struct search_option {
-  const char *name, *help;
-  search_kind kind;
-  double initial, least, most;
-  const char *words;         /* SEARCH_WORD: "ei|lcb|ucb" */
-} search_option;
-
-/* A built-in strategy: its state is made by `open` from the values of its
- * options, in the order in which they are declared. */
-typedef struct search_strategy {
-  const char *name, *summary;
-  tess_status (*open)(tess_session *s, const double *value,
-                      tess_strategy *out);
-  const search_option *option;
-  uint32_t noption;
-} search_strategy;
-enum { SEARCH_MOST_OPTIONS = 32 };
-/* Opens the strategy that a text describes, "annealing" or
- * "annealing:chains=64,steps=100" (strategy/options.c): NOT_FOUND where there
- * is none of the name, INVALID with what is wrong with an option. */
-tess_status strategy_open(tess_session *s, const char *text,
-                          tess_strategy *out);
-extern const search_strategy *const search_strategies[];
-extern const uint32_t search_nstrategies;
 
 #endif

@@ -4,7 +4,7 @@
  *
  * "per_store", "context" and "tree" are read from a scheduled program that is
  * not lowered, and lie in an arena: nothing is allocated once that is warm.
- * "decisions" are those of a session's sketches (decisions.c).  Counts, sizes
+ * "decisions" are those of a session's sketches (candidate/).  Counts, sizes
  * and times are on the scale log2(1 + x). */
 #ifndef SEARCH_FEATURE_FEATURE_H
 #define SEARCH_FEATURE_FEATURE_H

@@ -6,7 +6,8 @@
 #ifndef SEARCH_MUTATOR_MUTATOR_H
 #define SEARCH_MUTATOR_MUTATOR_H
 
-#include "search/candidate/session.h"
+#include "search/candidate/candidate.h"
+#include "vm/space.h"
 
 typedef struct search_mutator {
   /* Whether it may change the decision of sampling instruction k. */

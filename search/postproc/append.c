@@ -2,7 +2,7 @@
  * Postprocessors as the end of a sketch: primitives behind enter_postproc,
  * which each replay of a candidate runs, here and in workers, so that a trace
  * with decisions is the whole kernel. */
-#include "search/space/space.h"
+#include "search/postproc/postproc.h"
 
 /* Those that there are, which are primitives of the same names. */
 static const char *const names[] = {"disallow_dynamic_loop",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The default postprocessors of each kind of target. */
 #include "ir/query.h"
-#include "search/space/space.h"
+#include "search/postproc/postproc.h"
 
 typedef struct kind {
   const char *target;

@@ -4,6 +4,7 @@
  * end the best candidates are timed again, interleaved (finals.c). */
 #include "ir/query.h"
 #include "search/run/loop.h"
+#include "search/strategy/strategy.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public functions of search spaces: tess_space_*. */
 #include "search/space/space.h"
+#include "search/postproc/postproc.h"
 
 typedef struct make_work {
   tess_context *c;

@@ -5,6 +5,7 @@
  * product of the modules' choices (MetaSchedule's post-order apply, with
  * modules in place of rules). */
 #include "search/space/space.h"
+#include "search/postproc/postproc.h"
 #include "base/hash.h"
 #include "search/space/apply.h"
 #include "vm/intrin.h"

@@ -49,19 +49,6 @@ typedef struct space_sketches {
 
 void space_sketches_init(space_sketches *k, tess_context *c);
 void space_sketches_free(space_sketches *k);
-/* ---- postprocessors (postproc/) ----------------------------------------- */
-
-/* The default ones of a target, for sketches of modules: those of MetaSchedule
- * for its kind, with the target's limits.  Loops of variable extent are
- * disallowed unless the program has some as it is given.  May unwind. */
-void postproc_default(vm_trace *out, tess_target *t, const ir_program *p);
-/* Appends them, behind enter_postproc, unless there are some.  May unwind. */
-void postproc_append(vm_trace *t, const vm_trace *postprocs);
-/* Cuts off what a host's postprocessors did, which they do anew. */
-void postproc_cut(vm_trace *t);
-/* The first instruction, from 0, that is no postprocessor; inst.n: none. */
-uint32_t postproc_misfit(const vm_trace *t);
-
 /* Appends the sketches of `s`.  A module that fails is not applied to that
  * block, with a warning, or ends the generation (strict). */
 tess_status space_write(tess_space *s, tess_program *p, tess_target *t,

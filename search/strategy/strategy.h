@@ -6,6 +6,40 @@
 
 #include "search/model/object.h"
 
+/* ---- strategies (strategy/) --------------------------------------------- */
+
+/* An option of a strategy: a number within bounds, or one of several words,
+ * whose number is the value. */
+typedef enum search_kind {
+  SEARCH_COUNT,              /* an integer */
+  SEARCH_REAL,
+  SEARCH_WORD
+} search_kind;
+typedef struct search_option {
+  const char *name, *help;
+  search_kind kind;
+  double initial, least, most;
+  const char *words;         /* SEARCH_WORD: "ei|lcb|ucb" */
+} search_option;
+
+/* A built-in strategy: its state is made by `open` from the values of its
+ * options, in the order in which they are declared. */
+typedef struct search_strategy {
+  const char *name, *summary;
+  tess_status (*open)(tess_session *s, const double *value,
+                      tess_strategy *out);
+  const search_option *option;
+  uint32_t noption;
+} search_strategy;
+enum { SEARCH_MOST_OPTIONS = 32 };
+/* Opens the strategy that a text describes, "annealing" or
+ * "annealing:chains=64,steps=100" (strategy/options.c): NOT_FOUND where there
+ * is none of the name, INVALID with what is wrong with an option. */
+tess_status strategy_open(tess_session *s, const char *text,
+                          tess_strategy *out);
+extern const search_strategy *const search_strategies[];
+extern const uint32_t search_nstrategies;
+
 /* ---- a batch (strategy.c) ----------------------------------------------- */
 
 typedef struct strategy_sweep strategy_sweep;

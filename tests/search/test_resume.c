@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/rng.h"
 #include "support/expr.h"
+#include "search/strategy/strategy.h"
 #include "support/recorded.h"
 #include "support/test.h"
 

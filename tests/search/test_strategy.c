@@ -3,6 +3,7 @@
  * none measured twice; a small space is measured whole, and then the run ends;
  * the optimum of an objective is found sooner than by drawing; what a database
  * holds is where a run starts; options are checked. */
+#include "search/strategy/strategy.h"
 #include "support/recorded.h"
 #include "support/test.h"
 
