@@ -4,15 +4,22 @@ local category = require "tessera.graph.categories"
 
 local passes = {}
 
+local fold = require "tessera.graph.fold"
+local simplify = require "tessera.graph.simplify"
+
 passes.list = {
-  { name = "fold", help = "nodes of constants become constants",
-    run = require "tessera.graph.fold" },
+  { name = "fold", help = "nodes of constants become constants", run = fold },
   { name = "simplify", help = "what changes nothing goes, chains become one",
-    run = require "tessera.graph.simplify" },
-  { name = "fold_batch_norm", help = "batch norm becomes part of convolutions",
-    run = require "tessera.graph.batch_norm" },
-  { name = "fold_again", help = "what simplifying made of constants",
-    run = require "tessera.graph.fold" },
+    run = simplify },
+  { name = "sink_transposes",
+    help = "transposes go behind operators element by element",
+    run = require "tessera.graph.transposes" },
+  { name = "simplify_again", help = "transposes that meet cancel",
+    run = simplify },
+  { name = "into_convolutions",
+    help = "batch norms, scales, shifts and borders go into convolutions",
+    run = require "tessera.graph.convolutions" },
+  { name = "fold_again", help = "what these made of constants", run = fold },
   { name = "fuse", help = "nodes become groups, each one program",
     run = function(g)
       local list = {}

@@ -41,12 +41,20 @@ local function of_any_size(g, node)
   return s
 end
 
+-- Whether inputs broadcast as NumPy's do, and no option goes by shape.
+local function is_pointwise(node)
+  local kind = category.of(node.op)
+  return kind == category.elementwise and #node.inputs == 1 or
+         kind == category.broadcast and node.op ~= "broadcast" and
+         node.op ~= "prelu"
+end
+
 local function run(g, node, p, tensors)
   local work = p:flops()
   for _, t in ipairs(tensors) do work = work and work + #t end
   if work and work <= interpreted then return ts.interpret(p, tensors) end
   local kernel
-  if category.of(node.op) <= category.broadcast then
+  if is_pointwise(node) then
     local s = of_any_size(g, node)
     kernel = kernel_of(tostring(s), function()
       return (program.of_node(s, s:nodes()[1]))

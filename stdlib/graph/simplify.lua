@@ -2,6 +2,7 @@
 -- Simplification: nodes that change nothing go, and chains of reshapes,
 -- transposes and casts become one.
 local declare = require "tessera.ops.declare"
+local edit = require "tessera.graph.edit"
 local program = require "tessera.graph.program"
 local value = require "tessera.graph.value"
 
@@ -16,14 +17,7 @@ end
 
 local function same(a, b) return a.dtype == b.dtype and same_shape(a, b) end
 
--- The node that makes a value, if it is of that operator.
-local function maker(g, v, op)
-  if v.kind ~= "result" then return nil end
-  local n = g:node_info(v.node)
-  return n.op == op and n or nil
-end
-
-local function input(g, n, i) return value.of(g, n.inputs[i]) end
+local maker, input = edit.maker, edit.input
 
 -- The one number that a constant has everywhere; nil: it is none, or several.
 local function number_of(v)
@@ -68,14 +62,6 @@ function rules.concat(g, n)
   if #n.inputs == 1 then return input(g, n, 1) end
 end
 
--- The dimensions that a transpose takes, from 0.
-local function perm_of(g, n)
-  if n.attrs.perm then return n.attrs.perm end
-  local perm, rank = {}, #input(g, n, 1).shape
-  for d = 1, rank do perm[d] = rank - d end
-  return perm
-end
-
 local function is_identity(perm)
   for d, from in ipairs(perm) do
     if from ~= d - 1 then return false end
@@ -84,11 +70,11 @@ local function is_identity(perm)
 end
 
 function rules.transpose(g, n)
-  local x, perm = input(g, n, 1), perm_of(g, n)
+  local x, perm = input(g, n, 1), edit.perm_of(g, n)
   if is_identity(perm) then return x end
   local before = maker(g, x, "transpose")
   if not before then return nil end
-  local first, both = perm_of(g, before), {}
+  local first, both = edit.perm_of(g, before), {}
   for d, from in ipairs(perm) do both[d] = first[from + 1] end
   local source = input(g, before, 1)
   return is_identity(both) and source or g:transpose(source, { perm = both })

@@ -157,3 +157,35 @@ check.case("wrong tensors are refused", function()
   ok, e = pcall(m.run, m, {})
   assert(not ok and e.message:find "needs its input x", e.message)
 end)
+
+-- ---- what exports look like ------------------------------------------------
+
+check.case("transposes around convolutions cancel, scales go into them",
+           function()
+  local g = graph.new "exported"
+  local x = g:input("x", { 1, 6, 5, 3 })
+  local first, back = { perm = { 0, 3, 1, 2 } }, { perm = { 0, 2, 3, 1 } }
+  local function conv(y, ci, co)
+    y = g:pad(y, { before = { 0, 1, 1, 0 }, after = { 0, 1, 1, 0 } })
+    y = g:conv2d_nchw(g:transpose(y, first), weight(g, co, ci, 3, 3))
+    y = g:add(g:transpose(y, back), weight(g, co))
+    y = g:sub(g:mul(y, weight(g, 1, 1, 1, co)), weight(g, co))
+    return g:div(y, g:constant("two", ts.tensor("float32", { 1 }, { 2 })))
+  end
+  local h = g:relu(conv(x, 3, 4))
+  h = g:relu(g:add(conv(h, 4, 4), h))
+  g:output("y", g:reduce(h, { op = "mean", axes = { 1, 2 } }))
+  stays(g, ts.tensor("float32", { 1, 6, 5, 3 }, "random", 1))
+  assert(ops_of(g) == "transpose:1 conv2d_nchw:2 relu:2 conv2d_nchw:3 " ..
+                      "add:3 relu:3 reduce:4", ops_of(g))
+end)
+
+check.case("a batch norm alone is a product and a sum", function()
+  local g = graph.new "alone"
+  local x = g:input("x", { 1, 3, 4, 4 })
+  local y = g:batch_norm(g:relu(x), weight(g, 3), weight(g, 3), weight(g, 3),
+                         weight(g, 3))
+  g:output("y", y)
+  stays(g, ts.tensor("float32", { 1, 3, 4, 4 }, "random", 1))
+  assert(ops_of(g) == "relu:1 mul:1 add:1", ops_of(g))
+end)
