@@ -319,7 +319,7 @@ BEGIN
 END $$;
 
 -- The health kernel's result: seconds, and a digest of its outputs, which are
--- the same on every device.  why: it could not be run.
+-- the same on every device; NULL: it has none.  why: it could not be run.
 CREATE OR REPLACE FUNCTION fleet.health(id uuid, seconds float8, digest text,
                                         why text) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -333,7 +333,7 @@ BEGIN
   SELECT * INTO k FROM fleet.key WHERE name = a.key;
   IF why IS NOT NULL THEN
     PERFORM fleet.quarantine(a.device, 'its health kernel failed: ' || why);
-  ELSIF health.digest IS DISTINCT FROM k.digest THEN
+  ELSIF health.digest <> k.digest THEN
     PERFORM fleet.quarantine(a.device, format(
       'its health kernel gives other outputs than on %s', k.digest_of));
   ELSIF seconds IS NOT NULL THEN

@@ -28,7 +28,7 @@ static void fill_call(const measure_call *from, job_call *to) {
         (job_bytes){sent ? from->args[i] : "", sent ? from->bytes[i] : 0};
     to->written[i] = from->written[i];
   }
-  memcpy(to->sizes, from->sizes, from->nsizes * sizeof *to->sizes);
+  for (uint32_t i = 0; i < from->nsizes; i++) to->sizes[i] = from->sizes[i];
 }
 
 static tess_status send_call(crew_work *work, uint32_t i, worker *w) {
