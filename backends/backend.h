@@ -3,7 +3,7 @@
  * of lowered programs, loading and launching of the code.
  *
  * A backend is a folder that defines one `struct backend`, and a row in
- * backends.c; nothing else names it.  Code is plain bytes, so that one
+ * table.c; nothing else names it.  Code is plain bytes, so that one
  * process may compile and another one run. */
 #ifndef BACKENDS_BACKEND_H
 #define BACKENDS_BACKEND_H
@@ -92,6 +92,10 @@ typedef struct backend {
    * error; for a worker's main.  NULL: it never ends the process. */
   void (*on_fatal)(void (*fn)(const char *message));
 } backend;
+
+/* All of them, and NULL: table.c's, or what a program has instead that does not
+ * link that file. */
+extern const backend *const backend_table[];
 
 /* NULL: no such backend. */
 const backend *backend_find(const char *name);

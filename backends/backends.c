@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of backends, and queries that hold for all of them. */
-#include "backends/cuda/cuda.h"
-#include "backends/dae/dae.h"
-#include "backends/llvm/llvm.h"
-#include "backends/opencl/opencl.h"
+ * Queries that hold for all backends. */
+#include "backends/backend.h"
 #include <stdio.h>
 #include <string.h>
-
-static const backend *const backends[] = {&llvm_backend, &cuda_backend,
-                                          &opencl_backend, &dae_backend};
-enum { NBACKENDS = sizeof backends / sizeof *backends };
 
 static const char *const form_names[BACKEND_NFORMS] = {
 #define FORM(id, name) name,
@@ -18,8 +11,8 @@ static const char *const form_names[BACKEND_NFORMS] = {
 };
 
 const backend *backend_find(const char *name) {
-  for (size_t i = 0; i < NBACKENDS; i++)
-    if (!strcmp(backends[i]->name, name)) return backends[i];
+  for (size_t i = 0; backend_table[i]; i++)
+    if (!strcmp(backend_table[i]->name, name)) return backend_table[i];
   return NULL;
 }
 
@@ -32,15 +25,15 @@ int32_t backend_launch(const backend *b, const backend_code *c, void **args,
 
 const char *backend_names(char *out, size_t n) {
   size_t at = 0;
-  for (size_t i = 0; i < NBACKENDS && at < n; i++)
+  for (size_t i = 0; backend_table[i] && at < n; i++)
     at += (size_t)snprintf(out + at, n - at, "%s%s", i ? ", " : "",
-                           backends[i]->name);
+                           backend_table[i]->name);
   return out;
 }
 
 void backend_on_fatal(void (*fn)(const char *message)) {
-  for (size_t i = 0; i < NBACKENDS; i++)
-    if (backends[i]->on_fatal) backends[i]->on_fatal(fn);
+  for (size_t i = 0; backend_table[i]; i++)
+    if (backend_table[i]->on_fatal) backend_table[i]->on_fatal(fn);
 }
 
 tess_status backend_check_host(const backend *b, err_state *e) {

@@ -25,6 +25,8 @@ if(TARGET tessera_worker)
   install(TARGETS tessera_worker
           RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR})
 endif()
+get_property(runners GLOBAL PROPERTY TESS_RUNNERS)
+install(PROGRAMS ${runners} DESTINATION ${CMAKE_INSTALL_LIBEXECDIR})
 if(TARGET tessera_gsl)
   install(TARGETS tessera_gsl
           LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tessera)

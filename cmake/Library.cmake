@@ -57,7 +57,8 @@ add_custom_target(primitives ALL DEPENDS ${primitives_header})
 
 # The measuring worker: a program of its own, without Lua.
 if(EXISTS ${CMAKE_SOURCE_DIR}/measure/worker/worker_main.c)
-  add_executable(tessera_worker measure/worker/worker_main.c)
+  add_executable(tessera_worker measure/worker/worker_main.c
+                 measure/worker/serve_main.c)
   set_target_properties(tessera_worker PROPERTIES
     OUTPUT_NAME tessera-worker
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/libexec)

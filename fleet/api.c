@@ -119,7 +119,7 @@ typedef struct agent_run {
   tess_context *c;
   tess_agent_options o;
   fleet_agent a;
-  char name[160];
+  char name[160], runner[4096];
   tess_target *target;
   fleet_place place;
   fleet_link *link;
@@ -157,6 +157,24 @@ static tess_status find_agent_target(agent_run *r) {
   return tess_target_new(r->c, text, &r->target);
 }
 
+/* A device that is driven from here runs processors' code, of a target that is
+ * said, by a program whose path is said, or that lies beside the worker. */
+static tess_status find_runner(agent_run *r) {
+  const tess_agent_options *o = &r->o;
+  if (!o->via) return TESS_OK;
+  if (r->a.role == FLEET_BUILD || o->device || !o->target)
+    return ctx_fail(r->c, TESS_INVALID,
+                    "an agent whose device is driven by a command (--via) runs "
+                    "code (--role), of a processor's target (--target, and no "
+                    "--device)");
+  if (o->runner)
+    snprintf(r->runner, sizeof r->runner, "%s", o->runner);
+  else
+    return measure_find_runner(r->c->worker_path, tess_target_text(r->target),
+                               r->runner, sizeof r->runner, &r->c->err);
+  return TESS_OK;
+}
+
 /* Build agents sign with the fleet's private key, run agents trust its
  * public one. */
 static tess_status find_keys(agent_run *r) {
@@ -174,21 +192,30 @@ static tess_status find_keys(agent_run *r) {
   return fleet_signer_open(&c->heap, path, builds, &r->signer, &c->err);
 }
 
+/* What no other agent of this machine has; NULL: its cores. */
+static const char *device_of(const agent_run *r) {
+  return r->o.via ? r->o.via : r->o.device;
+}
+
 static tess_status prepare_agent(agent_run *r) {
   tess_context *c = r->c;
   tess_status s = check_agent(r);
   if (s == TESS_OK) s = find_keys(r);
   if (s == TESS_OK)
-    s = fleet_place_take(r->o.cores, r->o.device, r->o.share_cores, &r->place,
+    s = fleet_place_take(r->o.cores, device_of(r), r->o.share_cores, &r->place,
                          &c->err);
   if (s == TESS_OK) s = find_agent_target(r);
+  if (s == TESS_OK) s = find_runner(r);
   if (s == TESS_OK)
     s = fleet_link_open(&c->heap, r->o.fleet, false, &r->link, &c->err);
-  if (s == TESS_OK)
-    s = measuring_open(c, r->link, tess_target_text(r->target), r->a.role,
-                       &r->signer, &r->measuring, &c->err);
-  if (s == TESS_OK && !(r->a.env = fleet_place_env()))
-    s = ctx_fail(c, TESS_NOMEM, "an agent: out of memory");
+  measuring_options m = {.target = s ? NULL : tess_target_text(r->target),
+                         .role = r->a.role,
+                         .trust = &r->signer,
+                         .via = r->o.via,
+                         .runner = r->runner};
+  if (s == TESS_OK) s = measuring_open(c, r->link, &m, &r->measuring, &c->err);
+  if (s == TESS_OK && !(r->a.env = measuring_env(r->measuring, &c->err)))
+    s = c->err.code;
   return s;
 }
 
@@ -196,7 +223,7 @@ static tess_status run_agent(agent_run *r) {
   tess_status s = prepare_agent(r);
   if (s != TESS_OK) return s;
   fleet_measurer face = measuring_face(r->measuring);
-  fleet_place_name(r->o.device, r->name, sizeof r->name);
+  fleet_place_name(device_of(r), r->name, sizeof r->name);
   r->a.key = r->o.key;
   r->a.name = r->o.name ? r->o.name : r->name;
   r->a.target = tess_target_text(r->target);

@@ -5,12 +5,15 @@
 #include "base/hash.h"
 #include "fleet/content.h"
 #include "fleet/kernel.h"
+#include "fleet/place.h"
 #include "ir/query.h"
+#include "measure/machine_facts.h"
 #include "vm/text/text.h"
 #include "vm/vm.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct known_trace {
@@ -23,9 +26,8 @@ struct measuring {
   fleet_link *link;
   measure_pool *pool;
   thread_flag lost;
-  const char *target;
-  fleet_role role;
-  const fleet_signer *trust; /* of FLEET_RUN */
+  measuring_options o;
+  uint32_t cores; /* of what runs code */
   arena scratch;
   /* The task that it was at last. */
   measure_task *task; /* NULL: none */
@@ -44,7 +46,7 @@ static tess_status build_health(measuring *m, const tess_program *p,
   measure_task *task;
   measure_build b;
   tess_status s =
-      measure_task_new(m->pool, &p->p, m->target, &policy, &task, e);
+      measure_task_new(m->pool, &p->p, m->o.target, &policy, &task, e);
   if (s != TESS_OK) return s;
   s = measure_build_batch(m->pool, task, 1, &whole, &b);
   if (s == TESS_OK && b.status == TESS_OK)
@@ -60,7 +62,7 @@ static tess_status build_health(measuring *m, const tess_program *p,
 
 /* Devices' unscheduled programs run on the host only. */
 static bool has_health(const measuring *m) {
-  return m->role != FLEET_BUILD && !strncmp(m->target, "llvm", 4);
+  return m->o.role != FLEET_BUILD && !strncmp(m->o.target, "llvm", 4);
 }
 
 static tess_status prepare_health(measuring *m, err_state *e) {
@@ -80,7 +82,7 @@ static tess_status run_health(measuring *m, double *seconds, char digest[32],
   float c[FLEET_KERNEL_ELEMENTS] = {0};
   void *const args[] = {a, b, c};
   const size_t bytes[] = {sizeof a, sizeof b, sizeof c};
-  const measure_call call = {.target = m->target,
+  const measure_call call = {.target = m->o.target,
                              .code = &m->health,
                              .n = 3,
                              .args = args,
@@ -130,6 +132,18 @@ static void drop_task(measuring *m) {
   m->task = NULL;
 }
 
+/* Of a device that is driven from here nobody knows which processors' code it
+ * runs besides that of its target. */
+static tess_status runs_there(const measuring *m, const char *target,
+                              err_state *e) {
+  if (!m->o.via) return measure_runs_here(target, e);
+  if (!strcmp(target, m->o.target)) return TESS_OK;
+  return err_set(e, TESS_UNSUPPORTED,
+                 "the target is '%.400s', and that of this agent's device "
+                 "'%.400s'",
+                 target, m->o.target);
+}
+
 /* What this device cannot honour, with the reason. */
 static tess_status check_task(const measuring *m, const fleet_task *t,
                               err_state *e) {
@@ -137,12 +151,12 @@ static tess_status check_task(const measuring *m, const fleet_task *t,
     return err_set(e, TESS_UNSUPPORTED,
                    "the session's engine is %s, and this agent's %s",
                    t->version, tess_version());
-  if (m->role == FLEET_BUILD) return TESS_OK;
-  if (t->policy.threads > thread_cpus())
+  if (m->o.role == FLEET_BUILD) return TESS_OK;
+  if (t->policy.threads > m->cores)
     return err_set(e, TESS_UNSUPPORTED,
                    "kernels of %u threads, and this agent has %u cores",
-                   t->policy.threads, thread_cpus());
-  tess_status s = measure_runs_here(t->target, e);
+                   t->policy.threads, m->cores);
+  tess_status s = runs_there(m, t->target, e);
   if (s == TESS_OK) s = measure_check_policy(t->target, &t->policy, e);
   return s ? e->code = TESS_UNSUPPORTED : s;
 }
@@ -360,7 +374,7 @@ static bool perform_job(performing *w, uint32_t i) {
   fleet_result r;
   fleet_result_init(&r, &w->m->c->heap);
   take_built_job(&r, b);
-  if (r.status == TESS_OK && w->m->role == FLEET_BUILD)
+  if (r.status == TESS_OK && w->m->o.role == FLEET_BUILD)
     str_write(&r.code, b->code.v, b->code.n);
   else if (r.status == TESS_OK && w->b->kind == FLEET_COMPARE)
     compare_job(w, b, &r);
@@ -423,7 +437,8 @@ static tess_status take_object(performing *w, uint32_t i, err_state *e) {
     return err_set(e, TESS_INVALID, "job %lld was not built", (long long)j->id);
   tess_status s = fleet_get(m->link, j->object, &b->code, e);
   if (s == TESS_NOT_FOUND) return e->code = TESS_INVALID;
-  return s == TESS_OK ? fleet_verify(m->trust, &w->b->task, j, &b->code, e) : s;
+  return s == TESS_OK ? fleet_verify(m->o.trust, &w->b->task, j, &b->code, e)
+                      : s;
 }
 
 static tess_status take_objects(performing *w, err_state *e) {
@@ -435,7 +450,7 @@ static tess_status take_objects(performing *w, err_state *e) {
 
 static tess_status begin_building_of(performing *w, err_state *e) {
   measuring *m = w->m;
-  if (m->role == FLEET_RUN) return take_objects(w, e);
+  if (m->o.role == FLEET_RUN) return take_objects(w, e);
   tess_status s = list_candidates_of(m, w->b, w->candidate, e);
   if (s != TESS_OK) return s;
   s = measure_build_begin(m->pool, m->task, w->b->n, w->candidate, w->build,
@@ -445,7 +460,7 @@ static tess_status begin_building_of(performing *w, err_state *e) {
 
 static tess_status perform_batch(performing *w, err_state *e) {
   measuring *m = w->m;
-  bool together = w->b->kind == FLEET_REMATCH && m->role != FLEET_BUILD;
+  bool together = w->b->kind == FLEET_REMATCH && m->o.role != FLEET_BUILD;
   tess_status s = together ? perform_rematch(w) : perform_each(w);
   if (s == TESS_OK || s == TESS_CANCELLED) return s;
   err_set(e, s, "%s", err_status_text(s));
@@ -468,26 +483,58 @@ static tess_status measure_batch_of(void *ud, const fleet_batch *b,
   return s;
 }
 
+/* ---- the device --------------------------------------------------------- */
+
+/* The cores of what runs code: those of this process, or the device's. */
+static tess_status count_cores(measuring *m, err_state *e) {
+  static const char option[] = "-num-cores=";
+  strbuf facts;
+  m->cores = thread_cpus();
+  if (!m->o.via) return TESS_OK;
+  str_init(&facts, &m->c->heap);
+  tess_status s = measure_device_facts(m->pool, "llvm:0", &facts, e);
+  const char *at = s ? NULL : strstr(str_get(&facts), option);
+  if (at) m->cores = (uint32_t)strtoul(at + strlen(option), NULL, 10);
+  str_free(&facts);
+  return s;
+}
+
+json_t *measuring_env(measuring *m, err_state *e) {
+  json_t *v = NULL;
+  strbuf facts;
+  str_init(&facts, &m->c->heap);
+  tess_status s = TESS_OK;
+  if (m->o.via)
+    s = measure_machine_facts(m->pool, &facts, e);
+  else
+    machine_facts(&facts);
+  if (s == TESS_OK && !(v = fleet_place_env(&facts)))
+    err_set(e, TESS_NOMEM, "an agent: out of memory");
+  str_free(&facts);
+  return v;
+}
+
 /* ---- opening ------------------------------------------------------------ */
 
 tess_status measuring_open(tess_context *c, fleet_link *link,
-                           const char *target, fleet_role role,
-                           const fleet_signer *trust, measuring **out,
+                           const measuring_options *o, measuring **out,
                            err_state *e) {
   *out = NULL;
   measuring *m = mem_try_resize(&c->heap, NULL, 0, sizeof *m);
   if (!m) return err_ran_out(e, &c->heap, mem_refusal(&c->heap), "an agent");
-  *m = (measuring){
-      .c = c, .link = link, .target = target, .role = role, .trust = trust};
+  *m = (measuring){.c = c, .link = link, .o = *o};
   arena_init(&m->scratch, &c->heap);
   str_init(&m->health, &c->heap);
-  measure_config o = {.worker_path = c->worker_path,
-                      .in_process = c->in_process,
-                      .cancel = &m->lost,
-                      .sandboxed = role == FLEET_RUN,
-                      .log = c->log,
-                      .log_ud = c->log_ud};
-  tess_status s = measure_pool_new(&c->heap, &o, &m->pool, e);
+  measure_config config = {.worker_path = c->worker_path,
+                           .in_process = c->in_process,
+                           .cancel = &m->lost,
+                           .sandboxed = o->role == FLEET_RUN,
+                           .via = o->via,
+                           .runner = o->runner,
+                           .log = c->log,
+                           .log_ud = c->log_ud};
+  tess_status s = measure_pool_new(&c->heap, &config, &m->pool, e);
+  if (s == TESS_OK) s = count_cores(m, e);
   if (s == TESS_OK)
     *out = m;
   else

@@ -103,43 +103,17 @@ void fleet_place_name(const char *device, char *out, size_t n) {
 
 /* ---- environment -------------------------------------------------------- */
 
-/* The first line of a small file, or what stands behind `key` and a colon in
- * the line that begins with it; "" where there is none. */
-static void read_line_of(const char *path, const char *key, char *out,
-                         size_t n) {
-  char line[512];
-  FILE *f = fopen(path, "re");
-  out[0] = '\0';
-  while (f && !out[0] && fgets(line, sizeof line, f)) {
-    const char *at = line;
-    line[strcspn(line, "\n")] = '\0';
-    if (key) {
-      if (strncmp(line, key, strlen(key)) || !(at = strchr(line, ':')))
-        continue;
-      at += 1 + strspn(at + 1, " \t");
-    }
-    snprintf(out, n, "%s", at);
-    if (!key) break;
-  }
-  if (f) fclose(f);
-}
-
-json_t *fleet_place_env(void) {
-  static const struct {
-    const char *name, *path, *key;
-  } facts[] = {{"processor", "/proc/cpuinfo", "model name"},
-               {"governor",
-                "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", NULL},
-               {"most_khz",
-                "/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq", NULL},
-               {"driver", "/proc/driver/nvidia/version", NULL}};
+json_t *fleet_place_env(const strbuf *facts) {
   json_t *v = json_pack("{ss}", "engine", tess_version());
-  for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-    char text[256];
-    read_line_of(facts[i].path, facts[i].key, text, sizeof text);
-    if (*text)
-      json_object_set_new(v, facts[i].name,
-                          json_stringn(text, str_utf8(text, strlen(text))));
+  for (const char *at = str_get(facts); at && *at;) {
+    size_t n = strcspn(at, "\n"), name = strcspn(at, "\t\n");
+    char key[64];
+    snprintf(key, sizeof key, "%.*s", (int)name, at);
+    if (name < n)
+      json_object_set_new(
+          v, key,
+          json_stringn(at + name + 1, str_utf8(at + name + 1, n - name - 1)));
+    at += n + (at[n] != '\0');
   }
   return v;
 }

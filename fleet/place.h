@@ -5,6 +5,7 @@
 #define FLEET_PLACE_H
 
 #include "base/error.h"
+#include "base/str.h"
 #include <jansson.h>
 
 enum { PLACE_MOST = 1024 };
@@ -23,7 +24,8 @@ tess_status fleet_place_take(const char *cores, const char *device, bool share,
 void fleet_place_leave(fleet_place *p);
 /* "board1/0,1": the host and the cores that the process has, or the device. */
 void fleet_place_name(const char *device, char *out, size_t n);
-/* Processor, governor, clock, driver, engine; NULL: out of memory. */
-json_t *fleet_place_env(void);
+/* The environment of times, by what machine_facts wrote: processor, governor,
+ * clock, driver, and the engine; NULL: out of memory. */
+json_t *fleet_place_env(const strbuf *facts);
 
 #endif

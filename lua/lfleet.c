@@ -3,8 +3,9 @@
 #include "lua/lt.h"
 
 static const char *const agent_options[] = {
-    "fleet",       "key",  "name", "role", "target", "cores", "device",
-    "share_cores", "poll", "say",  "sign", "trust",  NULL};
+    "fleet", "key",    "name",        "role",   "target",
+    "cores", "device", "share_cores", "poll",   "say",
+    "sign",  "trust",  "via",         "runner", NULL};
 
 static int call_say(lua_State *L) { /* 1: the line, 2: the function */
   lua_pushvalue(L, 2);
@@ -50,6 +51,8 @@ static int lfleet_agent(lua_State *L) {
                                 .poll = lt_field_bool(L, 1, "poll", 0),
                                 .sign = lt_field_str(L, 1, "sign", NULL),
                                 .trust = lt_field_str(L, 1, "trust", NULL),
+                                .via = lt_field_str(L, 1, "via", NULL),
+                                .runner = lt_field_str(L, 1, "runner", NULL),
                                 .say = say_in_lua,
                                 .say_ud = L};
   lt_enter(L);

@@ -78,6 +78,11 @@ typedef struct measure_config {
                             * candidates that misbehave */
   bool sandboxed;          /* workers have no network, start nothing and
                             * remove no files (sandbox.h) */
+  const char *via;         /* a command that starts the program `runner`, a
+                            * tessera-run, on the device that code is for
+                            * ("ssh board"); NULL: workers of this machine
+                            * run it.  References are computed here */
+  const char *runner;      /* via: its path there */
   double patience;         /* seconds until a worker must have begun a job; 0:
                             * the default */
   double preparation;      /* seconds that allocating and filling tensors may
@@ -89,6 +94,10 @@ typedef struct measure_config {
   void *log_ud;
 } measure_config;
 
+/* The path of the tessera-run for a target's processor: beside the worker, as
+ * "tessera-run-aarch64".  INFRA: it is not there. */
+tess_status measure_find_runner(const char *worker_path, const char *target,
+                                char *out, size_t n, err_state *e);
 /* Workers start when they are first needed. */
 tess_status measure_pool_new(mem_heap *heap, const measure_config *o,
                              measure_pool **out, err_state *e);
@@ -262,6 +271,10 @@ void measure_resident_free(measure_pool *pool, uint64_t id);
 /* Appends the device's limits to *out, as options of a target's text. */
 tess_status measure_device_facts(measure_pool *pool, const char *device,
                                  strbuf *out, err_state *e);
+/* Appends what the times of the machine that runs code depend on: lines of a
+ * name, a tab and a text (machine_facts.h). */
+tess_status measure_machine_facts(measure_pool *pool, strbuf *out,
+                                  err_state *e);
 
 /* A launch of a kernel that only workers may load, on the caller's memory,
  * which is copied to the worker and, where it is written, back, or on tensors

@@ -118,14 +118,23 @@ tess_status measure_resident_read(measure_pool *pool, uint64_t id, void *to,
   return move_contents(&m, e);
 }
 
-tess_status measure_device_facts(measure_pool *pool, const char *device,
-                                 strbuf *out, err_state *e) {
-  moving m = {
-      .pool = pool,
-      .asked = {.op = JOB_MEMORY_FACTS, .device = device, .contents = {"", 0}},
-      .facts = out};
+static tess_status ask_facts(measure_pool *pool, job_memory_op op,
+                             const char *device, strbuf *out, err_state *e) {
+  moving m = {.pool = pool,
+              .asked = {.op = op, .device = device, .contents = {"", 0}},
+              .facts = out};
   tess_status s = move_contents(&m, e);
   return s ? s : str_status(out);
+}
+
+tess_status measure_device_facts(measure_pool *pool, const char *device,
+                                 strbuf *out, err_state *e) {
+  return ask_facts(pool, JOB_MEMORY_FACTS, device, out, e);
+}
+
+tess_status measure_machine_facts(measure_pool *pool, strbuf *out,
+                                  err_state *e) {
+  return ask_facts(pool, JOB_MEMORY_MACHINE, "", out, e);
 }
 
 /* Not waited for: requests are served in order.  Without memory for the message

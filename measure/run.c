@@ -66,6 +66,7 @@ static tess_status send_request(crew_work *work, uint32_t i, worker *w) {
   if (!sent && t->policy.inputs) sent = pool_send_inputs(w, t);
   if (a->reference) {
     job_bench r = bench_of(t);
+    if (a->pool->via) r.target = "llvm"; /* of this machine */
     wire_write_bench(&body, &r);
     if (!sent) sent = worker_send(w, FRAME_REFERENCE, &body);
   } else {
@@ -130,7 +131,9 @@ static tess_status perform_in_worker(asking *a) {
       .fail = fail_request,
   };
   set_limits(a);
-  return crew_run(a->pool, &a->pool->runner, 1, &a->work);
+  bool here = a->reference && a->pool->via;
+  worker *by = here ? &a->pool->referee : &a->pool->runner;
+  return crew_run(a->pool, by, 1, &a->work);
 }
 
 /* ---- in process --------------------------------------------------------- */

@@ -380,9 +380,9 @@ local rows = {
   { "ts.agent(options)", "nil",
     "Measure for a fleet until it is drained or stopped (Ctrl-C, SIGTERM): " ..
     "`tessera agent` as a function.  The options are fleet and key, and " ..
-    "name, role, target, cores, device, share_cores, poll as the command " ..
-    "has them, sign, trust, and say, a function that is told of events, a " ..
-    "line each.",
+    "name, role, target, cores, device, share_cores, poll, sign, trust, " ..
+    "via and runner as the command has them, and say, a function that is " ..
+    "told of events, a line each.",
     "fleet" },
   { "ts.fleet(address, command [, arguments])", "string",
     "Steer a fleet, as `tessera fleet` does; arguments and answer are JSON " ..

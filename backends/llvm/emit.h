@@ -9,6 +9,7 @@
 #ifndef BACKENDS_LLVM_EMIT_H
 #define BACKENDS_LLVM_EMIT_H
 
+#include "backends/llvm/code.h"
 #include "backends/target.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -220,10 +221,6 @@ void emit_fail_if(emit *m, LLVMValueRef failed, LLVMValueRef status);
 LLVMValueRef emit_rt_entry(emit *m, size_t offset);
 
 /* ---- the whole (emit_module.c) ------------------------------------------ */
-
-#define EMIT_KERNEL "tess_kernel"     /* the one name that code exports */
-/* In code that uses the tiles of AMX, so that who loads it asks for them. */
-#define EMIT_USES_TILES "tess_uses_tiles"
 
 /* Opens the module of p's entry function for a target machine. */
 void emit_open(emit *m, LLVMContextRef ctx, const char *triple,

@@ -3,44 +3,23 @@
  * instance a kernel, so that unloading a kernel frees all of it.
  *
  * A kernel calls the host only through tess_runtime.  By name it may reference
- * the runtime functions that code generation itself calls (memory functions,
- * and on processors without the instructions, conversions and roundings), which
- * are listed here, and external functions of the program, which are looked up
- * in the process. */
-#include "backends/llvm/emit.h"
+ * the functions that code generation itself calls (code.h), and external
+ * functions of the program, which are looked up in the process. */
+#include "backends/llvm/code.h"
 #include "backends/llvm/llvm.h"
 #include "backends/llvm/machine.h"
+#include <llvm-c/Core.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/ErrorHandling.h>
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Orc.h>
-#include <math.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 struct backend_code {
   mem_heap *heap;
   LLVMOrcLLJITRef jit;
   tess_kernel_fn entry;
   err_state *err; /* while loading: where errors go */
-};
-
-/* libgcc's; no header declares them. */
-void __extendhfsf2(void);
-void __truncsfhf2(void);
-
-#define SYMBOL(f) \
-  { #f, (void (*)(void))(f) }
-static const struct symbol {
-  const char *name;
-  void (*fn)(void);
-} symbols[] = {
-    SYMBOL(memcpy),       SYMBOL(memmove),   SYMBOL(memset),
-    SYMBOL(fmaf),         SYMBOL(fma),       SYMBOL(floorf),
-    SYMBOL(floor),        SYMBOL(ceilf),     SYMBOL(ceil),
-    SYMBOL(roundevenf),   SYMBOL(roundeven), SYMBOL(__extendhfsf2),
-    SYMBOL(__truncsfhf2),
 };
 
 static tess_status fail_llvm(LLVMErrorRef error, err_state *e) {
@@ -51,11 +30,12 @@ static tess_status fail_llvm(LLVMErrorRef error, err_state *e) {
 }
 
 static LLVMErrorRef define_symbols(LLVMOrcLLJITRef jit) {
-  enum { N = sizeof symbols / sizeof *symbols };
+  enum { N = LLVM_NCALLED };
   LLVMOrcCSymbolMapPair pairs[N];
   for (size_t i = 0; i < N; i++) {
-    pairs[i].Name = LLVMOrcLLJITMangleAndIntern(jit, symbols[i].name);
-    pairs[i].Sym.Address = (LLVMOrcExecutorAddress)symbols[i].fn;
+    pairs[i].Name =
+        LLVMOrcLLJITMangleAndIntern(jit, llvm_called_functions[i].name);
+    pairs[i].Sym.Address = (LLVMOrcExecutorAddress)llvm_called_functions[i].fn;
     pairs[i].Sym.Flags.GenericFlags =
         LLVMJITSymbolGenericFlagsExported | LLVMJITSymbolGenericFlagsCallable;
     pairs[i].Sym.Flags.TargetFlags = 0;
@@ -78,25 +58,6 @@ static void on_error(void *ud, LLVMErrorRef error) {
   char *text = LLVMGetErrorMessage(error);
   if (c->err) err_set(c->err, TESS_BUILD_ERROR, "LLVM: %s", text);
   LLVMDisposeErrorMessage(text);
-}
-
-/* Linux gives the tiles of AMX to a process that asks for them.  Whether it
- * did is not checked: systems that give them to all know no such request. */
-static void ask_for_tiles(const char *code, size_t n) {
-#if defined __linux__ && defined __x86_64__
-  enum { REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 };
-  static const char mark[] = EMIT_USES_TILES;
-  for (const char *end = code + n; code < end; code++) {
-    code = memchr(code, *mark, (size_t)(end - code));
-    if (!code || (size_t)(end - code) < sizeof mark) return;
-    if (memcmp(code, mark, sizeof mark) == 0) {
-      syscall(SYS_arch_prctl, REQ_XCOMP_PERM, XTILEDATA);
-      return;
-    }
-  }
-#else
-  (void)code, (void)n;
-#endif
 }
 
 static LLVMErrorRef link_code(backend_code *c, const void *code, size_t n) {
@@ -123,7 +84,7 @@ static void llvm_unload(backend_code *c) {
 static tess_status llvm_load(mem_heap *heap, const void *code, size_t n,
                              backend_code **out, err_state *e) {
   llvm_initialize();
-  ask_for_tiles(code, n);
+  llvm_ask_for_tiles(code, n);
   backend_code *c = mem_try_resize(heap, NULL, 0, sizeof *c);
   if (!c) return err_ran_out(e, heap, mem_refusal(heap), "loading a kernel");
   *c = (backend_code){.heap = heap, .err = e};

@@ -1616,6 +1616,13 @@ typedef struct tess_agent_options {
   const char *trust;            /* and of its public key, which one that only
                                  * runs needs: what it runs was signed, and
                                  * runs in a sandbox */
+  const char *via;              /* a command of the shell that starts a program
+                                 * on the device ("ssh board"), which then needs
+                                 * nothing but tessera-run; NULL: the device is
+                                 * of this machine */
+  const char *runner;           /* the path of tessera-run there; NULL: that of
+                                 * the target's beside tessera-worker, as
+                                 * emulators find it */
 } tess_agent_options;
 
 /* Measures for the fleet until tess_stop(), or until it is told to drain; what

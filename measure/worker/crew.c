@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The scheduler of jobs over worker processes: assigns jobs, polls sockets,
- * enforces the phases' deadlines, classifies how a worker ended, and
- * retries. */
+ * enforces the phases' deadlines, and retries. */
 #include "measure/worker/crew.h"
 #include "measure/clock.h"
 #include <math.h>
@@ -53,113 +52,21 @@ static double handshake_timeout(const measure_pool *pool) {
 }
 
 const char *measure_pool_unresponsive(const measure_pool *pool) {
-  return pool->silent >= MUTE ? pool->config.worker_path : NULL;
+  return pool->silent >= MUTE ? pool->mute : NULL;
 }
 
 tess_status measure_report_unresponsive(const measure_pool *pool,
                                         err_state *e) {
+  if (pool->mute == pool->via)
+    return err_set(e, TESS_INFRA,
+                   "'%s' was run and sent no handshake: it does not start "
+                   "tessera-run, or that program cannot run there",
+                   pool->mute);
   return err_set(e, TESS_INFRA,
                  "'%s' was started as the worker and sent no handshake: it is "
                  "not tessera-worker, or cannot run; set worker_path or "
                  "TESSERA_WORKER to the one of this version",
                  measure_pool_unresponsive(pool));
-}
-
-/* ---- classifying how a worker ended ------------------------------------- */
-
-static bool is_fault(int sig) {
-  return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL ||
-         sig == SIGABRT || sig == SIGTRAP || sig == SIGSYS;
-}
-
-static const char *signal_name(int sig) {
-  const char *name = sigabbrev_np(sig);
-  return name ? name : "?";
-}
-
-/* ": 4 bytes behind 'C'" */
-static void describe_hit(const wire_crash *c, char *out, size_t n) {
-  const char *bytes = c->distance == 1 ? "byte" : "bytes";
-  unsigned long long d = (unsigned long long)c->distance;
-  out[0] = '\0';
-  switch ((guard_hit)c->hit) {
-  case GUARD_MISSED: break;
-  case GUARD_BEFORE:
-    snprintf(out, n, ": %llu %s before '%s' (guard page)", d, bytes, c->name);
-    break;
-  case GUARD_BEHIND:
-    snprintf(out, n, ": %llu %s past the end of '%s' (guard page)", d, bytes,
-             c->name);
-    break;
-  case GUARD_INSIDE:
-    snprintf(out, n, ": it wrote to '%s', an input, at byte %llu", c->name, d);
-  }
-}
-
-static tess_status classify_fault(const worker *w, int sig, char *why,
-                                  size_t n) {
-  char where[160] = "";
-  if (w->has_crash) describe_hit(&w->crash, where, sizeof where);
-  switch (w->phase) {
-  case JOB_BUILDING:
-    snprintf(why, n, "the compiler crashed: SIG%s", signal_name(sig));
-    return TESS_BUILD_ERROR;
-  case JOB_LOADING:
-    snprintf(why, n, "loading the kernel crashed: SIG%s", signal_name(sig));
-    return TESS_LAUNCH_ERROR;
-  case JOB_RUNNING:
-    snprintf(why, n, "the kernel crashed: SIG%s%s", signal_name(sig), where);
-    return TESS_CRASHED;
-  default:
-    snprintf(why, n, "the worker crashed: SIG%s", signal_name(sig));
-    return TESS_INFRA;
-  }
-}
-
-static tess_status classify_exit(const worker *w, int status, char *why,
-                                 size_t n) {
-  char words[256];
-  worker_last_words(w, words, sizeof words);
-  const char *colon = words[0] ? ": " : "";
-  switch (w->phase) {
-  case JOB_BUILDING:
-    snprintf(why, n, "fatal error of the compiler%s%s", colon, words);
-    return TESS_BUILD_ERROR;
-  case JOB_LOADING:
-    snprintf(why, n, "loading the kernel ended its process%s%s", colon, words);
-    return TESS_LAUNCH_ERROR;
-  case JOB_RUNNING:
-    snprintf(why, n, "the kernel ended its process with status %d", status);
-    return TESS_CRASHED;
-  default:
-    snprintf(why, n, "the worker ended with status %d%s%s", status, colon,
-             words);
-    return TESS_INFRA;
-  }
-}
-
-tess_status crew_judge(const worker *w, int status, char *why, size_t n) {
-  const char *fatal = w->fatal.n ? str_get(&w->fatal) : NULL;
-  if (fatal && (w->phase == JOB_BUILDING || w->phase == JOB_LOADING)) {
-    snprintf(why, n, "LLVM: %s", fatal);
-    return TESS_BUILD_ERROR;
-  }
-  if (fatal && w->phase == JOB_RUNNING) {
-    snprintf(why, n, "%s", fatal);
-    return TESS_CRASHED;
-  }
-  int sig = status != -1 && WIFSIGNALED(status) ? WTERMSIG(status)
-            : w->has_crash                      ? (int)w->crash.signal
-                                                : 0;
-  if (is_fault(sig)) return classify_fault(w, sig, why, n);
-  if (sig) {
-    snprintf(why, n, "the worker was killed: SIG%s", signal_name(sig));
-    return TESS_INFRA;
-  }
-  if (status != -1 && WIFEXITED(status))
-    return classify_exit(w, WEXITSTATUS(status), why, n);
-  snprintf(why, n, "the worker was lost");
-  return TESS_INFRA;
 }
 
 /* ---- one worker --------------------------------------------------------- */
@@ -182,10 +89,15 @@ static void fail_job(crew *c, uint32_t job, tess_status s, const char *why) {
   c->done++;
 }
 
+static void count_silent(crew *c, const worker *w, uint32_t n) {
+  c->pool->silent += n;
+  c->pool->mute = w->remote ? c->pool->via : c->pool->config.worker_path;
+}
+
 /* Ends the worker and gives its job the class s, or retries the job if it is
  * not the cause. */
 static void discard_worker(crew *c, slot *x, tess_status s, const char *why) {
-  c->pool->silent += !x->w->greeted;
+  if (!x->w->greeted) count_silent(c, x->w, 1);
   worker_end(x->w);
   if (x->job == NOBODY) return;
   uint32_t job = detach_job(c, x);
@@ -201,18 +113,12 @@ static void discard_worker(crew *c, slot *x, tess_status s, const char *why) {
   fail_job(c, job, s, why);
 }
 
-static void worker_lost(crew *c, slot *x) {
-  char why[512];
-  tess_status s = crew_judge(x->w, worker_kill(x->w), why, sizeof why);
-  discard_worker(c, x, s, why);
-}
-
 /* A worker that never completed a handshake is not waited for again. */
 static void handshake_timed_out(crew *c, slot *x) {
   char why[128];
   snprintf(why, sizeof why, "a worker took longer to answer than %g s",
            handshake_timeout(c->pool));
-  if (!c->pool->greeted) c->pool->silent += MUTE;
+  if (!c->pool->greeted) count_silent(c, x->w, MUTE);
   discard_worker(c, x, TESS_INFRA, why);
 }
 
@@ -239,6 +145,14 @@ static void phase_timed_out(crew *c, slot *x) {
 
 /* ---- messages of workers ------------------------------------------------ */
 
+/* That its system has no sandbox, for example. */
+static bool note_greeting(measure_pool *pool, const char *text) {
+  if (*text && !pool->noted)
+    pool_log(pool, TESS_LOG_INFO, "the runner: %s", text);
+  pool->noted = pool->noted || *text;
+  return true;
+}
+
 static bool take_hello(crew *c, slot *x, const void *body, size_t n) {
   wire_hello h;
   if (!wire_read_hello(body, n, &h) || x->w->greeted) return false;
@@ -246,7 +160,8 @@ static bool take_hello(crew *c, slot *x, const void *body, size_t n) {
   c->pool->silent = 0;
   c->pool->ledger.spawn += clock_now() - x->w->started;
   set_phase(c, x, JOB_IDLE);
-  if (h.status == TESS_OK && !strcmp(h.version, tess_version())) return true;
+  bool fits = !strcmp(h.version, tess_version());
+  if (h.status == TESS_OK && fits) return note_greeting(c->pool, h.message);
   if (h.status != TESS_OK)
     str_printf(&x->w->fatal, "the worker cannot work: %s", h.message);
   else
@@ -299,12 +214,30 @@ static bool take_frame(crew *c, slot *x, const frame_head *h) {
 
 static void reject_worker(crew *c, slot *x) {
   const char *why = "a worker sent a malformed message";
-  char text[256];
+  char text[512], words[128];
+  worker_nonsense(x->w, words, sizeof words);
   if (x->w->fatal.n && str_get(&x->w->fatal)) {
     snprintf(text, sizeof text, "%s", str_get(&x->w->fatal));
     why = text;
+  } else if (x->w->remote) {
+    snprintf(text, sizeof text,
+             "'%.200s' gave what is no message of tessera-run%s%s",
+             c->pool->via, *words ? ": " : "", words);
+    why = text;
   }
   discard_worker(c, x, TESS_INFRA, why);
+}
+
+/* What is no runner may end with a line that is shorter than a frame. */
+static void worker_lost(crew *c, slot *x) {
+  char why[512], words[8];
+  worker_nonsense(x->w, words, sizeof words);
+  if (x->w->remote && *words) {
+    reject_worker(c, x);
+    return;
+  }
+  tess_status s = crew_judge(x->w, worker_kill(x->w), why, sizeof why);
+  discard_worker(c, x, s, why);
 }
 
 static void read_frames(crew *c, slot *x) {
@@ -336,11 +269,11 @@ static bool is_waiting(const crew *c) {
 /* Starts the slot's worker unless it runs; true: it runs. */
 static bool ensure_running(crew *c, slot *x, err_state *e) {
   const measure_config *o = &c->pool->config;
+  const worker_program how = pool_program(c->pool, x->w);
   uint32_t recycle = o->recycle ? o->recycle : DEFAULT_RECYCLE;
   if (x->w->pid && x->w->jobs >= recycle && !x->w->residents) worker_end(x->w);
   if (x->w->pid) return true;
-  tess_status s =
-      worker_start(x->w, o->worker_path, o->externs, o->sandboxed, e);
+  tess_status s = worker_start(x->w, &how, e);
   if (s == TESS_OK) c->pool->ledger.started++;
   return s == TESS_OK;
 }

@@ -32,13 +32,11 @@ static tess_status start_state(void *ud) {
   for (int i = 0; i < JOB_KEPT; i++) {
     ir_program_init(&j->program[i], &j->heap);
     str_init(&j->bytes[i], &j->heap);
-    vm_trace_init(&j->trace[i], &j->heap);
   }
   ir_program_init(&j->bench_program, &j->heap);
   str_init(&j->bench_bytes, &j->heap);
   str_init(&j->inputs, &j->heap);
-  vm_machine_init(&j->machine, &j->heap);
-  ir_program_init(&j->convert, &j->heap);
+  job_builder_start(j);
   return TESS_OK;
 }
 
@@ -70,13 +68,11 @@ void job_state_free(job_state *j) {
   for (int i = 0; i < JOB_KEPT; i++) {
     ir_program_free(&j->program[i]);
     str_free(&j->bytes[i]);
-    vm_trace_free(&j->trace[i]);
   }
   ir_program_free(&j->bench_program);
   str_free(&j->bench_bytes);
   str_free(&j->inputs);
-  ir_program_free(&j->convert);
-  vm_machine_free(&j->machine);
+  job_builder_free(j);
   arena_free(&j->scratch);
   mem_heap heap = j->heap;
   mem_free(&heap, j, sizeof *j);
@@ -124,19 +120,14 @@ static tess_status put_program(job_state *j, uint32_t at, job_bytes b) {
   return j->program_is[at] = job_restore(j, &j->program[at], own->v, own->n);
 }
 
-static tess_status put_trace(job_state *j, uint32_t at, job_bytes b) {
-  j->trace_is[at] = TESS_NOMEM;
-  tess_status s = vm_read_json(&j->trace[at], b.v, b.n, NULL, &j->err);
-  return j->trace_is[at] = s;
-}
-
 static tess_status put_request(void *ud) {
   const putting *w = ud;
   job_state *j = w->j;
   switch (w->what) {
   case JOB_PROGRAM:
     return put_program(j, ring_slot(&j->programs, w->key), w->bytes);
-  case JOB_TRACE: return put_trace(j, ring_slot(&j->traces, w->key), w->bytes);
+  case JOB_TRACE:
+    return job_put_trace(j, ring_slot(&j->traces, w->key), w->bytes);
   case JOB_INPUTS:
     j->inputs_key = 0;
     str_clear(&j->inputs);
@@ -167,9 +158,8 @@ bool job_has(const job_state *j, job_thing what, uint64_t key) {
   return at < JOB_KEPT && !(program ? j->program_is : j->trace_is)[at];
 }
 
-/* Sets the job's error: why thing `at` of a ring cannot be used. */
-static void set_missing_error(job_state *j, uint32_t at, const tess_status *is,
-                              const char *what) {
+void job_set_missing(job_state *j, uint32_t at, const tess_status *is,
+                     const char *what) {
   if (at < JOB_KEPT && is[at] == TESS_NOMEM)
     err_set(&j->err, TESS_NOMEM, "%s", err_status_text(TESS_NOMEM));
   else
@@ -179,14 +169,7 @@ static void set_missing_error(job_state *j, uint32_t at, const tess_status *is,
 const ir_program *job_program(job_state *j, uint64_t key) {
   uint32_t at = job_ring_find(&j->programs, key);
   if (at < JOB_KEPT && !j->program_is[at]) return &j->program[at];
-  set_missing_error(j, at, j->program_is, "program");
-  return NULL;
-}
-
-const vm_trace *job_trace(job_state *j, uint64_t key) {
-  uint32_t at = job_ring_find(&j->traces, key);
-  if (at < JOB_KEPT && !j->trace_is[at]) return &j->trace[at];
-  set_missing_error(j, at, j->trace_is, "trace");
+  job_set_missing(j, at, j->program_is, "program");
   return NULL;
 }
 

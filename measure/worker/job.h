@@ -100,6 +100,7 @@ typedef enum job_memory_op {
   JOB_MEMORY_READ,
   JOB_MEMORY_FREE,
   JOB_MEMORY_FACTS, /* the device's limits, as options of a target */
+  JOB_MEMORY_MACHINE, /* what this machine's times depend on */
   JOB_MEMORY_OPS
 } job_memory_op;
 

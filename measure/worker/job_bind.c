@@ -7,7 +7,7 @@
  * unscheduled program has; its semantics is that each iteration computes
  * elements of its own, in the order of the unscheduled program. */
 #include "ir/query.h"
-#include "measure/worker/job_state.h"
+#include "measure/worker/job_builder.h"
 
 /* MIN_THREADS: from which on a device is faster than the host. */
 enum { MIN_THREADS = 4096, MOST_BLOCKS_Y = 65535 };

@@ -3,7 +3,7 @@
 #include "ir/query.h"
 #include "lower/lower.h"
 #include "measure/clock.h"
-#include "measure/worker/job_state.h"
+#include "measure/worker/job_builder.h"
 #include <string.h>
 
 typedef struct building {
@@ -22,11 +22,11 @@ static tess_status replay_trace(building *w) {
   vm_replay_opts o = {.source = r->given ? VM_GIVEN : VM_SAME,
                       .given = r->decisions,
                       .ngiven = r->ndecisions};
-  tess_status s = vm_replay(&j->machine, base, trace, &o, NULL);
+  tess_status s = vm_replay(&j->builder->machine, base, trace, &o, NULL);
   if (s == TESS_OK || s == TESS_NOMEM) return s;
   strbuf text;
   str_init(&text, &j->heap);
-  vm_failure_text(&j->machine, trace, &text);
+  vm_failure_text(&j->builder->machine, trace, &text);
   err_set(&j->err, TESS_BUILD_ERROR, "replay: %s",
           str_get(&text) ? str_get(&text) : "out of memory");
   str_free(&text);
@@ -36,7 +36,7 @@ static tess_status replay_trace(building *w) {
 static tess_status take_base(building *w) {
   const ir_program *base = job_program(w->j, w->r->base);
   if (!base) return w->j->err.code;
-  ir_program_copy(&w->j->machine.prog, base);
+  ir_program_copy(&w->j->builder->machine.prog, base);
   return TESS_OK;
 }
 
@@ -45,7 +45,7 @@ static tess_status take_program(building *w) {
   case JOB_OF_BASE: return take_base(w);
   case JOB_OF_TRACE: return replay_trace(w);
   case JOB_OF_PROGRAM:
-    return job_restore(w->j, &w->j->machine.prog, w->r->program.v,
+    return job_restore(w->j, &w->j->builder->machine.prog, w->r->program.v,
                        w->r->program.n);
   }
   return err_set(&w->j->err, TESS_INFRA, "an unknown kind of candidate");
@@ -57,10 +57,10 @@ static tess_status compile_convert(job_state *j, const lower_prepared *what,
                                    const lower_options *o, strbuf *out) {
   strbuf code;
   str_init(&code, &j->heap);
-  tess_status s = lower_program(&j->convert, &j->scratch, o, &j->err);
+  tess_status s = lower_program(&j->builder->convert, &j->scratch, o, &j->err);
   if (!s)
-    s = j->backend->compile(&j->convert, &j->scratch, &j->target, BACKEND_CODE,
-                            &code, &j->err);
+    s = j->backend->compile(&j->builder->convert, &j->scratch, &j->target,
+                            BACKEND_CODE, &code, &j->err);
   if (!s) s = str_status(&code);
   if (!s) bundle_write_head(out, what, &code);
   str_free(&code);
@@ -78,8 +78,9 @@ tess_status job_compile(job_state *j, ir_program *p, backend_form form,
   double start = clock_now();
   lower_prepared what;
   /* What is deployed is one function, which converts parameters itself. */
-  bool converts = form != BACKEND_OBJECT &&
-                  lower_split_prepare(p, &j->scratch, &j->convert, &what);
+  bool converts =
+      form != BACKEND_OBJECT &&
+      lower_split_prepare(p, &j->scratch, &j->builder->convert, &what);
   tess_status s = lower_program(p, &j->scratch, &o, &j->err);
   double lowered = clock_now();
   *lower = lowered - start;
@@ -100,10 +101,10 @@ static tess_status build_candidate(void *ud) {
   if (!s) s = backend_check_form(j->backend, w->r->form, &j->err);
   if (!s) s = take_program(w);
   if (s) return s;
-  out->program_hash = ir_hash(&j->machine.prog, &j->scratch);
+  out->program_hash = ir_hash(&j->builder->machine.prog, &j->scratch);
   out->replay = clock_now() - start;
-  return job_compile(j, &j->machine.prog, (backend_form)w->r->form, &out->code,
-                     &out->lower, &out->compile);
+  return job_compile(j, &j->builder->machine.prog, (backend_form)w->r->form,
+                     &out->code, &out->lower, &out->compile);
 }
 
 /* Every failure is a result of the candidate, except for the machine's lack of

@@ -3,7 +3,7 @@
  * reference, where their iterations do not conflict: each sum keeps its order,
  * and so every result its bits. */
 #include "measure/externs.h"
-#include "measure/worker/job_state.h"
+#include "measure/worker/job_builder.h"
 
 /* Calls the primitive, whose first operand is v; *first becomes its first
  * output.  Anything but OK: it was refused, or memory ran out. */

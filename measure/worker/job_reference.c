@@ -2,9 +2,10 @@
  * Computes the reference: the outputs of the unscheduled program, compiled (for
  * a device's kernels on the host) with its outermost loops parallel, on the
  * tensors of a bench; compared with the interpreter's for small programs. */
+#include "backends/interp/interp.h"
 #include "ir/query.h"
 #include "measure/clock.h"
-#include "measure/worker/job_state.h"
+#include "measure/worker/job_builder.h"
 #include <string.h>
 
 /* The interpreter runs some ten million operations a second. */
@@ -29,11 +30,12 @@ static tess_status take_unscheduled(referring *w) {
   const ir_program *p = &j->bench_program;
   if (w->is_bound) return TESS_OK;
   if (j->no_threads || w->r->threads < 2) {
-    ir_program_copy(&j->machine.prog, p);
+    ir_program_copy(&j->builder->machine.prog, p);
     return TESS_OK;
   }
   tess_status s = job_parallelise(&j->heap, p, &w->sched);
-  if (s == TESS_OK) ir_program_copy(&j->machine.prog, &w->sched.m.prog);
+  if (s == TESS_OK)
+    ir_program_copy(&j->builder->machine.prog, &w->sched.m.prog);
   return s;
 }
 
@@ -43,8 +45,8 @@ static tess_status compile_base(referring *w) {
   job_enter(j, JOB_BUILDING);
   tess_status s = take_unscheduled(w);
   if (!s)
-    s = job_compile(j, &j->machine.prog, BACKEND_CODE, &w->object, &lower,
-                    &compile);
+    s = job_compile(j, &j->builder->machine.prog, BACKEND_CODE, &w->object,
+                    &lower, &compile);
   if (s) return s;
   job_enter(j, JOB_LOADING);
   return j->backend->load(&j->heap, w->object.v, w->object.n, &w->code,
@@ -157,8 +159,9 @@ static tess_status choose_compiler(referring *w) {
   job_state *j = w->j;
   const char *host = j->backend->reference;
   if (!host) return TESS_OK;
-  ir_program_copy(&j->machine.prog, &j->bench_program);
-  w->is_bound = job_bind_reference(&j->machine.prog, JOB_HOST_OPERATIONS);
+  ir_program_copy(&j->builder->machine.prog, &j->bench_program);
+  w->is_bound =
+      job_bind_reference(&j->builder->machine.prog, JOB_HOST_OPERATIONS);
   if (w->is_bound) return TESS_OK;
   j->no_threads = true;
   return job_set_target(j, host);

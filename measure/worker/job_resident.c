@@ -2,6 +2,7 @@
  * Tensors in the memory of devices, which the process that opened the driver
  * holds for the host, and which calls of kernels take in place of contents. */
 #include "backends/device/device.h"
+#include "measure/machine_facts.h"
 #include "measure/worker/job_state.h"
 #include <stdlib.h>
 #include <string.h>
@@ -128,6 +129,9 @@ static tess_status serve_memory(void *ud) {
   case JOB_MEMORY_READ: return read_contents(w);
   case JOB_MEMORY_FREE: drop_resident(w->j, w->r->id); break;
   case JOB_MEMORY_FACTS: return tell_facts(w);
+  case JOB_MEMORY_MACHINE:
+    machine_facts(w->contents);
+    return str_status(w->contents);
   case JOB_MEMORY_OPS: break;
   }
   return TESS_OK;

@@ -3,12 +3,10 @@
 #ifndef MEASURE_WORKER_JOB_STATE_H
 #define MEASURE_WORKER_JOB_STATE_H
 
-#include "backends/interp/interp.h"
 #include "measure/bench.h"
 #include "measure/bundle.h"
 #include "measure/cores.h"
 #include "measure/worker/job.h"
-#include "vm/text/text.h"
 
 /* A tensor on a device. */
 typedef struct job_resident {
@@ -18,6 +16,10 @@ typedef struct job_resident {
   uint64_t bytes;
 } job_resident;
 
+/* What compiling needs: the traces, the machine that replays them, the program
+ * that results, and what converts its parameters (job_builder.c). */
+typedef struct job_builder job_builder;
+
 struct job_state {
   mem_heap heap;
   arena scratch;
@@ -25,10 +27,8 @@ struct job_state {
   job_ring programs, traces;
   strbuf bytes[JOB_KEPT]; /* of programs, whose constants point into them */
   ir_program program[JOB_KEPT];
-  vm_trace trace[JOB_KEPT];
   tess_status program_is[JOB_KEPT], trace_is[JOB_KEPT]; /* OK: usable */
-  vm_machine machine;
-  ir_program convert;     /* what converts the parameters of machine.prog */
+  job_builder *builder;   /* NULL in programs that only run code */
   char target_text[4096]; /* what `target` was parsed from */
   target target;
   const backend *backend;
@@ -57,24 +57,19 @@ static inline void job_enter(job_state *j, job_phase phase) {
 /* The program of that key; NULL: it was not sent or could not be read (in
  * j->err). */
 const ir_program *job_program(job_state *j, uint64_t key);
-const vm_trace *job_trace(job_state *j, uint64_t key);
+/* Sets the error for a thing of a ring that is not there or not readable. */
+void job_set_missing(job_state *j, uint32_t at, const tess_status *is,
+                     const char *what);
+/* May unwind; the state is freed then. */
+void job_builder_start(job_state *j);
+void job_builder_free(job_state *j);
+/* Reads the trace of a place in the ring. */
+tess_status job_put_trace(job_state *j, uint32_t at, job_bytes b);
 /* Reads a program; its constants point into the bytes, which must outlive
  * it. */
 tess_status job_restore(job_state *j, ir_program *p, const void *v, size_t n);
 /* Makes j->target that of the text. */
 tess_status job_set_target(job_state *j, const char *text);
-/* Leaves in s->m.prog the program with its outermost loops parallel, where they
- * may be; of a refused one nothing changes.  NOMEM, LIMIT. */
-tess_status job_parallelise(mem_heap *heap, const ir_program *p, vm_sched *s);
-/* Lowers and compiles `p`, appending to `out`; *lower and *compile get the
- * seconds.  Sets j->err. */
-tess_status job_compile(job_state *j, ir_program *p, backend_form form,
-                        strbuf *out, double *lower, double *compile);
-/* Operations that the host does in some seconds. */
-#define JOB_HOST_OPERATIONS ((int64_t)1 << 31)
-/* Binds the loops of an unscheduled program of that many operations or more to
- * threads; false: it has fewer, or too few results (job_bind.c). */
-bool job_bind_reference(ir_program *p, int64_t operations);
 /* LAUNCH_ERROR with what the backend knows of the failed run of `code` (by
  * NULL: nothing), or else its status (job_run.c). */
 tess_status job_launch_failed(job_state *j, const backend *by,

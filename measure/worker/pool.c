@@ -47,6 +47,22 @@ static tess_status find_worker(measure_pool *p, const measure_config *o,
   return TESS_OK;
 }
 
+/* The command is one of the shell's, that the runner's path ends. */
+static tess_status set_runner(measure_pool *p, const measure_config *o,
+                              err_state *e) {
+  strbuf command;
+  if (o->in_process)
+    return err_set(e, TESS_UNSUPPORTED,
+                   "a runner is another process, and this context starts none "
+                   "(in_process)");
+  str_init(&command, p->heap);
+  str_printf(&command, "exec %s %s", o->via, o->runner);
+  const char *text = str_get(&command);
+  if (text) p->via = copy_text(p->heap, text);
+  str_free(&command);
+  return text ? TESS_OK : mem_refusal(p->heap);
+}
+
 /* Workers do so themselves. */
 static tess_status load_externs(const measure_pool *p, err_state *e) {
   const char *problem = externs_load(p->config.externs);
@@ -60,6 +76,7 @@ static tess_status make_pool(void *ud) {
   p->config.externs = copy_text(p->heap, m->o->externs);
   tess_status s =
       p->config.in_process ? load_externs(p, m->e) : find_worker(p, m->o, m->e);
+  if (!s && m->o->via) s = set_runner(p, m->o, m->e);
   if (s) return s;
   uint32_t n = p->nbuilders;
   p->builder = mem_resize(p->heap, NULL, 0, n * sizeof *p->builder);
@@ -76,9 +93,11 @@ tess_status measure_pool_new(mem_heap *heap, const measure_config *o,
   if (!p) return err_ran_out(e, heap, mem_refusal(heap), "a pool of workers");
   *p = (measure_pool){.heap = heap, .config = *o};
   p->config.worker_path = p->config.externs = NULL;
+  p->config.via = p->config.runner = NULL;
   p->nbuilders = o->workers ? o->workers : thread_cpus();
   worker_init(&p->runner, heap);
   worker_init(&p->caller, heap);
+  worker_init(&p->referee, heap);
   pool_making m = {heap, o, p, e};
   err_clear(e);
   tess_status s = mem_protect(heap, make_pool, &m);
@@ -97,6 +116,7 @@ void measure_pool_free(measure_pool *p) {
     worker_free(&p->builder[i]);
   worker_free(&p->runner);
   worker_free(&p->caller);
+  worker_free(&p->referee);
   if (p->builder) mem_free(heap, p->builder, p->nbuilders * sizeof *p->builder);
   for (uint32_t i = 0; p->local && i <= p->nbuilders; i++)
     job_state_free(p->local[i]);
@@ -104,6 +124,7 @@ void measure_pool_free(measure_pool *p) {
     mem_free(heap, (void *)p->local, (p->nbuilders + 1) * sizeof *p->local);
   free_text(heap, p->config.worker_path);
   free_text(heap, p->config.externs);
+  free_text(heap, p->via);
   mem_free(heap, p, sizeof *p);
 }
 
@@ -259,10 +280,4 @@ void measure_build_free(measure_build *b) {
   if (!b->message.heap) return;
   str_free(&b->message);
   str_free(&b->code);
-}
-
-void measure_result_free(measure_result *r) {
-  if (!r->message.heap) return;
-  vec_free(r->message.heap, &r->sample);
-  str_free(&r->message);
 }

@@ -16,6 +16,9 @@ struct measure_pool {
   worker *builder; /* nbuilders processes that compile */
   worker runner;   /* the one that times */
   worker caller;   /* calls kernels for the host, and has what is on devices */
+  worker referee;  /* computes references here, where the runner is elsewhere */
+  const char *via; /* the command that starts runner and caller; NULL: they are
+                    * workers, too */
   uint64_t residents; /* made so far, on devices */
   job_state **local;  /* in process: the same, and its last one times */
   measure_ledger ledger;
@@ -26,6 +29,8 @@ struct measure_pool {
   uint32_t tasks;   /* made so far */
   uint32_t silent;  /* consecutive workers without a handshake */
   bool greeted;     /* a worker completed the handshake */
+  const char *mute; /* silent: the path or command of the last one */
+  bool noted;       /* what the runner had to say was logged */
 };
 
 struct measure_task {
@@ -45,6 +50,15 @@ struct measure_task {
 
 static inline bool pool_is_cancelled(const measure_pool *p) {
   return p->config.cancel && thread_flag_is_raised(p->config.cancel);
+}
+
+static inline worker_program pool_program(const measure_pool *p,
+                                          const worker *w) {
+  bool there = w == &p->runner || w == &p->caller;
+  return (worker_program){.path = p->config.worker_path,
+                          .externs = p->config.externs,
+                          .sandboxed = p->config.sandboxed,
+                          .via = there ? p->via : NULL};
 }
 
 void pool_log(measure_pool *p, int level, const char *fmt, ...)

@@ -113,15 +113,23 @@ static void close_channels(worker *w) {
   w->fd = w->log = -1;
 }
 
+/* The child's descriptors: a worker has its socket as the number 3, what starts
+ * a runner has it as its standard streams. */
 static int set_actions(posix_spawn_file_actions_t *a, const worker *w,
                        int child) {
-  int bad = posix_spawn_file_actions_addopen(a, 0, "/dev/null", O_RDONLY, 0);
-  if (!bad)
-    bad = posix_spawn_file_actions_addopen(a, 1, "/dev/null", O_WRONLY, 0);
+  int bad = 0;
+  if (w->remote) {
+    bad = posix_spawn_file_actions_adddup2(a, child, 0);
+    if (!bad) bad = posix_spawn_file_actions_adddup2(a, child, 1);
+  } else {
+    bad = posix_spawn_file_actions_addopen(a, 0, "/dev/null", O_RDONLY, 0);
+    if (!bad)
+      bad = posix_spawn_file_actions_addopen(a, 1, "/dev/null", O_WRONLY, 0);
+    if (!bad) bad = posix_spawn_file_actions_adddup2(a, child, CHILD_SOCKET);
+  }
   if (!bad) bad = posix_spawn_file_actions_adddup2(a, w->log, 2);
-  if (!bad) bad = posix_spawn_file_actions_adddup2(a, child, CHILD_SOCKET);
-  if (!bad) bad = posix_spawn_file_actions_addclosefrom_np(a, CHILD_SOCKET + 1);
-  return bad;
+  int first = w->remote ? CHILD_SOCKET : CHILD_SOCKET + 1;
+  return bad ? bad : posix_spawn_file_actions_addclosefrom_np(a, first);
 }
 
 /* A new process group, and default signal handling. */
@@ -137,13 +145,27 @@ static int set_attributes(posix_spawnattr_t *a) {
                                          POSIX_SPAWN_SETSIGDEF);
 }
 
-static int spawn_worker(worker *w, const char *path, const char *externs,
-                        bool sandboxed, int child) {
-  char *argv[] = {(char *)(uintptr_t)path, (char *)(uintptr_t)externs, NULL,
-                  NULL};
-  char none[] = "", word[] = "sandbox";
-  if (sandboxed && !externs) argv[1] = none;
-  if (sandboxed) argv[2] = word;
+enum { MOST_WORDS = 4 };
+
+/* The words of the command line. */
+static void list_words(const worker_program *how, char *argv[MOST_WORDS]) {
+  static char none[] = "", word[] = "sandbox", shell[] = "/bin/sh", c[] = "-c";
+  memset((void *)argv, 0, MOST_WORDS * sizeof *argv);
+  if (how->via) {
+    argv[0] = shell;
+    argv[1] = c;
+    argv[2] = (char *)(uintptr_t)how->via;
+    return;
+  }
+  argv[0] = (char *)(uintptr_t)how->path;
+  argv[1] = (char *)(uintptr_t)how->externs;
+  if (how->sandboxed && !how->externs) argv[1] = none;
+  if (how->sandboxed) argv[2] = word;
+}
+
+static int spawn_worker(worker *w, const worker_program *how, int child) {
+  char *argv[MOST_WORDS];
+  list_words(how, argv);
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   int bad = posix_spawn_file_actions_init(&actions);
@@ -153,7 +175,7 @@ static int spawn_worker(worker *w, const char *path, const char *externs,
     bad = set_actions(&actions, w, child);
     if (!bad) bad = set_attributes(&attributes);
     if (!bad)
-      bad = posix_spawn(&w->pid, path, &actions, &attributes, argv, environ);
+      bad = posix_spawn(&w->pid, argv[0], &actions, &attributes, argv, environ);
     posix_spawnattr_destroy(&attributes);
   }
   posix_spawn_file_actions_destroy(&actions);
@@ -166,19 +188,20 @@ void worker_init(worker *w, mem_heap *heap) {
   str_init(&w->fatal, heap);
 }
 
-tess_status worker_start(worker *w, const char *path, const char *externs,
-                         bool sandboxed, err_state *e) {
+tess_status worker_start(worker *w, const worker_program *how, err_state *e) {
   int child = -1, bad = 0;
   w->started = clock_now();
+  w->remote = how->via != NULL;
   bool open = open_channels(w, &child);
   if (!open) bad = errno;
-  if (open) bad = spawn_worker(w, path, externs, sandboxed, child);
+  if (open) bad = spawn_worker(w, how, child);
   if (child >= 0) close(child);
   if (!bad) return TESS_OK;
   close_channels(w);
   w->pid = 0;
-  return err_set(e, TESS_INFRA, "cannot start the worker '%s': %s", path,
-                 strerror(bad));
+  return err_set(e, TESS_INFRA, "cannot start the %s '%s': %s",
+                 w->remote ? "runner" : "worker",
+                 w->remote ? how->via : how->path, strerror(bad));
 }
 
 /* ---- ending ------------------------------------------------------------- */
@@ -226,6 +249,15 @@ void worker_last_words(const worker *w, char *out, size_t n) {
   ssize_t at = got;
   while (at > 0 && tail[at - 1] != '\n') at--;
   if (got > at) snprintf(out, n, "%.*s", (int)(got - at), tail + at);
+}
+
+void worker_nonsense(const worker *w, char *out, size_t n) {
+  size_t k = 0;
+  while (k < w->in.n && k + 1 < n && w->in.v[k] >= ' ' && w->in.v[k] <= '~')
+    k++;
+  bool ends =
+      k == w->in.n || k + 1 == n || w->in.v[k] == '\n' || w->in.v[k] == '\r';
+  snprintf(out, n, "%.*s", ends ? (int)k : 0, k ? w->in.v : "");
 }
 
 /* ---- frames ------------------------------------------------------------- */

@@ -17,6 +17,7 @@ typedef struct worker {
   pid_t pid;                 /* 0: not running */
   int fd, log;               /* its socket; what it wrote to stderr */
   bool greeted;              /* the handshake is complete */
+  bool remote;               /* it is a tessera-run */
   double started;            /* when, by clock_now() */
   uint32_t jobs;             /* done since then */
   bool confined;             /* to the cores that are not timed on */
@@ -31,10 +32,19 @@ typedef struct worker {
   strbuf in;        /* a frame's head and body, as far as read */
 } worker;
 
+/* How one is started. */
+typedef struct worker_program {
+  const char *path;    /* of tessera-worker */
+  const char *externs; /* NULL: none */
+  bool sandboxed;
+  const char *via; /* a command of the shell that starts tessera-run, whose
+                    * standard streams are the connection; NULL: `path` is
+                    * started */
+} worker_program;
+
 void worker_init(worker *w, mem_heap *heap);
-/* INFRA when the executable cannot be started. */
-tess_status worker_start(worker *w, const char *path, const char *externs,
-                         bool sandboxed, err_state *e);
+/* INFRA when it cannot be started. */
+tess_status worker_start(worker *w, const worker_program *how, err_state *e);
 /* Kills its process group and reaps it; returns its wait status, or -1 where
  * the host reaps children itself.  Received messages are kept. */
 int worker_kill(worker *w);
@@ -61,6 +71,9 @@ static inline const void *worker_body(const worker *w) {
 }
 void worker_drop_frame(worker *w);
 
+/* What it sent in the place of a frame, as far as it is a line of text; "": it
+ * is none. */
+void worker_nonsense(const worker *w, char *out, size_t n);
 /* The last line that it wrote to stderr; "" when it wrote none. */
 void worker_last_words(const worker *w, char *out, size_t n);
 

@@ -6,7 +6,8 @@ local arguments = require "tessera.command.arguments"
 local known = {
   fleet = "string", key = "string", name = "string", target = "string",
   cores = "string", device = "string", role = { "both", "build", "run" },
-  sign = "string", trust = "string", poll = "flag", ["share-cores"] = "flag",
+  sign = "string", trust = "string", via = "string", runner = "string",
+  poll = "flag", ["share-cores"] = "flag",
 }
 
 return function(args)
@@ -17,6 +18,9 @@ return function(args)
   end
   if o.cores and o.device then
     arguments.usage("of --cores and --device there may be one")
+  end
+  if o.runner and not o.via then
+    arguments.usage("--runner goes with --via")
   end
   o["share-cores"], o.share_cores = nil, o["share-cores"]
   function o.say(line)

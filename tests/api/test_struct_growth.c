@@ -53,7 +53,7 @@ GROWS(tess_tasks_progress, table);
 GROWS(tess_tasks_options, progress_ud);
 GROWS(tess_tasks_info, message);
 GROWS(tess_record_filter, failed);
-GROWS(tess_agent_options, trust);
+GROWS(tess_agent_options, runner);
 
 /* ---- objects to ask ----------------------------------------------------- */
 

@@ -92,21 +92,12 @@ static void test_same_as_local(void **state) {
 
 /* ---- real agents -------------------------------------------------------- */
 
-/* `before`: words before the command, as a clock of another hour. */
 static pid_t start_agent(const char *name, const char *before,
                          const char *more) {
-  char command[1024];
-  pid_t pid = fork();
-  assert_true(pid >= 0);
-  if (pid) return pid;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  snprintf(command, sizeof command,
-           "%s '" TESS_BUILD_DIR "/bin/tessera' agent --fleet '%s' "
-           "--key real --name %s --share-cores %s "
-           "--target 'llvm -num-cores=1' 2>%s/%s.said",
-           before, pg.url, name, more, c.dir, name);
-  execl("/bin/sh", "sh", "-c", command, (char *)NULL);
-  _exit(127);
+  char options[512];
+  snprintf(options, sizeof options,
+           "--key real %s --target 'llvm -num-cores=1'", more);
+  return agent_start(&pg, c.dir, name, before, options);
 }
 
 static void test_real(void **state) {

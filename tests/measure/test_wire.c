@@ -455,7 +455,8 @@ static int status_after(const void *bytes, size_t n) {
   mem_heap_init(&heap, mem_default_allocator, 0);
   worker_init(&w, &heap);
   assert_int_equal(worker_find(NULL, path, sizeof path, &e), TESS_OK);
-  assert_int_equal(worker_start(&w, path, NULL, false, &e), TESS_OK);
+  assert_int_equal(worker_start(&w, &(worker_program){.path = path}, &e),
+                   TESS_OK);
   assert_int_equal(send(w.fd, bytes, n, MSG_NOSIGNAL), n);
   while (waitpid(w.pid, &status, 0) != w.pid) {
   }
@@ -519,8 +520,8 @@ static void test_host_dies(void **state) {
   worker_init(&w, &m.c->heap);
   str_init(&body, &m.c->heap);
   assert_int_equal(worker_find(NULL, path, sizeof path, &m.err), TESS_OK);
-  assert_int_equal(worker_start(&w, path, TESS_EXTERNS, false, &m.err),
-                   TESS_OK);
+  const worker_program how = {.path = path, .externs = TESS_EXTERNS};
+  assert_int_equal(worker_start(&w, &how, &m.err), TESS_OK);
   const strbuf *bytes = &m.task->program;
   wire_write_put(&body, &(wire_put){JOB_PROGRAM, 1, {bytes->v, bytes->n}});
   wire_tell(&w, FRAME_PUT, &body);

@@ -112,6 +112,21 @@ pid_t standin_start(const standin *s, const char *dir) {
   _exit(run_standin(s, open(path, O_WRONLY | O_CREAT | O_APPEND, 0600)));
 }
 
+pid_t agent_start(const postgres *p, const char *dir, const char *name,
+                  const char *before, const char *options) {
+  char command[2048];
+  pid_t pid = fork();
+  assert_true(pid >= 0);
+  if (pid) return pid;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  snprintf(command, sizeof command,
+           "%s '" TESS_BUILD_DIR "/bin/tessera' agent --fleet '%s' "
+           "--name %s --share-cores %s 2>%s/%s.said",
+           before, p->url, name, options, dir, name);
+  execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+  _exit(127);
+}
+
 int standin_end(pid_t pid, int sig) {
   int status = -1;
   kill(pid, sig);

@@ -26,6 +26,10 @@ typedef struct standin {
 double standin_time(const int64_t *decisions, uint32_t n);
 /* Starts a process; what it says goes to the file DIR/NAME.said, if dir. */
 pid_t standin_start(const standin *s, const char *dir);
+/* Starts `tessera agent` with the options; what it says goes to DIR/NAME.said.
+ * `before`: words before the command, as "exec", or another clock. */
+pid_t agent_start(const postgres *p, const char *dir, const char *name,
+                  const char *before, const char *options);
 /* Ends it with the signal, and waits; its wait status. */
 int standin_end(pid_t pid, int signal);
 /* Waits until so many agents of the key are at work. */
