@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The emulator of devices, on kernels in LLVM's IR: what it computes, what it
  * counts, and the faults that it finds. */
-#include "measure/worker/job_state.h"
+#include "measure/worker/job_builder.h"
 #include "support/gpu_compare.h"
 #include "support/matmul.h"
 #include "support/gpu.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Candidates that misbehave end their worker, have their class and a message,
  * and the next candidate runs. */
-#include "measure/worker/job_state.h"
+#include "measure/worker/job_builder.h"
 #include "measure/worker/pool.h"
 #include "support/measured.h"
 #include <signal.h>
