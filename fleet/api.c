@@ -127,17 +127,28 @@ typedef struct agent_run {
   measuring *measuring;
 } agent_run;
 
-static tess_status check_agent(agent_run *r) {
+static tess_status find_role(agent_run *r) {
   static const char *const names[] = {"both", "build", "run"};
-  const tess_agent_options *o = &r->o;
-  if (!o->fleet || !o->key || !*o->key)
-    return ctx_fail(r->c, TESS_INVALID, "an agent needs a fleet and a key");
+  const char *role = r->o.role;
   for (int i = 0; i < 3; i++)
-    if (!o->role || !strcmp(o->role, names[i]))
+    if (!role || !strcmp(role, names[i]))
       return r->a.role = (fleet_role)i, TESS_OK;
   return ctx_fail(r->c, TESS_INVALID,
                   "there is no role '%.40s'; there are both, build and run",
-                  o->role);
+                  role);
+}
+
+static tess_status check_agent(agent_run *r) {
+  const tess_agent_options *o = &r->o;
+  if (!o->fleet || !o->key || !*o->key)
+    return ctx_fail(r->c, TESS_INVALID, "an agent needs a fleet and a key");
+  tess_status s = find_role(r);
+  if (s != TESS_OK || !o->via) return s;
+  if (r->a.role != FLEET_BUILD && !o->device && o->target) return TESS_OK;
+  return ctx_fail(r->c, TESS_INVALID,
+                  "an agent whose device is driven by a command (--via) runs "
+                  "code (--role), of a processor's target (--target, and no "
+                  "--device)");
 }
 
 /* "cuda:1" -> "cuda -device=1" */
@@ -157,21 +168,14 @@ static tess_status find_agent_target(agent_run *r) {
   return tess_target_new(r->c, text, &r->target);
 }
 
-/* A device that is driven from here runs processors' code, of a target that is
- * said, by a program whose path is said, or that lies beside the worker. */
+/* The program's path is said, or it lies beside the worker. */
 static tess_status find_runner(agent_run *r) {
   const tess_agent_options *o = &r->o;
   if (!o->via) return TESS_OK;
-  if (r->a.role == FLEET_BUILD || o->device || !o->target)
-    return ctx_fail(r->c, TESS_INVALID,
-                    "an agent whose device is driven by a command (--via) runs "
-                    "code (--role), of a processor's target (--target, and no "
-                    "--device)");
-  if (o->runner)
-    snprintf(r->runner, sizeof r->runner, "%s", o->runner);
-  else
+  if (!o->runner)
     return measure_find_runner(r->c->worker_path, tess_target_text(r->target),
                                r->runner, sizeof r->runner, &r->c->err);
+  snprintf(r->runner, sizeof r->runner, "%s", o->runner);
   return TESS_OK;
 }
 

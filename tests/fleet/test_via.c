@@ -98,7 +98,7 @@ static void test_no_runner(void **state) {
        "gave what is no message of tessera-run: Welcome to board"},
       {"nice", "--runner /nowhere/tessera-run", "/nowhere/tessera-run"},
       {"nice", "--device cuda:0 --runner x", "of a processor's target"},
-      {"nice", "--role build --sign none --runner x", "fleet.key"},
+      {"nice", "--role build --sign none --runner x", "runs code (--role)"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
