@@ -148,9 +148,9 @@ static void *claim_on(void *ud) {
   mem_heap_init(&heap, mem_default_allocator, 0);
   snprintf(name, sizeof name, "agent%d", x->number);
   snprintf(pid, sizeof pid, "%d", x->number + 1);
-  if (fleet_link_open(&heap, x->url, false, &l, &e)) {
-    fprintf(stderr, "%s\n", e.message);
-    return NULL;
+  while (fleet_link_open(&heap, x->url, false, &l, &e)) { /* they queue up */
+    if (clock_now() > x->until) return NULL;
+    fleet_sleep(0.2, NULL);
   }
   fleet_set_patience(l, 120);
   fleet_answer a = {.is_null = true};
@@ -246,6 +246,7 @@ static void start_pooler(char *url, size_t n) {
           "listen_port = %d\nauth_type = any\npool_mode = transaction\n"
           "default_pool_size = 8\nmax_client_conn = 2000\n"
           "ignore_startup_parameters = extra_float_digits\n"
+          "listen_backlog = 2048\n"
           "pidfile = %s/pooler.pid\nlogfile = %s/pooler.log\n",
           pg.dir, pg.port, pg.dir, pg.port + 1, pg.dir, pg.dir);
   fclose(f);

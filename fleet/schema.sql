@@ -54,6 +54,7 @@ CREATE TABLE fleet.agent (
   pid int NOT NULL,
   gone boolean NOT NULL DEFAULT false,
   turn bigint NOT NULL DEFAULT 0,       -- the session that it served last
+  floor bigint NOT NULL DEFAULT 0,      -- and the batch's place in the queue
   seen timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 50);
 CREATE UNIQUE INDEX agent_alone ON fleet.agent (device) WHERE NOT gone;
@@ -88,6 +89,7 @@ CREATE TABLE fleet.task (
 );
 
 CREATE SEQUENCE fleet.turn;
+CREATE SEQUENCE fleet.swept;    -- the second of the last sweep
 CREATE TABLE fleet.batch (
   id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
   session bigint NOT NULL,
@@ -109,7 +111,6 @@ CREATE TABLE fleet.batch (
 CREATE INDEX batch_queued ON fleet.batch (session, stage, turn)
   WHERE state = 'queued';
 CREATE INDEX batch_leased ON fleet.batch (expires) WHERE state = 'leased';
-CREATE INDEX batch_busy ON fleet.batch (session) WHERE state = 'leased';
 CREATE INDEX batch_of_agent ON fleet.batch (agent) WHERE state = 'leased';
 CREATE INDEX batch_nonce ON fleet.batch (session, nonce);
 
@@ -419,41 +420,60 @@ BEGIN
   PERFORM fleet.settle(b);
 END $$;
 
--- Leases that ran out; anybody may sweep, nobody waits for another.
+-- Leases that ran out; whoever comes first in a second sweeps, nobody waits for
+-- another.  (A sequence is of no transaction, and leaves no dead rows.)
 CREATE OR REPLACE FUNCTION fleet.sweep() RETURNS void LANGUAGE plpgsql AS $$
-DECLARE b fleet.batch;
+DECLARE
+  b fleet.batch;
+  second bigint := extract(epoch FROM clock_timestamp());
 BEGIN
+  IF (SELECT last_value FROM fleet.swept) >= second THEN RETURN; END IF;
+  PERFORM setval('fleet.swept', second);
   FOR b IN SELECT * FROM fleet.batch
            WHERE state = 'leased' AND expires < now()
-           ORDER BY expires LIMIT 8 FOR UPDATE SKIP LOCKED LOOP
+           ORDER BY expires LIMIT 64 FOR UPDATE SKIP LOCKED LOOP
     PERFORM fleet.give_back(b, 'lost', NULL);
   END LOOP;
 END $$;
 
--- The batch that an agent works on next: of the session that has the fewest
--- leases, after the one that this agent served last.  A device that a batch
--- left takes it again only where there is no other.
+-- The first batch of a session behind a place in the queue.  A device that a
+-- batch left takes it again only where there is no other.
+CREATE OR REPLACE FUNCTION fleet.first_batch(a fleet.agent, s bigint,
+  stage text, place bigint) RETURNS fleet.batch LANGUAGE plpgsql AS $$
+DECLARE b fleet.batch;
+BEGIN
+  SELECT * INTO b FROM fleet.batch q
+  WHERE q.session = s AND q.stage = first_batch.stage AND q.state = 'queued'
+    AND q.turn > place
+    AND (NOT a.device = ANY (q.excluded) OR NOT EXISTS
+         (SELECT FROM fleet.at_work(a.key, first_batch.stage) w (device)
+          WHERE NOT w.device = ANY (q.excluded)))
+  ORDER BY q.turn LIMIT 1 FOR UPDATE SKIP LOCKED;
+  RETURN b;
+END $$;
+
+-- The batch that an agent works on next: of the session after the one that it
+-- served last.  What stands before the batch that it had last is others', as a
+-- rule, and where vacuum is held back dead rows; so it looks behind that first,
+-- and from the queue's beginning where nothing is there, and now and then.
 CREATE OR REPLACE FUNCTION fleet.next_batch(a fleet.agent, stage text)
 RETURNS fleet.batch LANGUAGE plpgsql AS $$
 DECLARE
   s bigint;
   b fleet.batch;
+  place bigint := CASE WHEN random() < 0.02 THEN 0 ELSE a.floor END;
 BEGIN
   FOR s IN
     SELECT se.id FROM fleet.session se
     WHERE se.key = a.key AND NOT se.closed
       AND se.seen > now() - fleet.setting_of('patience') * interval '1 second'
-    ORDER BY (SELECT count(*) FROM fleet.batch l
-              WHERE l.session = se.id AND l.state = 'leased'),
-             se.id <= a.turn, se.id
+    ORDER BY se.id <= a.turn, se.id
   LOOP
-    SELECT * INTO b FROM fleet.batch q
-    WHERE q.session = s AND q.stage = next_batch.stage AND q.state = 'queued'
-      AND (NOT a.device = ANY (q.excluded) OR NOT EXISTS
-           (SELECT FROM fleet.at_work(a.key, next_batch.stage) w (device)
-            WHERE NOT w.device = ANY (q.excluded)))
-    ORDER BY q.turn LIMIT 1 FOR UPDATE SKIP LOCKED;
-    EXIT WHEN FOUND;
+    b := fleet.first_batch(a, s, stage, place);
+    IF b.id IS NULL AND place > 0 THEN
+      b := fleet.first_batch(a, s, stage, 0);
+    END IF;
+    EXIT WHEN b.id IS NOT NULL;
   END LOOP;
   RETURN b;
 END $$;
@@ -501,7 +521,8 @@ BEGIN
     agent = a.id, device = a.device, claimed = now(),
     expires = now() + fleet.lease()
   WHERE batch.id = b.id RETURNING * INTO b;
-  UPDATE fleet.agent SET turn = b.session, seen = now() WHERE agent.id = a.id;
+  UPDATE fleet.agent SET turn = b.session, floor = b.turn, seen = now()
+  WHERE agent.id = a.id;
   PERFORM fleet.note('claim', b, NULL);
   RETURN fleet.show_batch(b);
 END $$;
