@@ -152,11 +152,13 @@ int64_t ir_work(const ir_program *p, ir_stmt s, arena *scratch);
 /* The program as a readable loop nest (print/print.c). mark: a statement to
  * point at, or 0; changed: one byte a statement, non-zero: its line is marked;
  * or NULL. */
+typedef VEC(ir_stmt) ir_lines;
 typedef struct ir_print_opts {
   ir_stmt mark;
   const char *mark_text;
   const uint8_t *changed;
   bool regions; /* also reads, writes of each block */
+  ir_lines *lines; /* gets the statement of each line; 0: of none */
 } ir_print_opts;
 void ir_print(const ir_program *p, const ir_print_opts *o, strbuf *out);
 void ir_print_expr(const ir_program *p, ir_expr e, strbuf *out);

@@ -2,6 +2,7 @@
  * Binding of schedules: one closure implements every primitive; queries and
  * snapshots. */
 #include "lua/lrv.h"
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_OPERANDS 32
@@ -132,6 +133,25 @@ static int64_t calculate(lua_State *L, const char *op, int64_t a, int64_t b) {
   }
   if (bad) lt_error(L, TESS_INVALID, "the arithmetic leaves 64 bits");
   return v;
+}
+
+/* sch:variable("l6"): the variable that the trace prints so. */
+static int variable_named(lua_State *L) {
+  static const char letter[] = {[TESS_RV_NONE] = '?',
+                                [TESS_RV_BLOCK] = 'b',
+                                [TESS_RV_LOOP] = 'l',
+                                [TESS_RV_INT] = 'v'};
+  tess_schedule *s = lt_schedule(L, 1);
+  const char *name = lt_string(L, 2, "the name of a variable");
+  const char *digits = *name ? name + 1 : name;
+  size_t len = strspn(digits, "0123456789");
+  int is_number = len > 0 && len < 10 && !digits[len];
+  tess_rv rv = is_number ? 1 : 0; /* "l0" is variable 1 */
+  if (is_number) rv += (tess_rv)atoi(digits);
+  if (!rv || letter[tess_schedule_rv_kind(s, rv)] != *name)
+    return lt_error(L, TESS_NOT_FOUND, "the trace has no variable '%s'", name);
+  lt_push_rv(L, 1, rv);
+  return 1;
 }
 
 static int lschedule_get(lua_State *L) {
@@ -485,6 +505,7 @@ void lt_open_schedule(lua_State *L) {
   static const luaL_Reg methods[] = {
       {"can", can},
       {"get", lschedule_get},
+      {"variable", variable_named},
       {"is_spatial", is_spatial},
       {"is_reduction", is_reduction},
       {"is_output", is_output},

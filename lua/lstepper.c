@@ -63,6 +63,24 @@ static int diff(lua_State *L) {
   return 1;
 }
 
+/* A list of { line =, instruction =, effect = "made" }, by line. */
+static int origins(lua_State *L) {
+  static const char *const word[] = {[TESS_EFFECT_MADE] = "made",
+                                     [TESS_EFFECT_CHANGED] = "changed",
+                                     [TESS_EFFECT_MOVED] = "moved"};
+  tess_origins all = TESS_INIT(tess_origins);
+  lt_check(L, tess_stepper_origins(STEPPER, &all));
+  lua_createtable(L, (int)all.n, 0);
+  for (uint32_t i = 0; i < all.n; i++) {
+    lua_createtable(L, 0, 3);
+    lt_set_integer(L, "line", all.origin[i].line);
+    lt_set_integer(L, "instruction", all.origin[i].instruction);
+    lt_set_string(L, "effect", word[all.origin[i].effect]);
+    lua_seti(L, -2, i + 1);
+  }
+  return 1;
+}
+
 static int instruction(lua_State *L) {
   char *text = NULL;
   lt_check(L, tess_stepper_inst(STEPPER, &text));
@@ -152,6 +170,7 @@ void lt_open_stepper(lua_State *L) {
                                      {"program", lstepper_program},
                                      {"trace", trace},
                                      {"diff", diff},
+                                     {"origins", origins},
                                      {"instruction", instruction},
                                      {"decision", decision},
                                      {"alternatives", alternatives},

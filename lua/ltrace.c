@@ -10,13 +10,6 @@ LT_GC(trace_gc, tess_trace, tess_trace_free)
 /* Pushes an empty trace object; its first user value keeps a program. */
 static void **box(lua_State *L) { return lt_box(L, LT_TRACE, 1); }
 
-static int trace_lua(lua_State *L) {
-  char *text = NULL;
-  lt_check(L, tess_trace_lua(lt_trace(L, 1), &text));
-  lt_push_text(L, text);
-  return 1;
-}
-
 static int trace_json(lua_State *L) {
   char *text = NULL;
   lt_check(L, tess_trace_json(lt_trace(L, 1), &text));
@@ -29,6 +22,24 @@ static int trace_tvm_json(lua_State *L) {
   lt_check(L, tess_trace_tvm_json(lt_trace(L, 1), &text));
   lt_push_text(L, text);
   return 1;
+}
+
+/* t:lua([i]): all of it, or instruction i. */
+static int trace_lua(lua_State *L) {
+  tess_trace *t = lt_trace(L, 1);
+  char *text = NULL;
+  lua_Integer i = lt_opt_integer(L, 2, "the position", 0);
+  if (lua_isnoneornil(L, 2))
+    lt_check(L, tess_trace_lua(t, &text));
+  else
+    lt_check(L, tess_trace_inst_lua(t, i < 0 ? 0 : (uint32_t)i, &text));
+  lt_push_text(L, text);
+  return 1;
+}
+
+static int trace_tostring(lua_State *L) {
+  lua_settop(L, 1);
+  return trace_lua(L);
 }
 
 static int trace_len(lua_State *L) {
@@ -247,6 +258,18 @@ static int ltrace_mutate(lua_State *L) {
   return 1;
 }
 
+static int prefix(lua_State *L) {
+  tess_trace *t = lt_trace(L, 1), *made;
+  lua_Integer n = lt_integer(L, 2, "how many instructions");
+  if (n < 0 || n > (lua_Integer)tess_trace_size(t))
+    return lt_error(L, TESS_NOT_FOUND, "the trace has %d instructions, not %d",
+                    (int)tess_trace_size(t), (int)n);
+  void **b = box(L);
+  lt_check(L, tess_trace_prefix(t, (uint32_t)n, &made));
+  *b = made;
+  return 1;
+}
+
 static int simplify(lua_State *L) {
   tess_trace *t = lt_trace(L, 1), *made;
   void **b = box(L);
@@ -293,7 +316,7 @@ static int from_tvm_json(lua_State *L) {
 }
 
 void lt_open_trace(lua_State *L) {
-  static const luaL_Reg meta[] = {{"__tostring", trace_lua},
+  static const luaL_Reg meta[] = {{"__tostring", trace_tostring},
                                   {"__len", trace_len},
                                   {"__eq", equal},
                                   {NULL, NULL}};
@@ -305,6 +328,7 @@ void lt_open_trace(lua_State *L) {
                                      {"with_decision", with_decision},
                                      {"mutate", ltrace_mutate},
                                      {"simplify", simplify},
+                                     {"prefix", prefix},
                                      {"equal", equal},
                                      {"stepper", stepper},
                                      {"params", params},

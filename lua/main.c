@@ -26,6 +26,7 @@ static const char usage_of_scripts[] =
 static const char usage_of_others[] =
     "       tessera step FILE [--program FILE.lua]\n"
     "       tessera show FILE [--program FILE.lua]\n"
+    "       tessera diff FILE FILE [--program FILE.lua]\n"
     "       tessera db [list|best] FILE [FILTER] [--limit N]\n"
     "       tessera db prune FILE [FILTER] [--keep N] [--dry-run]\n"
     "               FILTER: [--program FILE.lua] [--workload NAME] "
@@ -220,9 +221,9 @@ static lua_State *new_state(tess_context *c) {
 
 /* ---- the sub-commands --------------------------------------------------- */
 
-static const char *const commands[] = {"tune",  "step",  "show", "db",
-                                       "lower", "build", "doc",  "report",
-                                       "agent", "fleet"};
+static const char *const commands[] = {"tune",   "step",  "show",  "diff",
+                                       "db",     "lower", "build", "doc",
+                                       "report", "agent", "fleet"};
 enum { NCOMMANDS = sizeof commands / sizeof *commands };
 
 static int is_command(const char *word) {

@@ -4,8 +4,8 @@
 -- exit status.
 local command = {}
 
-for _, name in ipairs { "tune", "step", "show", "db", "lower", "build", "doc",
-                        "report", "agent", "fleet" } do
+for _, name in ipairs { "tune", "step", "show", "diff", "db", "lower",
+                        "build", "doc", "report", "agent", "fleet" } do
   command[name] = require("tessera.command." .. name)
 end
 

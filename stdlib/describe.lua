@@ -513,6 +513,16 @@ local function name_methods(core, methods)
   end })
 end
 
+-- What a stepper is asked is answered by Lua, loaded when it is.
+local function add_questions(methods)
+  for _, name in ipairs { "why", "whynot", "bisect" } do
+    methods[name] = function(...)
+      return require("tessera.step.questions")[name](...)
+    end
+  end
+  function methods.blame(...) return require "tessera.step.blame"(...) end
+end
+
 return function(ts)
   local core = ts._core
   ts._core = nil
@@ -533,5 +543,6 @@ return function(ts)
   limit_arguments(ts, core)
   require "tessera.searching"(ts, core)
   require "tessera.names".install()
+  add_questions(registry["tessera.stepper"].__index)
   return ts
 end

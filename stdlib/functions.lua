@@ -150,6 +150,8 @@ local rows = {
     "is wrong for any program raises.", "modules" },
   { "ts.auto", "tessera.Auto",
     "Among the factors of sch:split: what the others leave.", "tutorial" },
+  { "sch:variable(name)", "tessera.Block | tessera.Loop | tessera.Int",
+    "The variable that the trace prints so, as \"l6\".", "stepping" },
   { "sch:get(value)", "integer", "What a sampled integer is.", "tutorial" },
   { "sch:program()", "tessera.Program", "The program as it is now.",
     "tutorial" },
@@ -209,7 +211,8 @@ local rows = {
     "Read what trace:json wrote.", "tutorial" },
   { "ts.trace.from_tvm_json(text [, program])", "tessera.Trace",
     "Read a trace of TVM's MetaSchedule.", "tutorial" },
-  { "trace:lua()", "string", "The trace as Lua.", "tutorial" },
+  { "trace:lua([i])", "string", "The trace as Lua, or its instruction i.",
+    "tutorial" },
   { "trace:json()", "string", "The trace as JSON.", "tutorial" },
   { "trace:to_tvm_json()", "string",
     "The trace as TVM writes it; what TVM cannot say is refused.",
@@ -225,6 +228,8 @@ local rows = {
     "The trace with one decision changed.", "tutorial" },
   { "trace:simplify()", "tessera.Trace",
     "The trace without what has no effect.", "tutorial" },
+  { "trace:prefix(n)", "tessera.Trace", "Its first n instructions.",
+    "stepping" },
   { "trace:equal(other)", "boolean", "Is the other one the same?",
     "tutorial" },
   { "trace:stepper([program])", "tessera.Stepper",
@@ -258,6 +263,27 @@ local rows = {
   { "stepper:diff()", "string",
     "The same, with what that instruction changed marked by * and what went " ..
     "away below.", "stepping" },
+  { "stepper:origins()", "table[]",
+    "What each instruction so far did to the lines of the program: line, " ..
+    "instruction, and effect, \"made\", \"changed\" or \"moved\".",
+    "stepping" },
+  { "stepper:why([what])", "table[]",
+    "The lines that `what` is the number of, or a part of, or all: line, " ..
+    "text, and origins, of which each has instruction, effect, name, text " ..
+    "and place, the file and line that asked for it.", "stepping" },
+  { "stepper:whynot(primitive, ...)", "table?",
+    "What holds the primitive back here, with variables given by name: " ..
+    "message, and instead, other variables (other, given, operand) with " ..
+    "which it would apply; nil where it applies.", "stepping" },
+  { "stepper:bisect(good)", "integer?",
+    "The first instruction behind which good(program) is false, if it never " ..
+    "holds again; nil where it holds at the end.", "stepping" },
+  { "stepper:blame([options])", "table[]",
+    "What decisions cost: for each the best of some alternatives, as " ..
+    "instruction, name, decision, alternative, and ratio, low and high, its " ..
+    "time by that of the trace as it is; those that save most first. " ..
+    "Options: time(program), in seconds, alternatives and rounds.",
+    "stepping" },
   { "stepper:decision()", "integer[]?",
     "The decision of that instruction; nil where it takes none.",
     "stepping" },

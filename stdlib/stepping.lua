@@ -20,6 +20,12 @@ local commands = {
   { "ir", "LLVM's IR of it" },
   { "asm", "its assembly" },
   { "e, equivalent", "does it still compute what was described?" },
+  { "why [LINE or TEXT]", "which instructions made a line of the program" },
+  { "whynot PRIMITIVE(OPERANDS)",
+    "what holds the primitive back here, and where it would apply" },
+  { "bisect [wrong, slower MS or CONDITION]",
+    "the first instruction at fault: CONDITION is Lua, of `program`, `text`" },
+  { "blame", "what each decision costs, against others in its place" },
   { "t, trace", "the trace as Lua" },
   { "w, write FILE", "save it; as JSON when FILE ends in .json" },
   { "h, help, ?", "these commands" },
@@ -171,6 +177,8 @@ function stepping.write(s, words)
   print("-- written to " .. path)
 end
 
+for name, f in pairs(require "tessera.step.commands") do stepping[name] = f end
+
 local short = { n = "next", b = "back", g = "goto", p = "program",
                 d = "diff", a = "alternatives", c = "choose", t = "trace",
                 w = "write", h = "help", l = "list", q = "quit",
@@ -179,7 +187,8 @@ local short = { n = "next", b = "back", g = "goto", p = "program",
 
 -- How many words may stand behind a command; none where it is not here.
 local takes = { ["goto"] = 1, alternatives = 1,
-                write = math.huge, choose = math.huge }
+                write = math.huge, choose = math.huge, why = math.huge,
+                whynot = math.huge, bisect = math.huge }
 
 -- What the error e of a command says, in one line.
 local function message_of(e)

@@ -99,6 +99,21 @@ static tess_status transform_in(const char *call, change *k) {
   return st;
 }
 
+static tess_status cut_off(change *k) {
+  if (k->n > k->t->t.inst.n)
+    return ctx_fail(k->t->c, TESS_NOT_FOUND,
+                    "the trace has %u instructions, not %u", k->t->t.inst.n,
+                    k->n);
+  vm_trace_copy(&k->made, &k->t->t);
+  vm_truncate(&k->made, k->n);
+  return TESS_OK;
+}
+
+tess_status tess_trace_prefix(tess_trace *t, uint32_t n, tess_trace **out) {
+  change k = {.t = t, .n = n, .fn = cut_off, .out = out};
+  return transform(&k);
+}
+
 static tess_status set_decision(change *k) {
   tess_status st = find_program(k);
   if (st != TESS_OK) return st;

@@ -13,6 +13,7 @@ struct tess_stepper {
   tess_program *program;
   vm_space space; /* result of the last alternatives() */
   VEC(double) probability;
+  VEC(tess_origin) origin; /* result of the last origins() */
 };
 
 typedef struct request {
@@ -36,6 +37,7 @@ static void drop_stepper(tess_stepper *s) {
   tess_context *c = s->c;
   vm_space_free(&s->space, &c->heap);
   vec_free(&c->heap, &s->probability);
+  vec_free(&c->heap, &s->origin);
   tess_program_free(s->program);
   mem_free(&c->heap, s, sizeof *s);
 }
@@ -153,6 +155,41 @@ tess_status tess_stepper_inst(tess_stepper *s, char **out) {
   request q = {.s = s, .put = put_inst, .text = out};
   *out = NULL;
   return ctx_run(s->c, take_snapshot_of, &q);
+}
+
+static void put_origins(tess_stepper *s, const vm_origins *found) {
+  static const tess_effect effect[] = {[VM_MADE] = TESS_EFFECT_MADE,
+                                       [VM_CHANGED] = TESS_EFFECT_CHANGED,
+                                       [VM_MOVED] = TESS_EFFECT_MOVED};
+  s->origin.n = 0;
+  vec_reserve(&s->c->heap, &s->origin, found->n);
+  for (uint32_t i = 0; i < found->n; i++) {
+    const vm_origin *o = &found->v[i];
+    s->origin.v[s->origin.n++] =
+        (tess_origin){o->line, o->inst, effect[o->did]};
+  }
+}
+
+typedef struct origins_work {
+  tess_stepper *s;
+  vm_origins found;
+} origins_work;
+
+static tess_status list_origins(void *ud) {
+  origins_work *w = ud;
+  tess_status st = vm_stepper_origins(&w->s->s, &w->found);
+  if (st != TESS_OK) return blame(w->s, st);
+  put_origins(w->s, &w->found);
+  return TESS_OK;
+}
+
+tess_status tess_stepper_origins(tess_stepper *s, tess_origins *out) {
+  origins_work w = {.s = s};
+  tess_status st = ctx_run(s->c, list_origins, &w);
+  vec_free(&s->c->heap, &w.found);
+  if (st != TESS_OK) return st;
+  const tess_origins all = {.n = s->origin.n, .origin = s->origin.v};
+  return ctx_give(s->c, tess_origins, &all, out);
 }
 
 /* ---- decisions ---------------------------------------------------------- */

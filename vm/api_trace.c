@@ -76,6 +76,7 @@ uint32_t tess_trace_size(tess_trace *t) { return t->t.inst.n; }
 /* ---- texts -------------------------------------------------------------- */
 
 typedef struct text {
+  uint32_t i; /* the instruction, from 1, of put_inst_line */
   tess_trace *t;
   void (*put)(strbuf *out, void *ud);
   char **out;
@@ -93,6 +94,11 @@ static void put_json(strbuf *out, void *ud) {
   vm_write_json(&t->t, &o, out);
 }
 
+static void put_inst_line(strbuf *out, void *ud) {
+  const text *w = ud;
+  vm_write_lua_inst(&w->t->t, w->i - 1, out);
+}
+
 static tess_status write_trace_text(void *ud) {
   text *w = ud;
   *w->out = api_text(w->t->c, w->put, w);
@@ -102,6 +108,16 @@ static tess_status write_trace_text(void *ud) {
 tess_status tess_trace_lua(tess_trace *t, char **out) {
   text w = {.t = t, .put = put_lua, .out = out};
   *out = NULL;
+  return ctx_run(t->c, write_trace_text, &w);
+}
+
+tess_status tess_trace_inst_lua(tess_trace *t, uint32_t i, char **out) {
+  text w = {.t = t, .put = put_inst_line, .out = out, .i = i};
+  *out = NULL;
+  if (i < 1 || i > t->t.inst.n)
+    return ctx_fail(t->c, TESS_NOT_FOUND,
+                    "the trace has %u instructions; there is none at %u",
+                    t->t.inst.n, i);
   return ctx_run(t->c, write_trace_text, &w);
 }
 

@@ -91,6 +91,12 @@ static bool same_content(const pair *p, const ir_stmt_rec *x,
   return true;
 }
 
+bool vm_same_content(const ir_program *old, const ir_program *now, ir_stmt s) {
+  pair p = {old, now};
+  const ir_stmt_rec *x = ir_st(old, s), *y = ir_st(now, s);
+  return x->kind == y->kind && same_content(&p, x, y);
+}
+
 /* A statement of which only the neighbours changed is unchanged. */
 static bool is_same(const pair *p, ir_stmt s) {
   if (s >= p->old->stmt.n) return false;

@@ -43,6 +43,19 @@ tess_status vm_stepper_goto(vm_stepper *s, uint32_t n);
  * change or move it?  Appends one byte each to *out. */
 typedef VEC(uint8_t) vm_marks;
 tess_status vm_stepper_changes(vm_stepper *s, vm_marks *out);
+/* Is the statement, which both have, the same but for its place? */
+bool vm_same_content(const ir_program *old, const ir_program *now, ir_stmt s);
+/* What an instruction, counted from 1, did to a statement. */
+typedef enum vm_effect { VM_MADE, VM_CHANGED, VM_MOVED } vm_effect;
+typedef struct vm_origin {
+  uint32_t line; /* of the current program, counted from 1 */
+  uint32_t inst;
+  vm_effect did;
+} vm_origin;
+typedef VEC(vm_origin) vm_origins;
+/* Appends, by line, what the instructions so far did to its statement; none
+ * for what was described and left as it was. */
+tess_status vm_stepper_origins(vm_stepper *s, vm_origins *out);
 /* The program with changed lines marked, followed by what was removed. */
 tess_status vm_stepper_print(vm_stepper *s, strbuf *out);
 /* The last instruction's alternatives.  TESS_NOT_FOUND: it does not sample, or

@@ -35,8 +35,9 @@
  * makes (tess_error_info, tess_progress) carry its own size.
  *
  * Structs without struct_size never change: tess_dtype, tess_value, tess_arg,
- * tess_candidate, tess_decision and tess_quality, which are array elements or
- * passed by value, and tess_allocator, a function and its user data.
+ * tess_candidate, tess_decision, tess_origin and tess_quality, which are array
+ * elements or passed by value, and tess_allocator, a function and its user
+ * data.
  *
  * Data is counted from 0 (sketches, rows, parameters, bits of a mask), but for
  * the instructions of a trace, which are counted from 1, as in Lua.  Texts for
@@ -642,6 +643,9 @@ TESS_API tess_program *tess_trace_program(tess_trace *t);  /* borrowed */
  * as tess_schedule_call does. */
 TESS_API tess_status tess_trace_lua(tess_trace *t, TESS_GIVE char **out);
 TESS_API tess_status tess_trace_json(tess_trace *t, TESS_GIVE char **out);
+/* Instruction i, counted from 1, as Lua. */
+TESS_API tess_status tess_trace_inst_lua(tess_trace *t, uint32_t i,
+                                         TESS_GIVE char **out);
 /* program may be NULL (bind it later). */
 TESS_API tess_status tess_trace_from_lua(tess_context *c, const char *text,
     tess_program *program, TESS_GIVE tess_trace **out);
@@ -710,6 +714,9 @@ typedef struct tess_replay_options {
 /* program NULL: the one it is bound to; options NULL: same decisions. */
 TESS_API tess_status tess_trace_replay(tess_trace *t, tess_program *program,
     const tess_replay_options *o, TESS_GIVE tess_schedule **out);
+/* A copy of the first n instructions; NOT_FOUND: there are not as many. */
+TESS_API tess_status tess_trace_prefix(tess_trace *t, uint32_t n,
+                                       TESS_GIVE tess_trace **out);
 /* A copy in which instruction i, counted from 1, has this decision;
  * NOT_FOUND when there is no such instruction, REFUSED when the decision does
  * not fit it.  The trace must be bound to a program. */
@@ -743,6 +750,24 @@ TESS_API tess_status tess_stepper_program(tess_stepper *s,
                                           TESS_GIVE tess_program **out);
 /* The program as text, lines that the last instruction changed marked. */
 TESS_API tess_status tess_stepper_diff(tess_stepper *s, TESS_GIVE char **out);
+/* What an instruction, counted from 1, did to the statement of a line of the
+ * program at the position (tess_program_text's lines, counted from 1): made
+ * it, changed it or what it is annotated with, or moved it to another loop. */
+typedef enum tess_effect {
+  TESS_EFFECT_MADE, TESS_EFFECT_CHANGED, TESS_EFFECT_MOVED
+} tess_effect;
+typedef struct tess_origin {
+  uint32_t line, instruction;
+  tess_effect effect;
+} tess_origin;
+typedef struct tess_origins {
+  uint32_t struct_size;         /* sizeof(tess_origins) */
+  uint32_t n;
+  const tess_origin *origin;    /* n, by line, then by instruction */
+} tess_origins;
+/* Where the lines come from; a line without any was described, and left as it
+ * was.  They live until the stepper's next call. */
+TESS_API tess_status tess_stepper_origins(tess_stepper *s, tess_origins *out);
 /* The last instruction, as one line of Lua. */
 TESS_API tess_status tess_stepper_inst(tess_stepper *s, TESS_GIVE char **out);
 /* The last instruction's decision; n 0 when it takes none. */

@@ -18,8 +18,14 @@ enum { WIDTH = 80 };
 
 /* ---- lines -------------------------------------------------------------- */
 
-/* Begins the line of statement s (0: of none). */
+static void note_line(printer *pr) {
+  if (pr->o && pr->o->lines) vec_push(pr->out->heap, pr->o->lines, pr->of);
+}
+
+/* Begins the line of statement s (0: a further one of the last). */
 static void line_begin(printer *pr, ir_stmt s) {
+  if (s) pr->of = s;
+  note_line(pr);
   if (pr->o && pr->o->changed)
     str_puts(pr->out, s && pr->o->changed[s] ? "* " : "  ");
   for (int i = 0; i < pr->indent; i++) str_puts(pr->out, "  ");
@@ -261,6 +267,7 @@ static void print_statement(printer *pr, ir_stmt s) {
   } else {
     print_statements(pr, r->body);
     if (r->alt) {
+      pr->of = s;
       line_begin(pr, 0);
       str_puts(pr->out, "else");
       line_end(pr, 0);
@@ -376,7 +383,11 @@ static void print_program(printer *pr, uint32_t what) {
   print_constants(pr);
   for (uint32_t i = 1; i < ir_func_end(p); i++) {
     uint32_t seen = pr->seen.n;
-    if (i > 1) str_putc(pr->out, '\n');
+    pr->of = 0;
+    if (i > 1) {
+      note_line(pr);
+      str_putc(pr->out, '\n');
+    }
     function_head(pr, &p->func.v[i]);
     pr->indent++;
     block_body(pr, p->func.v[i].root);

@@ -17,6 +17,7 @@ typedef struct printer {
   const char **var, **buf; /* assigned names, NULL: none yet */
   VEC(const char *) seen;  /* names in scope */
   int indent;
+  ir_stmt of;              /* whose line it is */
   uint32_t budget; /* nodes that an expression may still print */
   uint8_t *stated; /* by block: PRINT_STATES_* */
   ir_builder b;    /* with a copy of the program, to infer that */

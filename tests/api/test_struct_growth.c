@@ -34,6 +34,7 @@ GROWS(tess_prim_info, reserved);
 GROWS(tess_inst_info, out);
 GROWS(tess_replay_options, seed);
 GROWS(tess_alternatives, reserved);
+GROWS(tess_origins, origin);
 GROWS(tess_timing, stddev);
 GROWS(tess_runtime, free);
 GROWS(tess_module, ud);

@@ -56,8 +56,8 @@ static void wrong_calls(void **state) {
   expect("tune d.lua --cost-model forest+luck", 2,
          "there is no cost model 'luck'");
   expect("tune d.lua --target abacus", 2, "abacus");
-  static const char *const commands[] = {"tune",  "step",  "show", "db",
-                                         "lower", "build", "doc"};
+  static const char *const commands[] = {"tune", "step",  "show",  "diff",
+                                         "db",   "lower", "build", "doc"};
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
     static const char *const options[] = {"--frob", "-f", "--frob=3", "--"};
     for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
@@ -71,6 +71,8 @@ static void wrong_calls(void **state) {
   expect("step", 2, "step takes one FILE");
   expect("step t.lua", 2, "add --program FILE.lua");
   expect("show", 2, "show takes one FILE");
+  expect("diff t.lua", 2, "diff takes two");
+  expect("diff t.lua t.lua", 2, "add --program FILE.lua");
   expect("db", 2, "db takes one FILE");
   expect("lower", 2, "lower takes one FILE");
   expect("lower d.lua --after tidy", 2, "no lowering pass 'tidy'; there are ");

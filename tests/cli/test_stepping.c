@@ -168,12 +168,40 @@ static void failing_in_a_pipe(void **state) {
   expect("show \"'q'.lua\" --program d.lua", 0, "parallel");
 }
 
+/* The last of the commands says this, with that status. */
+static void answers(const char *commands, int status, const char *says) {
+  console_write(&c, "questions", commands);
+  expect("step t.lua --program d.lua < questions", status, says);
+}
+
+/* The questions, through a pipe, and two traces beside each other. */
+static void questions_are_answered(void **state) {
+  (void)state;
+  answers("goto 5\nwhy i_0\n", 0, "made by 4 local l6, l7 = sch:split");
+  answers("goto 5\nwhy\n", 0, "5 parallel");
+  answers("why no such\n", 1, "no line of the program is, or has, 'no such'");
+  answers("goto 4\nwhynot parallel(l3)\n", 0,
+          "-- it applies with l6 in place of l3");
+  answers("goto 4\nwhynot unroll(l6)\n", 0, "-- unroll applies here");
+  answers("whynot unroll l1 l2\n", 1, "write them as in a call, with commas");
+  answers("bisect not text:find 'parallel'\n", 0, "-- first at 5 of 5: ");
+  answers("bisect\n", 0, "-- it holds at the end of the trace");
+  answers("bisect a +\n", 1, "is no condition");
+  answers("goto 3\nchoose 4 4\nwrite other.lua\n", 0, "written to");
+  expect("diff t.lua other.lua --program d.lua", 0,
+         "first difference: instruction 3, the decision");
+  expect("diff t.lua other.lua --program d.lua", 0,
+         "+   for i_0 in parallel(4)");
+  expect("diff t.lua t.lua --program d.lua", 0, "the traces are equal");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(stepping_in_a_terminal),
                                      cmocka_unit_test(named_in_a_terminal),
                                      cmocka_unit_test(completed_in_a_terminal),
                                      cmocka_unit_test(interrupted_at_a_line),
                                      cmocka_unit_test(stepping_through_a_pipe),
-                                     cmocka_unit_test(failing_in_a_pipe)};
+                                     cmocka_unit_test(failing_in_a_pipe),
+                                     cmocka_unit_test(questions_are_answered)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,0 +1,153 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What a stepper is asked about its trace: which instruction a line comes
+-- from, why a primitive does not apply, the first instruction at fault.
+local questions = {}
+
+-- ---- where lines come from -------------------------------------------------
+
+-- A list by line: its text, and what made, changed or moved it.
+local function provenance(s)
+  local trace, lines = s:trace(), {}
+  for line in tostring(s:program()):gmatch "([^\n]*)\n?" do
+    lines[#lines + 1] = { line = #lines + 1, text = line, origins = {} }
+  end
+  for _, o in ipairs(s:origins()) do
+    local origins = lines[o.line].origins
+    origins[#origins + 1] = {
+      instruction = o.instruction, effect = o.effect,
+      name = trace[o.instruction].name, text = trace:lua(o.instruction),
+      place = trace[o.instruction].place }
+  end
+  return lines
+end
+
+-- s:why([what]): the lines of the program that `what` is the number of, or that
+-- have it in them; all lines where it is left out.
+function questions.why(s, what)
+  local found = {}
+  for _, line in ipairs(provenance(s)) do
+    if what == nil or line.line == what or
+       type(what) == "string" and line.text:find(what, 1, true) then
+      found[#found + 1] = line
+    end
+  end
+  return found
+end
+
+-- ---- why a primitive does not apply ----------------------------------------
+
+local function is_variable(x)
+  return type(x) == "string" and x:find "^[blv]%d+$" ~= nil
+end
+
+-- Operands as the schedule takes them: names of variables become variables,
+-- also in lists.
+local function operand(sch, x)
+  if is_variable(x) then return sch:variable(x) end
+  if type(x) ~= "table" or getmetatable(x) then return x end
+  local list = {}
+  for k, v in pairs(x) do list[k] = operand(sch, v) end
+  return list
+end
+
+-- Does it apply?  If not, false and why.
+local function applies(sch, name, operands)
+  local given = {}
+  for i = 1, operands.n do given[i] = operand(sch, operands[i]) end
+  return sch:can(name, table.unpack(given, 1, operands.n))
+end
+
+-- What the trace has made so far, named as loops, blocks or integers are.
+local function variables(trace, letter)
+  local list = {}
+  for k = 1, #trace do
+    for _, output in ipairs(trace[k].outputs) do
+      list[#list + 1] = letter .. tostring(tonumber(output:sub(2)) - 1)
+    end
+  end
+  return list
+end
+
+local function exists(sch, variable)
+  return (pcall(sch.variable, sch, variable))
+end
+
+-- Other variables in place of one of the operands, with which it would apply.
+local function elsewhere(sch, trace, name, operands)
+  local found = {}
+  for i = 1, operands.n do
+    local given = operands[i]
+    for _, other in ipairs(is_variable(given) and
+                           variables(trace, given:sub(1, 1)) or {}) do
+      local tried = { n = operands.n, table.unpack(operands, 1, operands.n) }
+      tried[i] = other
+      if other ~= given and exists(sch, other) and
+         applies(sch, name, tried) then
+        found[#found + 1] = { operand = i, given = given, other = other }
+      end
+    end
+  end
+  return found
+end
+
+-- s:whynot(name, ...): does the primitive apply at this position?  Operands are
+-- as in the trace, variables by name ("l6").  nil where it does; else a table:
+-- message, what holds it back, and instead, variables with which it would.
+function questions.whynot(s, name, ...)
+  local trace = s:trace():prefix(s:position())
+  local sch, operands = trace:replay(), table.pack(...)
+  local ok, why = applies(sch, name, operands)
+  if ok then return nil end
+  return { message = why, instead = elsewhere(sch, trace, name, operands) }
+end
+
+-- ---- the first instruction at fault ----------------------------------------
+
+-- s:bisect(good): the first instruction behind which good(program) is false,
+-- found with at most log2(n) + 1 calls, given that it holds for the program as
+-- described, and never again once it does not; nil where it holds at the end.
+function questions.bisect(s, good)
+  local here, low, high = s:position(), 0, s:size()
+  local function holds(at)
+    s:goto_(at)
+    return good(s:program())
+  end
+  local function search()
+    if holds(high) then return nil end
+    while high - low > 1 do
+      local middle = (low + high) // 2
+      if holds(middle) then low = middle else high = middle end
+    end
+    return high
+  end
+  local ok, found = pcall(search)
+  s:goto_(here)
+  if not ok then error(found, 0) end
+  return found
+end
+
+-- ---- two traces ------------------------------------------------------------
+
+local function same_decision(a, b)
+  if not a or not b then return a == b end
+  if #a ~= #b then return false end
+  for i = 1, #a do
+    if a[i] ~= b[i] then return false end
+  end
+  return true
+end
+
+-- The first instruction in which two traces differ, and how: "decision",
+-- "instruction", or "end" where one of them ends; nil where they are equal.
+function questions.first_difference(a, b)
+  for k = 1, math.min(#a, #b) do
+    local sampled = a[k].name == b[k].name and a[k].decision
+    if sampled and not same_decision(a[k].decision, b[k].decision) then
+      return k, "decision"
+    end
+    if a:lua(k) ~= b:lua(k) then return k, "instruction" end
+  end
+  if #a ~= #b then return math.min(#a, #b) + 1, "end" end
+end
+
+return questions
