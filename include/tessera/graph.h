@@ -11,6 +11,8 @@
 #ifndef TESSERA_GRAPH_H
 #define TESSERA_GRAPH_H
 
+#include <tessera/types.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -59,4 +59,18 @@ enum {
   TESS_DTYPE_HANDLE = 3, TESS_DTYPE_BFLOAT = 4, TESS_DTYPE_BOOL = 6
 };
 
+/* The objects of the interface. */
+typedef struct tess_context tess_context;
+typedef struct tess_builder tess_builder;
+typedef struct tess_program tess_program;
+typedef struct tess_schedule tess_schedule;
+typedef struct tess_trace tess_trace;
+typedef struct tess_stepper tess_stepper;
+typedef struct tess_target tess_target;
+typedef struct tess_kernel tess_kernel;
+typedef struct tess_tensor tess_tensor;
+typedef struct tess_space tess_space;
+typedef struct tess_database tess_database;
+typedef struct tess_result tess_result;
+
 #endif

@@ -179,7 +179,8 @@ static void test_runtimes(void **state) {
   shell("cmp sizes.h other.h && echo same", "same");
   shell("cc -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -include "
         "sizes.h -include " TESS_SOURCE_DIR "/include/tessera/tessera.h "
-        "-I " TESS_SOURCE_DIR "/include -x c /dev/null && echo together",
+        "-I " TESS_SOURCE_DIR "/include -I " TESS_BUILD_DIR
+        "/include -x c /dev/null && echo together",
         "together");
 }
 

@@ -11,7 +11,7 @@ static const char device[] = "opencl -max-threads-per-block=4096 "
 
 static void kernels_agree(void **state) {
   (void)state;
-  device_fuzz(device, 2027, 64, 2);
+  device_fuzz(device, 2027, 160, 4);
 }
 
 int main(void) {

@@ -18,7 +18,7 @@
 #include <strings.h>
 #include <sys/mman.h>
 #include <sys/types.h>
-#include <tessera/tessera.h>
+#include <tessera/kernel.h>
 #include <time.h>
 #include <unistd.h>
 
