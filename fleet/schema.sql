@@ -625,6 +625,16 @@ BEGIN
   RETURN 'taken';
 END $$;
 
+-- A job that failed as often as it may, for whatever reason, has that result.
+CREATE OR REPLACE FUNCTION fleet.give_up(b fleet.batch, j fleet.job, why text)
+RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT j.done AND
+     cardinality(j.failed) >= fleet.setting_of('attempts') THEN
+    PERFORM fleet.conclude(b, j, 'INFRA', jsonb_build_object('message', why));
+  END IF;
+END $$;
+
 -- The machinery failed at a job: it counts against the device, and the job is
 -- done elsewhere, a few times.
 CREATE OR REPLACE FUNCTION fleet.fail(id uuid, batch bigint, token uuid,
@@ -640,10 +650,7 @@ BEGIN
   PERFORM fleet.blame(a.device, why);
   UPDATE fleet.job x SET failed = failed || a.device WHERE x.id = j.id
   RETURNING * INTO j;
-  IF NOT j.done AND
-     cardinality(j.failed) >= fleet.setting_of('attempts') THEN
-    PERFORM fleet.conclude(b, j, 'INFRA', jsonb_build_object('message', why));
-  END IF;
+  PERFORM fleet.give_up(b, j, why);
   PERFORM fleet.give_back(b, 'failed', why);
   RETURN 'taken';
 END $$;
@@ -664,10 +671,7 @@ BEGIN
   WHERE x.id = j.id RETURNING * INTO j;
   UPDATE fleet.job x SET object = NULL, signature = NULL, built = NULL
   WHERE x.batch = b.id;
-  IF NOT j.done AND
-     cardinality(j.failed) >= fleet.setting_of('attempts') THEN
-    PERFORM fleet.conclude(b, j, 'INFRA', jsonb_build_object('message', why));
-  END IF;
+  PERFORM fleet.give_up(b, j, why);
   UPDATE fleet.batch x SET stage = 'build' WHERE x.id = b.id RETURNING * INTO b;
   PERFORM fleet.give_back(b, 'returned', why);
   RETURN 'taken';
