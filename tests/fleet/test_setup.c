@@ -118,8 +118,10 @@ static int run_documented(void) {
     if (strstr(line, "createuser"))
       postgres_ask(&pg, "ALTER ROLE fleet PASSWORD 'secret'");
     if (strstr(line, "createdb"))
-      snprintf(pg.url, sizeof pg.url, "host=%s port=%d user=postgres "
-               "dbname=fleet", pg.dir, pg.port);
+      snprintf(pg.url, sizeof pg.url,
+               "host=%s port=%d user=postgres "
+               "dbname=fleet",
+               pg.dir, pg.port);
     if (agent) standin_await(&pg, "zen3-2c", *machine == 'a' ? 1 : 2);
   }
   fclose(f);
@@ -173,7 +175,7 @@ static void test_tasks(void **state) {
       "local r = ts.tune_tasks(list, { fleet = arg[1], key = 'zen3-2c',\n"
       "  trials = 16, kernel_threads = 1, min_time = 0.002, batch = 4,\n"
       "  progress = false })\n"
-      "for i = 1, 2 do assert(r[i].trials == 8) end\n";
+      "assert(r[1].trials + r[2].trials == 16)\n";
   (void)state;
   console_write(&c, "tasks.lua", tasks);
   int status = console_run(&c, "%s tasks.lua 'postgres://me@%s'",
