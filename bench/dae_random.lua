@@ -1,19 +1,23 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Random programs for access-execute machines, scheduled at random, whose
 -- results must be those of the interpreter, bit by bit:
---   tessera bench/dae_random.lua [PROGRAMS [SEED]]
+--   tessera bench/dae_random.lua [PROGRAMS [SEED [TESTER]]]
 -- Half of them are products and convolutions that are tensorized, by a
--- sketch of the default space with random decisions; the others are chains of
--- arithmetic on accumulators, tiled by hand, with parts for the host.  Every
--- stream is verified: it must have no race and no token that orders nothing.
+-- sketch of the default space with random decisions, in the machine's layout
+-- and in others.  A quarter are programs of the random tester (TESTER, by
+-- default build/bench/fuzz) that fit: the machine does what it can of their
+-- blocks, and the host the rest.  The others are chains of arithmetic on
+-- accumulators, tiled by hand, with parts for the host.  Every stream is
+-- verified: it must have no race and no token that orders nothing.
 local ts = require "tessera"
 local here = arg[0]:match "^(.*)/[^/]*$" or "."
 local dae = dofile(here .. "/../tests/support/dae.lua")
 local given = dofile(here .. "/support/arguments.lua")(
-  "dae_random.lua [PROGRAMS [SEED]]")
+  "dae_random.lua [PROGRAMS [SEED [TESTER]]]")
 local programs = given.count(1, "PROGRAMS", 1000)
 local seed = given.count(2, "SEED", 1)
-given.at_most(2)
+local tester = arg[3] or here .. "/../build/bench/fuzz"
+given.at_most(3)
 
 local ACC = "local.acc_buffer"
 local targets = { "dae -model=vta", "dae -model=vdla", "dae -model=gemmini" }
@@ -28,6 +32,21 @@ local function maybe() return random(2) == 1 end
 local function dense()
   return dae.dense(random(12), random(4), random(4),
                    { bias = maybe(), relu = maybe(), shift = random(0, 9) })
+end
+
+-- The same, with rows of steps and columns that the space lays out.
+local function plain()
+  local m, n, k = random(12), 16 * random(3), random(40)
+  local A = ts.placeholder("A", { m, k }, "int8")
+  local B = ts.placeholder("B", { k, n }, "int8")
+  local r, shift = ts.reduce_axis("r", k), 1 << random(0, 9)
+  local C = ts.compute("C", { m, n }, function(i, j)
+    return ts.sum(ts.cast(A(i, r), "int32") * ts.cast(B(r, j), "int32"), r)
+  end)
+  local D = ts.compute("D", { m, n }, function(i, j)
+    return ts.cast(ts.max(C(i, j) // shift, random(-128, 0)), "int8")
+  end)
+  return ts.program("plain", { A, B }, { D })
 end
 
 local function conv()
@@ -96,6 +115,57 @@ local function schedule_chain(p, target)
   return s
 end
 
+-- The tester's programs, one after the other.
+local pipe
+
+local function described()
+  pipe = pipe or assert(io.popen(("'%s' --describe --count 1000000 --seed %d")
+                                 :format(tester, seed)))
+  local lines = {}
+  for line in pipe:lines() do
+    if line:find "^%-%- case " then
+      if #lines > 0 then break end
+    else
+      lines[#lines + 1] = line
+    end
+  end
+  assert(#lines > 0, tester .. " describes no programs")
+  return load('local ts = require "tessera"\n' ..
+              table.concat(lines, "\n") .. "\nreturn program")()
+end
+
+-- What a block reads is copied to accumulators, and, often, it adds up there.
+local function put_on_chip(s, block)
+  local result = s:access_info(block, "write", 0).buffer
+  for r = s:block_info(block).reads - 1, 0, -1 do
+    if s:access_info(block, "read", r).buffer ~= result then
+      s:cache_read(block, r, ACC, { consumer_blocks = { block } })
+    end
+  end
+  if maybe() then s:cache_write(block, 0, ACC) end
+end
+
+-- Whether a call is refused; other errors go on.
+local function is_refused(ok, e)
+  if ok then return false end
+  if e.code ~= "REFUSED" and e.code ~= "BUILD_ERROR" then error(e, 0) end
+  return true
+end
+
+-- Each block of the tester's program is put on the chip, where the machine can
+-- do it.
+local function schedule_described(p, target)
+  local s, any = ts.schedule(p, { target = target }), false
+  for _, block in ipairs { s:get_child_blocks(s:get_block "root") } do
+    local copy = s:copy()
+    if not is_refused(pcall(put_on_chip, copy, block)) and
+       not is_refused(pcall(ts.build, copy, target)) then
+      s, any = copy, true
+    end
+  end
+  return any and s or nil
+end
+
 local function schedule_product(p, target)
   spaces[target] = spaces[target] or ts.space.default(target)
   local sketches = ts.space.sketches(spaces[target], p, target)
@@ -106,17 +176,16 @@ end
 
 -- ---- checking --------------------------------------------------------------
 
-local count = { tensorized = 0, others = 0, refused = 0, host = 0,
-                vthreads = 0, pipelines = 0, tokens = 0, instructions = 0 }
+local count = { tensorized = 0, tester = 0, chains = 0, refused = 0,
+                nothing = 0, host = 0, vthreads = 0, pipelines = 0,
+                tokens = 0, instructions = 0 }
 
 local function check(p, s, kernel)
   local got, want = dae.tensors(p, random(1 << 20))
   kernel(table.unpack(got))
   ts.interpret(p, want)
-  for i = 1, #got do
-    if tostring(got[i]) ~= tostring(want[i]) then
-      error(("parameter %d differs:\n%s"):format(i, s:program()), 0)
-    end
+  if not dae.same(got, want) then
+    error(("the results differ:\n%s"):format(s:program()), 0)
   end
   local stream, tokens = kernel:source "stream", kernel:source "tokens"
   for _, fault in ipairs { "race:", "deadlock:", "left:", "idle:" } do
@@ -134,7 +203,8 @@ local function check(p, s, kernel)
                        select(2, stream:gsub("\n +%d+ %a", ""))
 end
 
--- One program that fits; those that do not are refused by name.
+-- One program that fits; of those that do not the machine can do nothing, or
+-- they are refused by name.
 local function try(kind, make, schedule)
   local p, target = make(), pick(targets)
   local ok, s = pcall(schedule, p, target)
@@ -143,22 +213,28 @@ local function try(kind, make, schedule)
   if ok and s then built, kernel = pcall(ts.build, s, target) end
   if not built then
     if ok and s and kernel.code ~= "BUILD_ERROR" then error(kernel, 0) end
-    count.refused = count.refused + 1
+    local what = ok and not s and "nothing" or "refused"
+    count[what] = count[what] + 1
     return
   end
   check(p, s, kernel)
   count[kind] = count[kind] + 1
 end
 
-while count.tensorized + count.others < programs do
-  if count.tensorized < (programs + 1) // 2 then
-    try("tensorized", maybe() and dense or conv, schedule_product)
-  else
-    try("others", chain, schedule_chain)
-  end
+-- How many of each kind.
+local half = (programs + 1) // 2
+local kinds = {
+  { "tensorized", half, function() return pick { dense, conv, plain }() end,
+    schedule_product },
+  { "tester", (programs - half + 1) // 2, described, schedule_described },
+  { "chains", (programs - half) // 2, chain, schedule_chain },
+}
+for _, x in ipairs(kinds) do
+  while count[x[1]] < x[2] do try(x[1], x[3], x[4]) end
 end
-for _, name in ipairs { "tensorized", "others", "host", "vthreads",
-                        "pipelines", "instructions", "tokens", "refused" } do
+if pipe then pipe:close() end
+for _, name in ipairs { "tensorized", "tester", "chains", "host", "vthreads",
+                        "pipelines", "instructions", "tokens", "refused", "nothing" } do
   print(('{"figure": "%s", "value": %d, "seed": %d}'):format(name, count[name],
                                                            seed))
 end

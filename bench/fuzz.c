@@ -3,6 +3,7 @@
  * in child processes, so that a crash or a hang ends only that case; any case
  * is reproducible by its seed and number. */
 #include "backends/backend.h"
+#include "fuzz/describe.h"
 #include "fuzz/faults.h"
 #include "fuzz/shrink.h"
 #include "support/bench.h"
@@ -25,7 +26,7 @@ enum { MAX_JOBS = 64, CASE_SECONDS = 120, REPORTS = 5 };
 typedef struct fuzz_args {
   uint64_t seed, count, only, first;
   uint32_t jobs, fault, depth, seconds;
-  bool one, every_step, no_llvm, coverage, faults;
+  bool one, every_step, no_llvm, coverage, faults, describe;
   const char *target;
 } fuzz_args;
 
@@ -49,7 +50,7 @@ _Noreturn static void usage(const char *program, int status) {
       status ? stderr : stdout,
       "usage: %s [--quick] [--count N] [--seed S] [--first K] [--only K]\n"
       "  [--depth D] [--fault F] [--every-step] [--no-llvm] [--threads N]\n"
-      "  [--coverage] [--faults [--seconds S]] [--target T]\n"
+      "  [--coverage] [--faults [--seconds S]] [--target T] [--describe]\n"
       "Checks random schedules of random programs.\n"
       "  --only K      one case, compared after every step\n"
       "  --depth D     as many primitives are applied at most (40)\n"
@@ -62,6 +63,8 @@ _Noreturn static void usage(const char *program, int status) {
       "  --faults      looks for all faults, or for that of --fault, S\n"
       "                seconds each of the processor's time (10), and\n"
       "                says which are found\n"
+      "  --describe    prints programs in Lua instead, with extents and\n"
+      "                types that accelerators take\n"
       "  --coverage    says how often each primitive applied, and how\n"
       "                often each reason to refuse was given\n",
       program, FUZZ_FAULTS);
@@ -108,6 +111,7 @@ static fuzz_args parse(int argc, char **argv) {
       {"faults", no_argument, NULL, 'F'},
       {"seconds", required_argument, NULL, 'S'},
       {"target", required_argument, NULL, 'T'},
+      {"describe", no_argument, NULL, 'D'},
       {"help", no_argument, NULL, 'h'},
       {NULL, 0, NULL, 0}};
   long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -131,6 +135,7 @@ static fuzz_args parse(int argc, char **argv) {
     case 'S': a.seconds = (uint32_t)parse_count(argv[0], optarg); break;
     case 't': a.jobs = (uint32_t)parse_count(argv[0], optarg); break;
     case 'T': a.target = optarg; break;
+    case 'D': a.describe = true; break;
     case 'e': a.every_step = true; break;
     case 'l': a.no_llvm = true; break;
     case 'c': a.coverage = true; break;
@@ -364,6 +369,7 @@ int main(int argc, char **argv) {
   let_threads_sleep(argv);
   fuzz_args a = parse(argc, argv);
   if (a.faults) return faults_hunt(a.seed, a.jobs, a.seconds, a.fault);
+  if (a.describe) return describe_cases(a.seed, a.first, a.count);
   if (a.one) return one_case(&a);
   team *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE,
                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -33,8 +33,25 @@ function machines.get(name)
     if not defined[known] then list[#list + 1] = known end
   end
   table.sort(list)
-  return nil, ("target: there is no machine '-model=%s'; there are %s"):format(
-    name, table.concat(list, ", "))
+  return nil, ("target: there is no machine '%s', as -model says; there are %s")
+              :format(name, table.concat(list, ", "))
+end
+
+-- A copy of the table, with what `changes` has instead.
+local function changed(t, changes)
+  local copy = {}
+  for key, value in pairs(t) do copy[key] = value end
+  for key, value in pairs(changes) do
+    copy[key] = type(value) == "table" and changed(t[key], value) or value
+  end
+  return copy
+end
+
+-- The table of a machine that is like that one, but for the changes.
+function machines.like(name, changes)
+  local t, why = machines.get(name)
+  if not t then error(why, 2) end
+  return changed(t, changes)
 end
 
 local function flatten(t, prefix, list)

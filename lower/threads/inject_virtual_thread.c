@@ -123,11 +123,25 @@ static void find_varying(virtual *v) {
 
 /* ---- sinking the loop --------------------------------------------------- */
 
+/* One copy, product or operation: a perfect nest around a store or a tensor
+ * intrinsic's call. */
+static bool is_perfect(const ir_program *p, ir_stmt s) {
+  for (;; s = ir_st(p, s)->body) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    if (!r->body || (r->kind == IR_IF && ir_is_instead(p, r->cond)))
+      return true;
+    if (r->alt || ir_st(p, r->body)->next || r->kind == IR_ALLOCATE)
+      return false;
+  }
+}
+
 /* The loop goes around all of s: nothing in it is invariant, nor a thread
- * loop.  Buffers allocated in it stay private. */
+ * loop.  Buffers allocated in it stay private.  Where latency is to be hidden
+ * it goes around single instructions of the backend only. */
 static bool is_whole(const virtual *v, ir_stmt s) {
   const ir_program *p = v->p;
   if (head_varies(v, s)) return true;
+  if (v->marks && !is_perfect(p, s)) return false;
   for (ir_stmt t = s; t; t = ir_next(p, t, s)) {
     const ir_stmt_rec *r = ir_st(p, t);
     if (r->kind == IR_STORE && !head_varies(v, t)) return false;

@@ -16,7 +16,7 @@ local function check(p, s, target)
   local got, want = dae.tensors(p, 1)
   kernel(table.unpack(got))
   ts.build(p)(table.unpack(want))
-  for i = 1, #got do assert(tostring(got[i]) == tostring(want[i]), i) end
+  assert(dae.same(got, want), s)
   local tokens = kernel:source "tokens"
   assert(not tokens:find "race:" and not tokens:find "idle:" and
          not tokens:find "left:" and not tokens:find "deadlock:", tokens)
@@ -62,7 +62,8 @@ assert(tostring(vta):find "^dae %-machine=" and
 assert(tostring(ts.target(tostring(vta))) == tostring(vta))
 assert(machines.of(vta).buffer.wgt == 262144)
 assert(machines.of(ts.target "dae -model=vdla").clock == 200)
-refused(function() ts.target "dae -model=pdp8" end, "pdp8", "vdla", "vta")
+refused(function() ts.target "dae -model=pdp8" end,
+        "there is no machine 'pdp8', as -model says; there are gemmini, vdla, vta")
 refused(function() ts.target "dae -machine=name=x,clok=1" end,
         "there is no field 'clok'; did you mean 'clock'?")
 refused(function() ts.target "dae -machine=name=x,clock=0" end,
@@ -102,6 +103,65 @@ assert(fast < slow, fast / slow)
 -- The same cycles each time.
 assert(fast == threaded:time(args, { min_time = 1e-3 }).median)
 refused(function() serial:source "ptx" end, "stream", "tokens")
+
+-- ---- virtual threads --------------------------------------------------------
+
+-- Loads of inputs and products of a stream in the words of TVM's paper.
+local function classical(stream)
+  local list, count = {}, { ld = 0, ex = 0 }
+  for line in stream:gmatch "[^\n]+" do
+    local own = line:find "^ *%d+ load inp" and "ld" or
+                line:find "^ *%d+ gemm uop" and "ex"
+    if own then
+      local other = own == "ld" and "ex" or "ld"
+      local word = own == "ld" and "compute" or "load"
+      if line:find("pop " .. word, 1, true) then
+        list[#list + 1] = ("%s.pop_dep_from(%s)"):format(own, other)
+      end
+      list[#list + 1] = ("%s.perform(%s%d)"):format(own, own, count[own])
+      if line:find("push " .. word, 1, true) then
+        list[#list + 1] = ("%s.push_dep_to(%s)"):format(own, other)
+      end
+      count[own] = count[own] + 1
+    end
+  end
+  return table.concat(list, " ")
+end
+
+-- Two virtual threads have a row of the sums each, and load an entry of it,
+-- then execute its product, four times.
+do
+  local q = dae.dense(2, 1, 4)
+  local s = ts.schedule(q, { target = "dae" })
+  local c = s:get_block "C"
+  s:set_scope(c, 0, ACC)
+  local i = s:get_loops(s:get_block "D")
+  s:bind(i, "vthread.x")
+  s:compute_at(c, i)
+  local list = { s:get_loops(c) }
+  local cl, ko, ki = table.unpack(list, #list - 2)
+  s:reorder(ko, cl, ki)
+  s:compute_at(s:cache_read(c, 1, WGT), i)
+  s:compute_at(s:cache_read(c, 0, INP), ko)
+  s:decompose_reduction(c, ko)
+  s:tensorize(cl, intrin.use "dae_gemm_16x16")
+  local text = classical(check(q, s):source "stream")
+  local wanted = "ld.perform(ld0) ld.push_dep_to(ex) " ..
+    "ld.perform(ld1) ld.push_dep_to(ex) " ..
+    "ex.pop_dep_from(ld) ex.perform(ex0) ex.push_dep_to(ld) " ..
+    "ex.pop_dep_from(ld) ex.perform(ex1) ex.push_dep_to(ld) "
+  for k = 2, 6, 2 do
+    for n = k, k + 1 do
+      wanted = wanted .. ("ld.pop_dep_from(ex) ld.perform(ld%d) " ..
+                          "ld.push_dep_to(ex) "):format(n)
+    end
+    for n = k, k + 1 do
+      wanted = wanted .. ("ex.pop_dep_from(ld) ex.perform(ex%d) %s"):format(
+        n, k < 6 and "ex.push_dep_to(ld) " or "")
+    end
+  end
+  assert(text .. " " == wanted, text)
+end
 
 -- ---- what does not fit -----------------------------------------------------
 

@@ -159,9 +159,7 @@ local function check(name, p, products, why, target)
     local got, want = dae.tensors(p, i)
     kernel(table.unpack(got))
     ts.interpret(p, want)
-    for k = 1, #got do
-      assert(tostring(got[k]) == tostring(want[k]), name)
-    end
+    assert(dae.same(got, want), name)
     local _, n = tostring(s:program()):gsub("tensor_call", "")
     assert(n == products, ("%s: %d products"):format(name, n))
     assert(not why or kernel:source "stream":find(why, 1, true), name)

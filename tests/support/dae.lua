@@ -75,16 +75,62 @@ dae.resnet18 = {
   { "C12", { h = 7, ic = 512, oc = 512 } },
 }
 
+-- A layer with an eighth of the pixels and channels, about.
+function dae.small(o)
+  local function channels(n) return math.max(16, n // 8 // 16 * 16) end
+  return { h = math.max(4, o.h // 8), k = o.k, stride = o.stride,
+           ic = channels(o.ic), oc = channels(o.oc) }
+end
+
+-- Bytes that fill most of their range without always saturating what is made of
+-- them, and the ends of it; other types by small integers.
+local ranges = { int8 = { -64, 63 }, uint8 = { 0, 255 }, int32 = { -999, 999 } }
+
+local function filled(shape, d, random)
+  if d > #shape then return random() end
+  local list = {}
+  for i = 1, shape[d] do list[i] = filled(shape, d + 1, random) end
+  return list
+end
+
+local function random_tensor(dtype, shape, seed)
+  local range, state = ranges[dtype], seed
+  if not range or #shape == 0 then
+    return ts.tensor(dtype, shape, "integers", seed)
+  end
+  return ts.tensor(dtype, shape, filled(shape, 1, function()
+    state = (state * 6364136223846793005 + 1442695040888963407)
+    local n = state >> 33
+    if dtype == "int8" and n % 16 == 0 then
+      return n % 32 == 0 and -128 or 127
+    end
+    return range[1] + n // 32 % (range[2] - range[1] + 1)
+  end))
+end
+
 -- The program's tensors, outputs last: `n` outputs of which are given twice.
 function dae.tensors(p, seed)
   local list, again = {}, {}
   for i, x in ipairs(p:params()) do
     local is_output = x.role == "output"
-    list[i] = ts.tensor(x.dtype, x.shape, is_output and "zeros" or "random",
-                        seed + i)
-    again[i] = is_output and ts.tensor(x.dtype, x.shape, "zeros") or list[i]
+    list[i] = is_output and ts.tensor(x.dtype, x.shape) or
+              random_tensor(x.dtype, x.shape, seed + i)
+    again[i] = is_output and ts.tensor(x.dtype, x.shape) or list[i]
   end
   return list, again
+end
+
+-- Whether all elements of the tensors are the same; floats, which the host
+-- computes, as far as functions like exp are.
+function dae.same(a, b)
+  for i = 1, #a do
+    local absolute, relative = a[i]:compare(b[i])
+    local is_float = a[i]:dtype():find "float"
+    if (is_float and relative or absolute) > (is_float and 1e-5 or 0) then
+      return false
+    end
+  end
+  return true
 end
 
 return dae

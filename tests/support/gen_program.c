@@ -173,6 +173,7 @@ int64_t gen_extent(gen *g, int64_t most) {
                                   6,  7,  8,  8,  9,  10, 11, 12, 13,
                                   15, 16, 16, 17, 20, 24, 31, 32};
   int64_t v = common[gen_below(g, sizeof common)];
+  if (g->o.lanes && gen_below(g, 3)) v = 16 * (1 + gen_below(g, 2));
   if (most < 1)
     v = 1;
   else if (v > most)
@@ -188,6 +189,8 @@ tess_dtype gen_dtype(gen *g) {
       {TESS_DTYPE_UINT, 16, 1},  {TESS_DTYPE_UINT, 32, 1},
       {TESS_DTYPE_BOOL, 8, 1},   {TESS_DTYPE_FLOAT, 16, 1},
       {TESS_DTYPE_BFLOAT, 16, 1}};
+  if (g->o.lanes && gen_below(g, 8))
+    return (tess_dtype){TESS_DTYPE_INT, gen_below(g, 3) ? 32 : 8, 1};
   if (!gen_once_in(g, 3)) return (tess_dtype){TESS_DTYPE_FLOAT, 32, 1};
   return all[gen_below(g, g->o.no_16bit ? 9 : 11)];
 }

@@ -20,6 +20,8 @@ typedef struct gen_options {
                           * select and lossless casts: on small integers every
                           * result is exact in float32 */
   bool only_computes;    /* no imperative stages */
+  bool lanes;            /* many extents are multiples of 16 and many types int8
+                          * and int32, as accelerators take them */
   bool effects;          /* here and there an external call as a statement */
   /* Some programs have extents that are known only when they are called: what
    * those are then, in the order of ir_func.sizes, goes here, which has room
