@@ -36,8 +36,7 @@ int describe_cases(uint64_t seed, uint64_t first, uint64_t count) {
     ir_program_init(&x.p, &x.heap);
     str_init(&x.lua, &x.heap);
     st = mem_protect(&x.heap, describe_case, &x);
-    if (!st)
-      printf("-- case %llu\n%s", (unsigned long long)k, str_get(&x.lua));
+    if (!st) printf("-- case %llu\n%s", (unsigned long long)k, str_get(&x.lua));
     str_free(&x.lua);
     ir_program_free(&x.p);
   }
