@@ -10,6 +10,7 @@ typedef struct question {
   tess_trace *t;
   tess_program *program;
   vm_machine m;
+  strbuf text;
   uint32_t max, *n;
   tess_arg *param;
   tess_decision *decision;
@@ -75,7 +76,7 @@ static tess_status list_decisions(void *ud) {
   vm_machine_init(&q->m, &c->heap);
   arena_reset(&q->t->view);
   *q->n = vm_label_decisions(&q->m, p ? &p->p : NULL, &q->t->t, &q->t->view,
-                             &label);
+                             &q->text, &label);
   for (uint32_t i = 0; i < *q->n && i < q->max; i++)
     q->decision[i] = give_decision(&q->t->t, &label[i]);
   return TESS_OK;
@@ -87,8 +88,10 @@ tess_status tess_trace_decisions(tess_trace *t, tess_program *program,
   question q = {
       .t = t, .program = program, .max = max, .decision = out, .n = n};
   *n = 0;
+  str_init(&q.text, &t->c->heap);
   q.m.heap = q.m.prog.heap = q.m.scratch.heap = &t->c->heap;
   tess_status st = ctx_run(t->c, list_decisions, &q);
   vm_machine_free(&q.m);
+  str_free(&q.text);
   return st;
 }

@@ -12,6 +12,7 @@ typedef struct labelling {
   vm_machine *m;
   const vm_trace *t;
   arena *to;
+  strbuf *text;
   vm_label *label;
   uint32_t n;
   uint32_t *of; /* instruction -> its label; n: none */
@@ -52,14 +53,12 @@ static void put_node(const labelling *l, vm_rv rv, strbuf *out) {
 static const char *subject(labelling *l, uint32_t k) {
   vm_rv rv = first_node(l->t, k);
   vm_rv block = block_of(l->t, rv);
-  strbuf text;
   if (!rv) return NULL;
-  str_init(&text, l->m->heap);
-  put_node(l, rv, &text);
-  if (block && block != rv) put_node(l, block, &text);
-  const char *made = text.n ? arena_printf(l->to, "%s", str_get(&text)) : NULL;
-  str_free(&text);
-  return made;
+  str_clear(l->text);
+  put_node(l, rv, l->text);
+  if (block && block != rv) put_node(l, block, l->text);
+  if (l->text->bad) mem_unwind_refused(l->m->heap);
+  return l->text->n ? arena_printf(l->to, "%s", str_get(l->text)) : NULL;
 }
 
 /* ---- what a decision is about ------------------------------------------- */
@@ -182,8 +181,9 @@ static void fill_in(labelling *l, vm_label *x) {
 }
 
 uint32_t vm_label_decisions(vm_machine *m, const ir_program *base,
-                            const vm_trace *t, arena *to, vm_label **out) {
-  labelling l = {.m = m, .t = t, .to = to};
+                            const vm_trace *t, arena *to, strbuf *text,
+                            vm_label **out) {
+  labelling l = {.m = m, .t = t, .to = to, .text = text};
   for (uint32_t k = 0; k < t->inst.n; k++) l.n += vm_samples(&t->inst.v[k]);
   l.label = arena_zalloc(to, (l.n + 1) * sizeof *l.label);
   l.of = arena_array(to, uint32_t, t->inst.n + 1);

@@ -18,9 +18,10 @@ typedef struct vm_label {
 /* A label for each sampling instruction, in *out, of the arena `to`; returns
  * their number.  It replays the trace over a copy of `base` as far as that goes
  * (NULL: not at all); what that does not reach is labelled by the instruction
- * alone.  May unwind. */
+ * alone.  May unwind, over `text` as well, which is scratch. */
 uint32_t vm_label_decisions(vm_machine *m, const ir_program *base,
-                            const vm_trace *t, arena *to, vm_label **out);
+                            const vm_trace *t, arena *to, strbuf *text,
+                            vm_label **out);
 
 /* The value of an integer variable, as the decisions of the trace say; false:
  * its decision is open. */

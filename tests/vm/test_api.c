@@ -572,6 +572,8 @@ static tess_status api_everything(fixture *f) {
   uint32_t n;
   tess_arg name = {"name", str("C")}, blk = {"block", rv(1)};
   tess_arg tile_args[] = {{"loop", rv(2)}, {"n", api_num(2)}};
+  tess_arg knob[] = {{"name", str("tile")}, {"value", rv(5)}}, param;
+  tess_decision decision;
   tess_status r = tess_schedule_new(f->p, NULL, 1, &s);
 #define TRY(call) \
   if (r == TESS_OK) r = (call)
@@ -579,6 +581,7 @@ static tess_status api_everything(fixture *f) {
   TRY(tess_schedule_call(s, "get_loops", 1, &blk, 8, out, &n, NULL));
   TRY(tess_schedule_call(s, "sample_perfect_tile", 2, tile_args, 8, out, &n,
                          NULL));
+  TRY(tess_schedule_call(s, "knob", 2, knob, 8, out, &n, NULL));
   TRY(tess_schedule_copy(s, &copy));
   TRY(tess_schedule_rv_text(s, 2, &a));
   TRY(tess_schedule_trace(s, &t));
@@ -591,6 +594,8 @@ static tess_status api_everything(fixture *f) {
   TRY(tess_stepper_goto(st, 3));
   TRY(tess_stepper_alternatives(st, 10, &alt));
   TRY(tess_stepper_diff(st, &c));
+  TRY(tess_trace_params(t, 1, &param, &n));
+  TRY(tess_trace_decisions(t, NULL, 1, &decision, &n));
 #undef TRY
   if (r != TESS_OK) assert_int_equal(tess_error(f->c)->code, r);
   tess_text_free(f->c, a);
