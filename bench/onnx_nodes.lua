@@ -3,11 +3,13 @@
 --   bench/onnx_nodes/run [FOLDER [PATTERN]]
 -- makes them by a pinned version of onnx, once, and runs
 --   build/bin/tessera bench/onnx_nodes.lua FOLDER/cases [PATTERN]
--- (PATTERN: of cases' names, or an operator).  Prints a table by operator, why
--- cases do not run, and the figures node_cases_run and node_cases_passed.
+-- (PATTERN: of cases' names, or an operator).  Prints the operators of which
+-- all cases pass, and how many; a table of the others, with why cases do not
+-- run; and the figures node_cases_run and node_cases_passed.
 local here = arg[0]:gsub("[^/]*$", "")
 package.path = here .. "?.lua;" .. package.path
 local run = require "onnx_nodes.run"
+local reasons = require "onnx_nodes.reasons"
 
 local folder, pattern = arg[1], arg[2]
 if not folder then
@@ -25,12 +27,13 @@ for i, c in ipairs(data.cases) do
     local status, why = run(c, folder)
     local row = rows[c.op]
     if not row then
-      row = { passed = 0, WRONG = 0, no = 0, why = {} }
+      row = { passed = 0, WRONG = 0, no = 0, why = {}, wrong = {} }
       rows[c.op], order[#order + 1] = row, c.op
     end
     row[status], totals[status] = row[status] + 1, totals[status] + 1
-    if why then
-      row.why[#row.why + 1] = ("%s %s: %s"):format(status, c.name, why)
+    if status == "no" then row.why[#row.why + 1] = why end
+    if status == "WRONG" then
+      row.wrong[#row.wrong + 1] = c.name .. ": " .. why
     end
     if i % 50 == 0 then
       collectgarbage()
@@ -40,14 +43,44 @@ for i, c in ipairs(data.cases) do
 end
 io.stderr:write("\r")
 table.sort(order)
-print("operator                       cases  passed  wrong  not run")
+
+-- Lines of words with commas between, of at most 86 columns.
+local function wrapped(words)
+  local lines, line = {}, ""
+  for i, word in ipairs(words) do
+    word = word .. (i < #words and "," or ".")
+    if #line + 1 + #word > 86 then
+      lines[#lines + 1], line = line, word
+    else
+      line = line == "" and word or line .. " " .. word
+    end
+  end
+  lines[#lines + 1] = line
+  return table.concat(lines, "\n")
+end
+
+local whole = {}
 for _, op in ipairs(order) do
   local r = rows[op]
-  print(("%-30s %5d  %6d  %5d  %7d"):format(op, r.passed + r.WRONG + r.no,
-                                          r.passed, r.WRONG, r.no))
+  if r.WRONG + r.no == 0 then
+    whole[#whole + 1] = ("`%s` %d"):format(op, r.passed)
+  end
 end
+print(wrapped(whole))
+print "\n| operator | cases | passed | wrong | why the others do not run |"
+print "|---|---|---|---|---|"
 for _, op in ipairs(order) do
-  for _, why in ipairs(rows[op].why) do io.stderr:write("  ", why, "\n") end
+  local r = rows[op]
+  if r.WRONG + r.no > 0 then
+    print(("| `%s` | %d | %d | %d | %s |"):format(op, r.passed + r.WRONG + r.no,
+          r.passed, r.WRONG, reasons.of(op, r.why)))
+  end
+end
+print ""
+for _, op in ipairs(order) do
+  for _, why in ipairs(rows[op].wrong) do
+    io.stderr:write("WRONG ", why, "\n")
+  end
 end
 print(('{"figure": "node_cases_run", "value": %d, "unit": "cases", ' ..
        '"onnx": "%s"}'):format(totals.passed + totals.WRONG, data.onnx))

@@ -10,7 +10,7 @@ for _, family in ipairs { "dense", "conv", "conv_transpose", "winograd",
                           "attention", "norm", "normalize", "loss", "pool",
                           "resize", "reduce", "elementwise", "move", "gather",
                           "scatter", "sort", "quantize", "quantized",
-                          "sample", "deform",
+                          "sample", "deform", "state",
                           "gated", "create", "einsum",
                           "recurrent", "stencil", "linear", "fourier" } do
   require("tessera.ops." .. family)

@@ -139,19 +139,19 @@ def cases():
 
 
 def write_slice(path, most=48, each=2):
-    """Of each operator the first cases whose tensors are small."""
+    """Of each operator the first cases whose tensors are small, of packed
+    integers and of others."""
     exporter, lines, seen = Exporter(None), [], {}
     for c in cases():
-        op = c.model.graph.node[0].op_type
-        if seen.get(op, 0) >= each:
-            continue
         exporter.largest = 0
         row = exporter.case(c)
-        tensors = row.get("inputs", []) + row.get("outputs", [])
-        other = any(x and "other" in x for x in tensors)
-        if exporter.largest > most or other or "nodes" in row:
+        tensors = [x for x in row.get("inputs", []) + row.get("outputs", []) if x]
+        kind = row["op"], any("bits" in x for x in tensors)
+        other = any("other" in x for x in tensors)
+        if (seen.get(kind, 0) >= each or exporter.largest > most or other
+                or "nodes" in row):
             continue
-        seen[op] = seen.get(op, 0) + 1
+        seen[kind] = seen.get(kind, 0) + 1
         lines.append("%s,\n" % lua(row))
     with open(path, "w") as out:
         out.write("-- Some node cases of onnx %s (Apache-2.0), by bench/onnx_nodes/"

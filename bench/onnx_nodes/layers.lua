@@ -218,6 +218,34 @@ return function(of)
       align_corners = n:flag "align_corners" })
   end
 
+  -- ---- layers with a state -------------------------------------------------
+  function of.CausalConvWithState(n)
+    local x, w = n:x(1), n:x(2)
+    local k = w.shape[3]
+    local act = n:attr("activation", "none")
+    return ops.causal_conv1d(x, reshaped(w, { w.shape[1], k }), {
+      bias = n:x(3), past = k > 1 and n:x(4) or nil,
+      act = act ~= "none" and "silu" or nil })
+  end
+  function of.LinearAttention(n)
+    local h, groups = n:attr "q_num_heads", n:attr "kv_num_heads"
+    local function in_heads(x, heads)
+      local s = x.shape
+      local split = reshaped(x, { s[1], s[2], heads, s[3] // heads })
+      return ops.transpose(split, { perm = { 0, 2, 1, 3 } })
+    end
+    local beta, scale = n:x(6), n:attr("scale", 0.0)
+    local Y, present = ops.linear_attention(
+      in_heads(n:x(1), h), in_heads(n:x(2), groups), in_heads(n:x(3), groups), {
+        past = n:x(4), decay = n:has(5) and in_heads(n:x(5), groups) or nil,
+        beta = beta and ops.transpose(beta, { perm = { 0, 2, 1 } }) or nil,
+        scale = scale ~= 0 and scale or nil })
+    local s = Y.shape
+    Y = reshaped(ops.transpose(Y, { perm = { 0, 2, 1, 3 } }),
+                 { s[1], s[3], s[2] * s[4] })
+    return Y, present
+  end
+
   -- ---- normalization -------------------------------------------------------
   function of.BatchNormalization(n)
     if n:flag "training_mode" then

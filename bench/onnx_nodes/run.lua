@@ -2,6 +2,7 @@
 -- One case of ONNX's through interpreter, plain and scheduled kernels.
 local ts = require "tessera"
 local nodes = require "onnx_nodes.nodes"
+local scheduled = require "support.scheduled"
 
 -- ---- tensors ---------------------------------------------------------------
 
@@ -74,23 +75,6 @@ local function difference(want, got, c, shape)
 end
 
 -- ---- one case --------------------------------------------------------------
-
--- A candidate of some modules of the default space, drawn.
-local space = ts.space.compose {
-  require "tessera.modules.auto_inline" {},
-  require "tessera.modules.multi_level_tiling" {},
-  require "tessera.modules.parallel_vectorize_unroll" {},
-}
-local function scheduled(program)
-  local sketches = ts.space.sketches(space, program, "llvm")
-  for seed = 0, 31 do
-    local t = sketches[(#sketches // 2 + seed) % #sketches + 1]
-    local ok, sch = pcall(t.replay, t, program, { resample = true,
-                                                  seed = seed })
-    if ok then return sch end
-  end
-  error "no candidate holds"
-end
 
 local ways = {
   { "interpreter", function(program, args) ts.interpret(program, args) end },

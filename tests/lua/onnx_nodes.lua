@@ -21,4 +21,4 @@ end
 print(("%d of %d cases passed, %d have no operator or type"):format(passed,
       #cases, #missing))
 if arg[1] then print(table.concat(missing, "\n")) end
-assert(passed >= 150)
+assert(passed >= 240)

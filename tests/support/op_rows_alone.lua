@@ -201,4 +201,13 @@ alone("stft", { b = 2, n = 11, step = 3, length = 6 }, {
   {}, { window = true, onesided = false }, { parts = 2, length = 4 } })
 alone("det", { n = 3 }, { {}, { n = 1 }, { batch = { 2, 2 }, n = 4 },
                           { dtype = "float16" } }, everywhere)
+alone("causal_conv1d", { b = 2, c = 3, l = 5, k = 3 }, {
+  {}, { past = true, bias = true, act = "silu" }, { k = 1 },
+  { l = 1, past = true, dtype = "float16" },
+}, everywhere)
+alone("linear_attention", { b = 2, h = 2, groups = 2, t = 3, d = 2, dv = 3 }, {
+  {}, { past = true, decay = true, h = 4 }, { beta = true, betas = 2 },
+  { beta = true, decay = true, rates = 2, groups = 1, past = true },
+  { dtype = "float16", decay = true, scale = 0.5 },
+}, signed(1))
 end
