@@ -54,3 +54,22 @@ check.case("loops of known length", function()
   local outputs = g:outputs()
   assert(outputs[2].shape[1] == 3 and outputs[2].shape[2] == 4)
 end)
+
+check.case("bytes, sampling, signals and states", function()
+  local g = onnx.read(data .. "layers.onnx")
+  local have = {}
+  for _, n in ipairs(g:nodes()) do have[n.op] = true end
+  for name in ("conv_integer qlinear_conv affine_grid grid_sample reduce " ..
+               "stft causal_conv1d linear_attention"):gmatch "%S+" do
+    assert(have[name], name)
+  end
+  g:verify()
+  local shapes = {}
+  for i, y in ipairs { g:outputs() } do
+    for k, x in ipairs(y) do
+      if i == 1 then shapes[k] = table.concat(x.shape, "x") end
+    end
+  end
+  assert(table.concat(shapes, " ") == "1x3x4 1x3x4 1x2x2x2 1x2x3x4 1x2x3x2 " ..
+         "1x2x5 1x2x2 1x3x4 1x2x2x2", table.concat(shapes, " "))
+end)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- ONNX's Attention and RotaryEmbedding: heads may lie in one dimension, masks
--- may be short.
+-- ONNX's Attention, LinearAttention and RotaryEmbedding: heads may lie in one
+-- dimension, masks may be short.
 
 local function heads_apart(n, x, heads)
   local s = x.shape
@@ -52,6 +52,17 @@ return function(of)
     if not n:has(5) then k, v, scores = K, V, k end
     if joined then Y = heads_together(n, Y) end
     return Y, k, v, scores
+  end
+  function of.LinearAttention(n)
+    local h, groups = n:must "q_num_heads", n:must "kv_num_heads"
+    local decay, beta, scale = n:x(5), n:x(6), n:attr("scale", 0.0)
+    local Y, present = n.ops.linear_attention(
+      heads_apart(n, n:needs(1), h), heads_apart(n, n:needs(2), groups),
+      heads_apart(n, n:needs(3), groups), {
+        past = n:x(4), decay = decay and heads_apart(n, decay, groups),
+        beta = beta and n.ops.transpose(beta, { perm = { 0, 2, 1 } }),
+        scale = scale ~= 0 and scale or nil })
+    return heads_together(n, Y), present
   end
   function of.RotaryEmbedding(n)
     local x, heads = n:needs(1), n:attr("num_heads", 0)

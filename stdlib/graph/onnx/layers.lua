@@ -119,8 +119,9 @@ return function(of)
     return loss(n, log_p), log_p
   end
   function of.AffineGrid(n)
+    local size = n:values(2) -- images, channels, and their height, ..
     return n.ops.affine_grid(n:needs(1), {
-      size = n:values(2), align_corners = n:flag "align_corners" })
+      size = table.move(size, 3, #size, 1, {}), align_corners = n:flag "align_corners" })
   end
   function of.DFT(n)
     local axis = n:has(3) and n:value(3) or
@@ -128,5 +129,19 @@ return function(of)
     return n.ops.dft(n:needs(1), { axis = axis, length = n:value(2),
                                    inverse = n:flag "inverse",
                                    onesided = n:flag "onesided" })
+  end
+  function of.STFT(n)
+    local window = n:x(3)
+    return n.ops.stft(n:needs(1), {
+      step = n:value(2), window = window,
+      length = n:has(4) and n:value(4) or window and window.shape[1],
+      onesided = n:flag("onesided", 1) })
+  end
+  function of.CausalConvWithState(n)
+    local w, act = n:needs(2), n:attr("activation", "none")
+    local k = w.shape[3]
+    return n.ops.causal_conv1d(n:needs(1), n:reshape(w, { w.shape[1], k }), {
+      bias = n:x(3), past = k > 1 and n:x(4) or nil,
+      act = act ~= "none" and "silu" or nil })
   end
 end

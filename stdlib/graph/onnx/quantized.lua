@@ -55,17 +55,15 @@ return function(of)
   function of.ConvInteger(n)
     local x, w = n:needs(1), n:needs(2)
     local _, o = windows.conv(n, x, w)
-    if #x.shape ~= 4 then n:refuse("over %d dimensions", #x.shape - 2) end
     o.x_zero = n:has(3) and one(n, n:x(3)) or nil
     o.w_zero = n:has(4) and one(n, n:x(4)) or nil
-    return n.ops.conv2d_integer(x, w, o)
+    return n.ops.conv_integer(x, w, o)
   end
   function of.QLinearConv(n)
     local x, w, p = n:needs(1), n:needs(4), {}
     local _, o = windows.conv(n, x, w)
-    if #x.shape ~= 4 then n:refuse("over %d dimensions", #x.shape - 2) end
     for i, at in ipairs { 2, 3, 5, 6, 7, 8 } do p[i] = one(n, n:needs(at)) end
     o.bias = n:x(9)
-    return n.ops.qlinear_conv2d(x, p[1], p[2], w, table.unpack(p, 3), o)
+    return n.ops.qlinear_conv(x, p[1], p[2], w, p[3], p[4], p[5], p[6], o)
   end
 end

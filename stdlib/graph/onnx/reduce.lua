@@ -16,7 +16,7 @@ return function(of)
       local axes = n:attr "axes" or n:values(2)
       if axes and #axes == 0 then axes = nil end
       if not axes and n:flag "noop_with_empty_axes" then
-        return n.ops.reduce(n:needs(1), { op = ours, none = true })
+        return n.ops.reduce(n:needs(1), { op = ours, axes = {} })
       end
       return n.ops.reduce(n:needs(1), { op = ours, axes = axes,
                                         keep = n:flag("keepdims", 1) })

@@ -88,3 +88,29 @@ save("loop.onnx", h.make_graph([
                      value("each", [4])])),
 ], "loop", [value("x", [4])], [value("last", [4]), value("all", [3, 4])],
     [floats("step", 4), h.make_tensor("three", T.INT64, [], [3])]))
+
+# Convolutions of bytes, sampling, signals, and layers that keep a state.
+save("layers.onnx", h.make_graph([
+    h.make_node("ConvInteger", ["u", "v", "uz"], ["ci"]),
+    h.make_node("QLinearConv", ["u", "us", "uz", "v", "us", "vz", "us", "uz"], ["qc"]),
+    h.make_node("AffineGrid", ["theta", "size"], ["grid"]),
+    h.make_node("GridSample", ["image", "grid"], ["gs"]),
+    h.make_node("ReduceSum", ["image"], ["rs"], noop_with_empty_axes=1),
+    h.make_node("STFT", ["signal", "step", "window"], ["st"]),
+    h.make_node("CausalConvWithState", ["seq", "cw"], ["cc", "cp"],
+                activation="silu"),
+    h.make_node("LinearAttention", ["q", "q", "q"], ["la", "ls"], q_num_heads=2,
+                kv_num_heads=2, update_rule="linear"),
+], "layers", [
+    value("u", [1, 2, 5], T.UINT8), value("v", [3, 2, 2], T.INT8),
+    value("theta", [1, 2, 3]), value("image", [1, 2, 3, 4]),
+    value("signal", [1, 8, 1]), value("seq", [1, 2, 5]), value("q", [1, 3, 4])],
+    [value("ci", [1, 3, 4], T.INT32), value("qc", [1, 3, 4], T.UINT8),
+     value("gs", [1, 2, 2, 2]), value("rs", [1, 2, 3, 4]),
+     value("st", [1, 2, 3, 2]), value("cc", [1, 2, 5]), value("cp", [1, 2, 2]),
+     value("la", [1, 3, 4]), value("ls", [1, 2, 2, 2])],
+    [h.make_tensor("uz", T.UINT8, [], [3]), h.make_tensor("vz", T.INT8, [], [1]),
+     h.make_tensor("us", T.FLOAT, [], [0.5]),
+     h.make_tensor("size", T.INT64, [4], [1, 2, 2, 2]),
+     h.make_tensor("step", T.INT64, [], [4]), floats("window", 4),
+     floats("cw", 2, 1, 3)]), opset=28)
