@@ -121,7 +121,8 @@ return function(of)
   function of.AffineGrid(n)
     local size = n:values(2) -- images, channels, and their height, ..
     return n.ops.affine_grid(n:needs(1), {
-      size = table.move(size, 3, #size, 1, {}), align_corners = n:flag "align_corners" })
+      size = table.move(size, 3, #size, 1, {}),
+      align_corners = n:flag "align_corners" })
   end
   function of.DFT(n)
     local axis = n:has(3) and n:value(3) or
