@@ -104,7 +104,7 @@ assert(fast < slow, fast / slow)
 assert(fast == threaded:time(args, { min_time = 1e-3 }).median)
 refused(function() serial:source "ptx" end, "stream", "tokens")
 
--- ---- virtual threads --------------------------------------------------------
+-- ---- virtual threads -------------------------------------------------------
 
 -- Loads of inputs and products of a stream in the words of TVM's paper.
 local function classical(stream)
