@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -57,6 +58,18 @@ EXTERN float test_abort(float x) {
 
 EXTERN float test_exit(float x);
 EXTERN float test_exit(float x) { _exit(x < 1000 ? 42 : 43); }
+
+/* Where the environment names a folder: makes the file "running" there, and
+ * stays. */
+EXTERN float test_stay(float x);
+EXTERN float test_stay(float x) {
+  char path[256];
+  const char *folder = getenv("TESSERA_STAY");
+  if (!folder) return x + 1;
+  snprintf(path, sizeof path, "%s/running", folder);
+  close(open(path, O_WRONLY | O_CREAT, 0600));
+  for (;;) pause();
+}
 
 EXTERN float test_wrong_in_parallel(float x);
 EXTERN float test_wrong_in_parallel(float x) {
