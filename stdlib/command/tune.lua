@@ -36,6 +36,9 @@ local function report(result, program, as_json)
     print(result.trace)
   end
   print("-- " .. tostring(result)) -- all of it can be read as a trace
+  for why in (result.note or ""):gmatch "on the host: [^;]*" do
+    print("-- " .. why)
+  end
   if result.ledger ~= "" then io.stderr:write("time:\n", result.ledger) end
   if result.trials == 0 and result.note then
     io.stderr:write(result.note, "\n")

@@ -47,6 +47,14 @@ static void tuning(void **state) {
   assert_non_null(strstr(last, "\"trials\": 5"));
 }
 
+/* What an accelerator leaves to the host. */
+static void left_to_the_host(void **state) {
+  (void)state;
+  console_write(&c, "plain.lua", "return dofile('d.lua').program");
+  expect("tune plain.lua --trials 1 --target dae", 0,
+         "\n-- on the host: C: it multiplies no int8\n");
+}
+
 /* A file of several programs, in each of the forms. */
 static void several_programs(void **state) {
   (void)state;
@@ -716,6 +724,7 @@ static void no_files_left(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tuning),
+      cmocka_unit_test(left_to_the_host),
       cmocka_unit_test(several_programs),
       cmocka_unit_test(options),
       cmocka_unit_test(verbose_failures),
