@@ -2,8 +2,10 @@
 -- Tiling of products for a decoupled access-execute machine: a block that its
 -- matrix unit can do is cut into tiles, whose sums stay in accumulators, and
 -- the operands of a part of each sum are copied to the buffers on the chip.
--- What is done to the sums follows in the vector unit, and padding in the
--- copies.  Latency is hidden by two virtual threads along one loop, by a
+-- What is done to the sums follows in the vector unit as far as it can, and
+-- padding in the copies; operands in another layout are laid out by the host.
+-- A product of which nothing can be stored stays on the host, with the reason.
+-- Latency is hidden by two virtual threads along one loop, by a
 -- software pipeline of the copies and products of a tile, by both, by a
 -- pipeline of whole tiles, whose sums are not cut, or not at all: a sketch
 -- each.
