@@ -149,9 +149,12 @@ static void take_steps(making *m) {
     network_step *to = &net->step[net->nstep];
     to->place = arena_array(&net->memory, const network_place *, s->n);
     to->args = arena_zalloc(&net->memory, s->n * sizeof *to->args);
+    to->bytes = arena_array(&net->memory, uint64_t, s->n);
     to->n = s->n;
-    for (uint32_t i = 0; i < s->n; i++)
+    for (uint32_t i = 0; i < s->n; i++) {
       to->place[i] = &m->place[m->root[s->value[i]]];
+      to->bytes[i] = network_bytes(&m->g->value.v[s->value[i]].type);
+    }
     to->kernel = s->kernel;
     s->kernel->refs++;
     net->nstep++;

@@ -24,6 +24,7 @@ typedef struct network_step {
   bundle_args made;        /* constants in the layout that it wants */
   uint32_t n;
   const network_place **place; /* by parameter */
+  uint64_t *bytes;         /* by parameter, as described */
   void **args;             /* of one run */
 } network_step;
 

@@ -100,11 +100,19 @@ static int set_threads(lua_State *L) {
   return 0;
 }
 
+/* net:save(path [, header]) */
+static int network_save(lua_State *L) {
+  const char *header =
+      lua_isnoneornil(L, 3) ? NULL : lt_string(L, 3, "the path of a header");
+  lt_check(L,
+           tess_network_save(lt_network(L), lt_string(L, 2, "a path"), header));
+  return 0;
+}
+
 void lt_open_network(lua_State *L) {
-  static const luaL_Reg methods[] = {{"run", network_run},
-                                     {"times", network_times},
-                                     {"info", network_info},
-                                     {"set_threads", set_threads},
-                                     {NULL, NULL}};
+  static const luaL_Reg methods[] = {
+      {"run", network_run},   {"times", network_times},
+      {"info", network_info}, {"set_threads", set_threads},
+      {"save", network_save}, {NULL, NULL}};
   lt_class(L, LT_NETWORK, NULL, methods, network_gc);
 }

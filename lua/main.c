@@ -44,6 +44,11 @@ static const char usage_of_others[] =
     "       tessera build FILE -o NAME.so|NAME.o|NAME.kernel "
     "[--header FILE.h]\n"
     "               [--db F] [--target T] [--program FILE.lua]\n"
+    "       tessera model FILE.onnx [--shape NAME=1x3x224x224,...] [--db F]\n"
+    "               [--trials N] [--deadline S] [--seed N] [--target T] "
+    "[--threads N]\n"
+    "               [--passes] [--print-after-all] [--times] [--dot FILE]\n"
+    "               [-o NAME.so] [--header FILE.h]\n"
     "       tessera doc [NAME]\n"
     "       tessera agent --fleet URL --key K [--name NAME] [--target T]\n"
     "               [--cores 0,1 | --device cuda:0] [--share-cores]\n"
@@ -221,9 +226,9 @@ static lua_State *new_state(tess_context *c) {
 
 /* ---- the sub-commands --------------------------------------------------- */
 
-static const char *const commands[] = {"tune",   "step",  "show",  "diff",
-                                       "db",     "lower", "build", "doc",
-                                       "report", "agent", "fleet"};
+static const char *const commands[] = {"tune", "step",   "show",  "diff",
+                                       "db",   "lower",  "build", "model",
+                                       "doc",  "report", "agent", "fleet"};
 enum { NCOMMANDS = sizeof commands / sizeof *commands };
 
 static int is_command(const char *word) {

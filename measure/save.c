@@ -7,15 +7,12 @@
 #include "measure/context.h"
 #include "measure/kernel.h"
 #include "measure/kernel_file.h"
+#include "measure/link.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 typedef struct saving {
@@ -183,70 +180,15 @@ static tess_status write_header(saving *w) {
 
 /* ---- linking ------------------------------------------------------------ */
 
-/* The first line of what the linker said. */
-static void first_line(int fd, char *out, size_t n) {
-  ssize_t got = pread(fd, out, n - 1, 0);
-  out[got > 0 ? got : 0] = '\0';
-  out[strcspn(out, "\r\n")] = '\0';
-}
-
-/* Runs a command with its words on stderr in `said`: its exit status, or -1
- * where there is none such. */
-static int run_command(const char *const *words, int said) {
-  char *const *argv = (char *const *)(uintptr_t)words; /* not written to */
-  posix_spawn_file_actions_t a;
-  pid_t pid;
-  int status;
-  if (posix_spawn_file_actions_init(&a)) return -1;
-  posix_spawn_file_actions_addopen(&a, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&a, said, 1);
-  posix_spawn_file_actions_adddup2(&a, said, 2);
-  int bad = posix_spawnp(&pid, argv[0], &a, NULL, argv, environ);
-  posix_spawn_file_actions_destroy(&a);
-  if (bad) return -1;
-  while (waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR) return -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-}
-
-/* With the threads of C libraries that have them apart. */
-static tess_status link_object(saving *w, const char *object, const char *to,
-                               int said) {
-  const char *words[] = {"cc", "-shared", "-pthread", "-o",
-                         to,   object,    "-lm",      NULL};
-  char why[400];
-  int status = run_command(words, said);
-  if (status == 0) return TESS_OK;
-  if (status == -1 || status == 127)
-    return ctx_fail(w->k->c, TESS_UNSUPPORTED,
-                    "'%s' needs the system's C compiler 'cc' to link it, and "
-                    "there is none: save a .o instead",
-                    w->path);
-  first_line(said, why, sizeof why);
-  return ctx_fail(w->k->c, TESS_BUILD_ERROR, "cc could not link '%s': %s",
-                  w->path, why);
-}
-
-/* A library that a process has loaded is replaced, not changed. */
-static tess_status link_beside(saving *w, const char *object, int said) {
-  file_writer f;
-  err_state *err = &w->k->c->err;
-  tess_status s = file_create(&f, w->path, err);
-  if (s == TESS_OK) s = link_object(w, object, file_place(&f), said);
-  return file_commit(&f, s, err);
-}
-
 static tess_status save_shared(saving *w) {
   tess_context *c = w->k->c;
   char object[] = "/tmp/tessera-save-XXXXXX.o";
+  const char *list = object;
   int fd = mkstemps(object, 2);
   if (fd < 0) return ctx_fail(c, TESS_IO, "%s: %s", object, strerror(errno));
   close(fd);
-  int said = memfd_create("tessera-cc", MFD_CLOEXEC);
   tess_status s = file_write(object, w->b.code.v, w->b.code.n, &c->err);
-  if (!s && said < 0) s = ctx_fail(c, TESS_IO, "memfd: %s", strerror(errno));
-  if (!s) s = link_beside(w, object, said);
-  if (said >= 0) close(said);
+  if (!s) s = link_shared(c, w->path, 1, &list);
   unlink(object);
   return s;
 }

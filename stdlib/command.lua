@@ -5,7 +5,8 @@
 local command = {}
 
 for _, name in ipairs { "tune", "step", "show", "diff", "db", "lower",
-                        "build", "doc", "report", "agent", "fleet" } do
+                        "build", "model", "doc", "report", "agent",
+                        "fleet" } do
   command[name] = require("tessera.command." .. name)
 end
 

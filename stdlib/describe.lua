@@ -542,6 +542,8 @@ return function(ts)
   add_builder(ts, core)
   limit_arguments(ts, core)
   require "tessera.searching"(ts, core)
+  -- ts.model(FILE.onnx or graph [, options]): a model that runs.
+  function ts.model(from, o) return require "tessera.graph".model(from, o) end
   require "tessera.names".install()
   add_questions(registry["tessera.stepper"].__index)
   return ts

@@ -392,6 +392,12 @@ local rows = {
     "The outputs, of inputs in order or by name.", "models" },
   { "model:times(inputs [, runs])", "table[]",
     "Each kernel, { name =, seconds = }, the least of 5 runs.", "models" },
+  { "ts.model(from [, options])", "table",
+    "A model that runs, of an ONNX file or a graph: the options shapes and " ..
+    "values (of a file), after and without (of passes), and target, " ..
+    "database, trials, deadline and others of ts.tune_tasks.", "models" },
+  { "model:save(path [, header])", "",
+    "Write it as a shared library that needs nothing of Tessera.", "models" },
   { "model:memory()", "table",
     "Bytes: arena, bound, sum, converted; and the number of kernels.",
     "models" },

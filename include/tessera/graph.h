@@ -213,6 +213,14 @@ typedef struct tess_network_info {
 } tess_network_info;
 TESS_API tess_status tess_network_get(tess_network *net,
                                       tess_network_info *out);
+/* Saves it as a shared library, NAME.so, that needs neither Tessera nor LLVM,
+ * with the constants in it, laid out as kernels want them; the system's `cc`
+ * links it.  Its C header, at `header` or, where that is NULL, beside it, says
+ * which function runs it on which tensors.  INVALID for another ending;
+ * UNSUPPORTED without `cc` and in a context with in_process; BUILD_ERROR with
+ * what `cc` said; IO. */
+TESS_API tess_status tess_network_save(tess_network *net, const char *path,
+                                       const char *header);
 
 #ifdef __cplusplus
 }

@@ -61,7 +61,8 @@ local function steps_of(g)
         steps[#steps + 1] = { values = { n.inputs[1], n.outputs[1] } }
       end
     else
-      local p, inputs, outputs = program.of(g, group, outside, "layout_free")
+      local p, inputs, outputs = program.of(g, group, outside, "layout_free",
+                                              i)
       if #p:params() > 120 then
         invalid(("group %d of graph %s takes %d tensors"):format(
           i, g:name(), #p:params()))
@@ -79,51 +80,89 @@ local passed = { "target", "database", "trials", "deadline", "seed", "threads",
                  "kernel_threads", "batch", "min_time", "progress", "strategy",
                  "cost_model", "scheduler", "timeout" }
 
-local function tuning_options(o)
-  local list = {}
-  for _, name in ipairs(passed) do list[name] = o[name] end
-  if not o.trials and not o.deadline then
-    list.frozen = true
-    for _, name in ipairs { "batch", "progress", "scheduler", "min_time",
-                            "timeout" } do
-      list[name] = nil
+local own = { "shapes", "values", "after", "without" }
+
+local function check_options(o)
+  local known = {}
+  for _, list in ipairs { passed, own } do
+    for _, name in ipairs(list) do known[name] = true end
+  end
+  for name in pairs(o) do
+    if not known[name] then
+      invalid(("unknown option %s of ts.model, which has %s, %s"):format(
+        name, table.concat(own, ", "), table.concat(passed, ", ")))
     end
   end
+end
+
+-- Without a budget nothing is measured.
+local frozen = { "target", "database", "seed", "threads", "kernel_threads" }
+
+local function chosen(names, o)
+  local list = {}
+  for _, name in ipairs(names) do list[name] = o[name] end
   return list
+end
+
+-- The schedule of the database, or the default one.
+local function default_results(tasks, o)
+  local list = chosen(frozen, o)
+  list.frozen = true
+  return ts.tune_tasks(tasks, list)
+end
+
+-- The kernels of the tasks, and how the tuning ended.  What it was broken off
+-- before, or found nothing for, is compiled by the default schedule.
+local function kernels_of(tasks, o)
+  if not o.trials and not o.deadline then
+    local results = default_results(tasks, o)
+    local kernels = {}
+    for i = 1, #tasks do kernels[i] = results[i].kernel end
+    return kernels, "OK"
+  end
+  local results, kernels = ts.tune_tasks(tasks, chosen(passed, o)), {}
+  for i = 1, #tasks do
+    kernels[i] = results[i].kernel or
+                 default_results({ tasks[i] }, o)[1].kernel
+  end
+  return kernels, results.status
 end
 
 local function compile(steps, o)
-  local tasks, list = {}, {}
+  local tasks, list, i = {}, {}, 0
   for _, s in ipairs(steps) do
     if s.program then tasks[#tasks + 1] = s.program end
   end
-  if #tasks == 0 then return steps end
-  local results, i = ts.tune_tasks(tasks, tuning_options(o)), 0
+  local kernels, status = {}, "OK"
+  if #tasks > 0 then kernels, status = kernels_of(tasks, o) end
   for k, s in ipairs(steps) do
-    local kernel = false
-    if s.program then
-      i = i + 1
-      kernel = results[i].kernel or ts.build(s.program, o.target)
-      s.latency = results[i].latency
-    end
-    list[k] = { kernel, s.values }
+    if s.program then i = i + 1 end
+    list[k] = { s.program and kernels[i] or false, s.values }
   end
-  return list
+  return list, status
 end
 
--- A model of a graph, which is changed and then belongs to it.
-function model.new(g, o)
+-- A model of a graph, which is changed and then belongs to it, or of an ONNX
+-- file.
+function model.new(from, o)
   o = o or {}
+  check_options(o)
+  local g = from
+  if type(from) == "string" then
+    g = require "tessera.graph.onnx".read(from, { shapes = o.shapes,
+                                                  values = o.values })
+  end
   passes.run(g, o)
   local steps = steps_of(g)
-  local network = g:make_network(compile(steps, o))
+  local list, status = compile(steps, o)
+  local network = g:make_network(list)
   if o.kernel_threads then network:set_threads(o.kernel_threads) end
   local kernels = {}
   for _, s in ipairs(steps) do
     if s.program then kernels[#kernels + 1] = s end
   end
-  return setmetatable({ graph = g, network = network, kernels = kernels },
-                      model)
+  return setmetatable({ graph = g, network = network, kernels = kernels,
+                        status = status }, model)
 end
 
 -- ---- running ---------------------------------------------------------------
@@ -174,6 +213,10 @@ end
 -- Bytes: arena, its least possible, the sum of all that is computed, and of
 -- constants that were laid out anew; and how many kernels.
 function model:memory() return self.network:info() end
+
+-- m:save "resnet50.so": a shared library that needs nothing of Tessera, with
+-- its C header beside it or at the other path.
+function model:save(path, header) self.network:save(path, header) end
 
 function model:__tostring() return tostring(self.graph) end
 

@@ -75,19 +75,21 @@ function program.size(v)
   return n
 end
 
--- What the nodes of a program are called together.
-local function name_of(nodes)
+-- What the nodes of a program are called together; a number in the model, which
+-- does not count when programs are compared, tells them apart.
+local function name_of(nodes, number)
   local names = {}
   for i, n in ipairs(nodes) do names[i] = n.op end
   local name = table.concat(names, "_")
-  return #name <= 60 and name or name:sub(1, 56) .. "_" .. #nodes
+  if #name > 60 then name = name:sub(1, 56) .. "_" .. #nodes end
+  return number and name .. "_" .. number or name
 end
 
 -- Of nodes in their order, as g:nodes gives them, one program: its inputs are
 -- the values that come from elsewhere, its outputs those for which outside(id)
 -- holds.  Constants of one element are part of it; the role of others is
 -- `role`.  Also gives the lists of its inputs and outputs.
-function program.of(g, nodes, outside, role)
+function program.of(g, nodes, outside, role, number)
   local tensor, size = {}, sizes()
   local inputs, placeholders, outputs, results = {}, {}, {}, {}
   local function input(id)
@@ -115,7 +117,8 @@ function program.of(g, nodes, outside, role)
       end
     end
   end
-  return ts.program(name_of(nodes), placeholders, results), inputs, outputs
+  local p = ts.program(name_of(nodes, number), placeholders, results)
+  return p, inputs, outputs
 end
 
 -- The program of one node, with all of its results.

@@ -189,3 +189,78 @@ check.case("a batch norm alone is a product and a sum", function()
   stays(g, ts.tensor("float32", { 1, 3, 4, 4 }, "random", 1))
   assert(ops_of(g) == "relu:1 mul:1 add:1", ops_of(g))
 end)
+
+-- ---- saved models ----------------------------------------------------------
+
+-- Inputs as examples/run_model.c fills them.
+local function quarters(shape)
+  local t, i = ts.tensor("float32", shape), 0
+  local function walk(at, d)
+    if d > #shape then
+      at[#shape + 1] = i % 4 * 0.25
+      t:set(table.unpack(at, 1, #shape + 1))
+      i = i + 1
+      return
+    end
+    for k = 0, shape[d] - 1 do
+      at[d] = k
+      walk(at, d + 1)
+    end
+  end
+  walk({}, 1)
+  return t
+end
+
+local function sum(t)
+  local s, shape = 0, t:shape()
+  local function walk(at, d)
+    if d > #shape then s = s + t:get(table.unpack(at, 1, #shape)) return end
+    for k = 0, shape[d] - 1 do
+      at[d] = k
+      walk(at, d + 1)
+    end
+  end
+  walk({}, 1)
+  return s
+end
+
+check.case("a saved model runs in a host of C without Tessera", function()
+  local g = residual()
+  local values = g:outputs()
+  g:output("flat", g:reshape(values[1], { to = { 4, 36 } }))
+  g:output("x", g:inputs()[1])
+  local m = ts.model(g, { seed = 1 })
+  local want = table.pack(m:run { quarters { 1, 4, 6, 6 } })
+  local folder = os.tmpname()
+  os.remove(folder)
+  local function sh(text)
+    return os.execute(("cd '%s' && %s"):format(folder, text))
+  end
+  assert(os.execute("mkdir " .. folder))
+  m:save(folder .. "/model.so")
+  local source = here .. "../../examples/run_model.c"
+  if source:sub(1, 1) ~= "/" then source = "\"$OLDPWD\"/" .. source end
+  assert(sh(("cc -std=c17 -Wall -Wextra -Werror -I. %s ./model.so " ..
+             "-o run && ./run > sums && ! ldd ./run | grep -q tessera")
+            :format(source)))
+  local i, names = 0, { "y", "flat", "x" }
+  for line in io.lines(folder .. "/sums") do
+    i = i + 1
+    local name, got = line:match "^(%S+) (%S+)$"
+    assert(name == names[i], line)
+    assert(math.abs(tonumber(got) - sum(want[i])) < 1e-4 * sum(want[i]), line)
+  end
+  assert(i == 3)
+  local ok, e = pcall(m.save, m, folder .. "/model.o")
+  assert(not ok and e.message:find("NAME.so", 1, true))
+  os.execute("rm -r " .. folder)
+end)
+
+check.case("the command prints what a file becomes", function()
+  local f = io.popen(("'%s' model '%s../data/onnx/parts.onnx' --passes " ..
+                      "--shape x=1x3x4x4"):format(arg[-1], here))
+  local text = f:read "a"
+  assert(f:close())
+  assert(text:find("-- 1\n  %4 = conv2d_nchw(x, w, b, ", 1, true), text)
+  assert(text:find("output y = ", 1, true), text)
+end)

@@ -1,0 +1,125 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- `tessera model`: reads an ONNX file, tunes its groups, tells what it is and
+-- how long it takes, and writes it as a shared library.
+local ts = require "tessera"
+local graph = require "tessera.graph"
+local onnx = require "tessera.graph.onnx"
+local passes = require "tessera.graph.passes"
+local arguments = require "tessera.command.arguments"
+
+local usage = arguments.usage
+
+-- "x=1x3x224x224,y=1" as a table of shapes.
+local function shapes_of(text)
+  local shapes = {}
+  for part in (text .. ","):gmatch "([^,]*)," do
+    local name, list = part:match "^(.+)=([%dx]+)$"
+    if not name then
+      usage("option --shape: '%s' is no NAME=1x3x224x224", part)
+    end
+    shapes[name] = {}
+    for extent in list:gmatch "%d+" do
+      table.insert(shapes[name], math.tointeger(tonumber(extent)))
+    end
+  end
+  return shapes
+end
+
+-- ---- what is told ----------------------------------------------------------
+
+local function bytes(n)
+  for _, unit in ipairs { "B", "KiB", "MiB" } do
+    if n < 1024 then return ("%.4g %s"):format(n, unit) end
+    n = n / 1024
+  end
+  return ("%.4g GiB"):format(n)
+end
+
+local function tell_memory(m)
+  local x = m:memory()
+  print(("%d kernels; arena %s (no plan is below %s; all values together " ..
+         "%s); weights laid out anew: %s"):format(x.kernels, bytes(x.arena),
+        bytes(x.bound), bytes(x.sum), bytes(x.converted)))
+end
+
+-- Inputs of whatever contents, integers 0: they may be indices.
+local function some_inputs(g)
+  local list = {}
+  for i, v in ipairs(g:inputs()) do
+    list[i] = ts.tensor(v.dtype, v.shape,
+                        v.dtype:find "float" and "random" or "zeros", i)
+  end
+  return list
+end
+
+local function tell_times(m)
+  local times, total = m:times(some_inputs(m.graph)), 0
+  for _, t in ipairs(times) do total = total + t.seconds end
+  for i, t in ipairs(times) do
+    print(("%4d %9.3f ms %5.1f %%  %s"):format(i, t.seconds * 1e3,
+          100 * t.seconds / total, t.name))
+  end
+  print(("     %9.3f ms"):format(total * 1e3))
+end
+
+local function write(path, text)
+  ts.write_file(path, text)
+  print(path)
+end
+
+-- ---- the command -----------------------------------------------------------
+
+local known = {
+  db = "string", target = "string", trials = 1 << 30, deadline = "seconds",
+  seed = "unsigned", threads = 1024, shape = "string", dot = "string",
+  ["print-after-all"] = "flag", passes = "flag", times = "flag",
+  o = "string", header = "string",
+}
+
+local function check(o, rest)
+  if #rest ~= 1 then usage "model takes one FILE.onnx" end
+  if o.header and not o.o then usage "option --header needs -o NAME.so" end
+  if o.o and not o.o:find "%.so$" then
+    usage("option -o: '%s' is no NAME.so", o.o)
+  end
+  for option, name in pairs { ["-o"] = "o", ["--dot"] = "dot",
+                              ["--header"] = "header" } do
+    if o[name] then
+      arguments.check_output(option, o[name], { rest[1], o.db })
+    end
+  end
+end
+
+return function(args)
+  local o, rest = arguments.parse(args, known)
+  check(o, rest)
+  if o.target then arguments.target(o.target) end
+  local g = onnx.read(rest[1], { shapes = o.shape and shapes_of(o.shape) })
+  local function after(name, h)
+    print(("-- after %s"):format(name))
+    print(h)
+  end
+  local all = { after = o["print-after-all"] and after or nil }
+  if o.passes then
+    passes.run(g, all)
+    print(g)
+    if o.dot then write(o.dot, g:dot()) end
+    return 0
+  end
+  local m = graph.model(g, {
+    target = o.target, database = o.db, trials = o.trials,
+    deadline = o.deadline, seed = o.seed, kernel_threads = o.threads,
+    progress = (o.trials or o.deadline) and true or nil, after = all.after })
+  if o.dot then write(o.dot, m.graph:dot()) end
+  if not all.after and not o.o then print(m) end
+  if o.times then tell_times(m) end
+  tell_memory(m)
+  if m.status ~= "OK" then
+    io.stderr:write("interrupted: this is the best so far\n")
+  end
+  if o.o then
+    m:save(o.o, o.header)
+    print(o.o)
+  end
+  return 0
+end
