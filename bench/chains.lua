@@ -55,9 +55,10 @@ figure("transformer_described", times[11] * 1000, "ms")
 
 if trials > 0 then
   local program = chain.transformer(128, 256, 8)
-  local args = chain.arguments(program, 1)
+  local inputs, args = chain.inputs(program, 1), chain.arguments(program, 1)
   local plain = ts.build(program, "llvm")
   local result = ts.tune(program, { trials = trials, seed = 1, check = "all",
+                                    inputs = inputs,
                                     progress = function() end })
   print(result.classes)
   local function seconds(kernel)

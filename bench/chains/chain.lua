@@ -208,6 +208,29 @@ function chain.arguments(program, seed)
   return list
 end
 
+-- Inputs of the block of a transformer, as ts.tune takes them: of either sign,
+-- and weights so small that sums of products stay near 1, as those of models,
+-- without which softmax makes a little rounding large.
+function chain.inputs(program, seed)
+  local list = {}
+  for i, x in ipairs(program:params()) do
+    if x.role == "output" then break end
+    local r = ts.tensor(x.dtype, x.shape, "random", seed + i)
+    local most = x.name:find "^w" and 1.7 / math.sqrt(x.shape[2]) or 1.0
+    local rows, columns = x.shape[1], x.shape[2]
+    for a = 0, rows - 1 do
+      for b = 0, (columns or 1) - 1 do
+        local at = columns and { a, b } or { a }
+        local v = (r:get(table.unpack(at)) * 2 - 1) * most
+        at[#at + 1] = v
+        r:set(table.unpack(at))
+      end
+    end
+    list[i] = r
+  end
+  return list
+end
+
 -- Where the last of two lists of tensors differ, or nil.
 function chain.difference(want, got)
   local a, b = want[#want], got[#got]

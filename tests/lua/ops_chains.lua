@@ -23,7 +23,8 @@ for seed = first, first + tonumber(arg[1] or 40) - 1 do
 end
 
 -- 24 operators as one program.
-local result = ts.tune(chain.transformer(6, 8, 2), {
+local block = chain.transformer(6, 8, 2)
+local result = ts.tune(block, {
   trials = 2, seed = 1, check = "all", min_time = 0.0001,
-  progress = function() end })
+  inputs = chain.inputs(block, 1), progress = function() end })
 assert(result.classes == '{"OK": 2}', result.classes)
