@@ -37,15 +37,15 @@ static void keep_candidate(const vm_trace *t, const search_cand *c) {
 }
 
 static tess_status watch_measure(void *ud, tess_session *s, uint32_t count,
-                                 const search_cand *c, double best,
+                                 const search_trial *trial, double best,
                                  search_outcome *out,
                                  int (*done)(void *, uint32_t), void *done_ud) {
-  tess_status st = inner.measure(ud, s, count, c, best, out, done, done_ud);
+  tess_status st = inner.measure(ud, s, count, trial, best, out, done, done_ud);
   for (uint32_t i = 0; i < count && n < MOST; i++) {
     const search_outcome *o = &out[i];
     double sum = o->replay + o->lower + o->compile;
     if (sum <= 0) continue;
-    keep_candidate(s->sketch[c[i].sketch], &c[i]);
+    keep_candidate(s->sketch[trial[i].c.sketch], &trial[i].c);
     replay[n] = 1e3 * o->replay;
     lower[n] = 1e3 * o->lower;
     compile[n] = 1e3 * o->compile;

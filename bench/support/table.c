@@ -150,14 +150,14 @@ static void look_up(table *t, const search_cand *c, double best,
 }
 
 static tess_status table_measure(void *ud, tess_session *s, uint32_t n,
-                                 const search_cand *c, double best,
+                                 const search_trial *trial, double best,
                                  search_outcome *out,
                                  int (*done)(void *ud, uint32_t i),
                                  void *done_ud) {
   double least = best > 0 ? best : INFINITY;
   (void)s;
   for (uint32_t i = 0; i < n; i++) {
-    look_up(ud, &c[i], least, &out[i]);
+    look_up(ud, &trial[i].c, least, &out[i]);
     if (out[i].status == TESS_OK) least = fmin(least, out[i].seconds);
     if (done(done_ud, i)) return TESS_OK;
   }

@@ -287,6 +287,10 @@ tess_status session_finish(tess_session *s, const search_cand *c,
   return TESS_OK;
 }
 
+tess_status session_finish_trial(tess_session *s, search_trial *t) {
+  return session_finish(s, &t->c, &t->trace);
+}
+
 typedef struct decide_work {
   tess_session *s;
   const vm_trace *from;

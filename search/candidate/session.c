@@ -496,16 +496,17 @@ tess_status session_check_proposal(tess_session *s, const search_cand *c,
 
 typedef struct history_entry {
   tess_session *s;
-  const search_seen *seen;
+  const search_trial *trial;
 } history_entry;
 
 static tess_status append_history(void *ud) {
   history_entry *l = ud;
   tess_session *s = l->s;
-  search_seen e = *l->seen;
+  search_trial e = *l->trial;
   int64_t *d = arena_array(&s->keep, int64_t, e.c.n + 1);
   if (e.c.n) memcpy(d, e.c.d, e.c.n * sizeof *d);
   e.c.d = d;
+  e.trace = NULL;
   if (e.status != TESS_OK) e.seconds = INFINITY;
   vec_reserve(&s->c->heap, &s->history, 1);
   map_put(&s->known, e.c.hash, s->history.n);
@@ -515,8 +516,8 @@ static tess_status append_history(void *ud) {
   return TESS_OK;
 }
 
-tess_status session_learn(tess_session *s, const search_seen *seen) {
-  history_entry l = {s, seen};
+tess_status session_learn(tess_session *s, const search_trial *t) {
+  history_entry l = {s, t};
   return mem_protect(&s->c->heap, append_history, &l);
 }
 

@@ -7,6 +7,7 @@
 
 #include "search/candidate/funnel.h"
 #include "search/candidate/memo.h"
+#include "search/candidate/trial.h"
 #include "vm/space.h"
 
 /* ---- the session -------------------------------------------------------- */
@@ -28,16 +29,6 @@ typedef struct search_worker {
   bool ready;                /* it must be freed */
 } search_worker;
 
-/* One measured candidate, or one that is equal to such. */
-typedef struct search_seen {
-  search_cand c;
-  double seconds;            /* +inf when it failed, once it is entered */
-  tess_status status;
-  bool checked;              /* compared with the reference, and equal */
-  bool equal;                /* its program was measured, as another's */
-  uint64_t program;          /* hash of its program; 0: not known */
-} search_seen;
-
 /* A candidate that the host's postprocessors were asked about. */
 typedef struct session_finished {
   uint64_t hash;
@@ -54,7 +45,7 @@ struct tess_session {
   arena keep;                /* decisions of what was measured */
   map known;                 /* hash -> index in history */
   map known_program;         /* hash of a program -> index of its first */
-  VEC(search_seen) history;  /* in the order of measuring */
+  VEC(search_trial) history;  /* in the order of measuring */
   VEC(search_cand) hint;     /* good elsewhere; to be repaired */
   uint32_t hinted;           /* of them, that were proposed */
   const tess_cost_model *model;
@@ -111,13 +102,13 @@ tess_status session_check_proposal(tess_session *s, const search_cand *c,
 tess_status session_check_decisions(tess_session *s, const tess_candidate *c);
 /* The hash of a candidate's program; 0 where it does not replay. */
 uint64_t session_program_of(tess_session *s, const search_cand *c);
-/* Enters a candidate's result; the decisions are copied. */
-tess_status session_learn(tess_session *s, const search_seen *seen);
+/* Enters a trial; the decisions are copied. */
+tess_status session_learn(tess_session *s, const search_trial *t);
 /* Completes the error of a plugged-in function `who` that returned st: if it
  * set no message the error names the function.  Returns st. */
 tess_status session_blame(tess_session *s, tess_status st, const char *who);
 /* Of the programs that were measured the one of this hash; NULL: none is. */
-static inline const search_seen *session_find_program(const tess_session *s,
+static inline const search_trial *session_find_program(const tess_session *s,
                                                       uint64_t program) {
   uint32_t at = program ? map_get(&s->known_program, program) : MAP_NONE;
   return at == MAP_NONE ? NULL : &s->history.v[at];
@@ -145,6 +136,8 @@ bool session_reschedules(const tess_session *s);
  * them. */
 tess_status session_finish(tess_session *s, const search_cand *c,
                            const vm_trace **out);
+/* The same of a trial, whose `trace` it is then. */
+tess_status session_finish_trial(tess_session *s, search_trial *t);
 /* Drops all such traces but the first n. */
 void session_forget(tess_session *s, uint32_t n);
 /* A copy of the trace `from` with the candidate's decisions. */

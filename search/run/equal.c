@@ -6,7 +6,7 @@
 /* Whether it is that of one of the first n of the batch. */
 static bool is_in_batch(const tune *t, uint32_t n, uint64_t program) {
   for (uint32_t i = 0; i < n; i++)
-    if (t->program[i] == program) return true;
+    if (t->trial[i].program == program) return true;
   return false;
 }
 
@@ -14,17 +14,13 @@ void tune_part_equal(tune *t, uint32_t *n) {
   uint32_t kept = 0;
   t->nequal = 0;
   for (uint32_t i = 0; i < *n; i++) {
-    search_cand c = session_from_public(&t->proposed[i]);
-    uint64_t program = session_program_of(&t->s, &c);
-    bool known = program && (session_find_program(&t->s, program) ||
-                             is_in_batch(t, kept, program));
-    if (known) {
-      t->equal_program[t->nequal] = program;
-      t->equal[t->nequal++] = t->proposed[i];
-    } else {
-      t->program[kept] = program;
-      t->proposed[kept++] = t->proposed[i];
-    }
+    search_trial *x = &t->trial[i];
+    x->program = session_program_of(&t->s, &x->c);
+    if (x->program && (session_find_program(&t->s, x->program) ||
+                       is_in_batch(t, kept, x->program)))
+      t->equal[t->nequal++] = *x;
+    else
+      t->trial[kept++] = *x;
   }
   *n = kept;
 }
@@ -35,14 +31,11 @@ static tess_status count_equal(void *ud) {
   return TESS_OK;
 }
 
-static tess_status learn_from(tune *t, const search_seen *like,
-                              tess_candidate *c) {
-  search_seen seen = *like;
-  seen.c = session_from_public(c);
-  seen.equal = true;
-  c->status = seen.status;
-  c->seconds = seen.seconds;
-  tess_status s = session_learn(&t->s, &seen);
+static tess_status learn_from(tune *t, const search_trial *like,
+                              search_trial *x) {
+  trial_end(x, like->status, like->seconds, like->checked);
+  x->equal = true;
+  tess_status s = session_learn(&t->s, x);
   return s == TESS_OK ? mem_protect(&t->c->heap, count_equal, t) : s;
 }
 
@@ -51,10 +44,10 @@ static tess_status learn_from(tune *t, const search_seen *like,
 tess_status tune_learn_equal(tune *t, uint32_t *n) {
   tess_status s = TESS_OK;
   for (uint32_t i = 0; s == TESS_OK && i < t->nequal; i++) {
-    const search_seen *like = session_find_program(&t->s, t->equal_program[i]);
+    const search_trial *like = session_find_program(&t->s, t->equal[i].program);
     if (!like) continue;
-    t->proposed[*n] = t->equal[i];
-    s = learn_from(t, like, &t->proposed[(*n)++]);
+    t->trial[*n] = t->equal[i];
+    s = learn_from(t, like, &t->trial[(*n)++]);
   }
   return s;
 }

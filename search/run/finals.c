@@ -45,7 +45,7 @@ static int ignore_result(void *ud, uint32_t i) {
 static bool best_checked(const tune *t, uint32_t *winner, double *seconds) {
   *seconds = INFINITY;
   for (uint32_t i = 0; i < t->s.history.n; i++) {
-    const search_seen *h = &t->s.history.v[i];
+    const search_trial *h = &t->s.history.v[i];
     if (h->status != TESS_OK || !h->checked || h->seconds >= *seconds) continue;
     *seconds = h->seconds;
     *winner = i;
@@ -60,7 +60,7 @@ static tess_status fail_trial(tune *t, uint32_t trial,
                               const search_outcome *o) {
   uint64_t program = t->s.history.v[trial].program;
   for (uint32_t i = 0; i < t->s.history.n; i++) {
-    search_seen *h = &t->s.history.v[i];
+    search_trial *h = &t->s.history.v[i];
     if (i != trial && !(h->equal && h->program == program)) continue;
     h->status = o->status;
     h->seconds = INFINITY;
@@ -77,7 +77,7 @@ static tess_status fail_trial(tune *t, uint32_t trial,
  * fault.  The finals continue if the database cannot be written. */
 static tess_status apply_comparison(tune *t, uint32_t trial,
                                     const search_outcome *o) {
-  search_seen *h = &t->s.history.v[trial];
+  search_trial *h = &t->s.history.v[trial];
   bool news = o->checked ? !h->checked : o->status == TESS_WRONG_RESULT;
   if (!news) return TESS_OK;
   h->checked = o->checked;
@@ -117,13 +117,20 @@ static tess_status compare_finalists(tune *t) {
   return s;
 }
 
-static tess_status rebuild_trial(tune *t, uint32_t trial) {
+/* Builds and measures a trial of the history anew, which also checks it. */
+static tess_status measure_anew(tune *t, uint32_t trial, search_outcome *o) {
   const search_measurer *m = t->set->measurer;
-  search_cand c = t->s.history.v[trial].c;
+  search_trial x = t->s.history.v[trial];
+  tess_status s = session_finish_trial(&t->s, &x);
+  if (s == TESS_OK)
+    s = m->measure(m->ud, &t->s, 1, &x, 0, o, ignore_result, NULL);
+  return s == TESS_OK ? apply_comparison(t, trial, o) : s;
+}
+
+static tess_status rebuild_trial(tune *t, uint32_t trial) {
   search_outcome o;
   outcome_init(&o, &t->c->heap);
-  tess_status s = m->measure(m->ud, &t->s, 1, &c, 0, &o, ignore_result, NULL);
-  if (s == TESS_OK) s = apply_comparison(t, trial, &o);
+  tess_status s = measure_anew(t, trial, &o);
   if (s == TESS_OK && o.checked) tune_enter_finals(t, trial, &o);
   outcome_free(&o);
   return s;
@@ -132,12 +139,9 @@ static tess_status rebuild_trial(tune *t, uint32_t trial) {
 /* Finalists from before a run was broken off have no code in this process: they
  * are built again; their times stay those that were stored. */
 static tess_status rebuild_finalist(tune *t, finalist *f) {
-  const search_measurer *m = t->set->measurer;
-  search_cand c = t->s.history.v[f->trial].c;
   search_outcome o;
   outcome_init(&o, &t->c->heap);
-  tess_status s = m->measure(m->ud, &t->s, 1, &c, 0, &o, ignore_result, NULL);
-  if (s == TESS_OK) s = apply_comparison(t, f->trial, &o);
+  tess_status s = measure_anew(t, f->trial, &o);
   if (s == TESS_OK && o.status == TESS_OK) {
     str_free(&f->code);
     f->code = o.code;
@@ -385,8 +389,7 @@ tess_status tune_fill_result(tune *t) {
   bool found = find_winner(t, &winner, &seconds);
   if (found) {
     compare_with_trials(t, seconds);
-    const search_cand *c = &t->s.history.v[winner].c;
-    s = tune_decided(t, c->sketch, c->n, c->d, &t->r->best);
+    s = tune_decided(t, t->s.history.v[winner], &t->r->best);
     if (s == TESS_OK) note_host(t);
   }
   const search_measurer *m = t->set->measurer;

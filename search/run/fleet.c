@@ -85,18 +85,15 @@ static int hand_result(void *ud, uint32_t i, fleet_result *r) {
   return w->done(w->done_ud, i);
 }
 
-static tess_status list_for_fleet(tess_session *s, uint32_t n,
-                                  const search_cand *c, fleet_candidate *out) {
-  tess_status st = TESS_OK;
-  for (uint32_t i = 0; st == TESS_OK && i < n; i++) {
-    out[i] = (fleet_candidate){.decisions = c[i].d, .n = c[i].n};
-    st = session_finish(s, &c[i], &out[i].trace);
-  }
-  return st;
+static void list_for_fleet(uint32_t n, const search_trial *trial,
+                           fleet_candidate *out) {
+  for (uint32_t i = 0; i < n; i++)
+    out[i] = (fleet_candidate){
+        .decisions = trial[i].c.d, .n = trial[i].c.n, .trace = trial[i].trace};
 }
 
 static tess_status measure_by_fleet(void *ud, tess_session *s, uint32_t n,
-                                    const search_cand *c, double best,
+                                    const search_trial *trial, double best,
                                     search_outcome *out,
                                     int (*done)(void *, uint32_t),
                                     void *done_ud) {
@@ -105,7 +102,9 @@ static tess_status measure_by_fleet(void *ud, tess_session *s, uint32_t n,
   size_t size = n * sizeof(fleet_candidate);
   handing w = {out, done, done_ud};
   fleet_candidate *list = mem_try_resize(h, NULL, 0, size);
-  tess_status st = list ? list_for_fleet(s, n, c, list) : mem_refusal(h);
+  tess_status st = list ? TESS_OK : mem_refusal(h);
+  (void)s;
+  if (list) list_for_fleet(n, trial, list);
   if (st == TESS_OK)
     st = fleet_session_measure(m->session, FLEET_MEASURE, n, list, best,
                                &m->c->stop, hand_result, &w, &m->c->err);

@@ -24,13 +24,9 @@ typedef struct finalist {
 
 /* A stored result of this very run, from before it was broken off. */
 typedef struct tune_past {
-  search_cand c;
+  search_trial trial;
   uint32_t round, slot, order; /* order: of storing */
-  tess_status status;
-  double seconds;
-  bool checked;
-  uint64_t program;
-  const char *message; /* NULL: none */
+  const char *message;         /* NULL: none */
 } tune_past;
 
 typedef struct tune {
@@ -60,12 +56,12 @@ typedef struct tune {
   strbuf line;
   tess_status ended;   /* why it ended: OK, CANCELLED, ... */
   bool late;           /* the deadline ended it */
-  search_outcome *out; /* of the current batch */
-  tess_candidate *proposed;
-  uint64_t *program;       /* their hashes; 0: not known */
-  tess_candidate *equal;   /* to programs that are measured; their hashes, */
-  uint64_t *equal_program; /*   and how many there are, in the batch and in */
-  uint32_t nequal, idle;   /*   all batches since something was to measure */
+  search_trial *trial; /* the batch at work: first those that are measured, */
+  search_outcome *out; /*   what came of these, */
+  search_trial *equal; /*   then those of programs that are measured; */
+  uint32_t nequal;     /*   how many there are of them, */
+  uint32_t idle;       /*   and since something was to measure */
+  tess_candidate *view; /* of the batch, for strategies, models and hosts */
   uint32_t batch, handled; /* its size; results handled so far */
   uint32_t nquality;       /* of the model's, stored */
   database_run_row run;
@@ -106,10 +102,10 @@ tess_status tune_count_trial(tune *t);
 
 /* ---- equal programs (equal.c) ------------------------------------------- */
 
-/* Sets apart those of the *n proposals whose program was measured, or is that
- * of another one of them: they are t->equal then. */
+/* Sets apart those of the *n trials whose program was measured, or is that of
+ * another one of them: they are t->equal then. */
 void tune_part_equal(tune *t, uint32_t *n);
-/* These learn the results, and follow the first *n of t->proposed. */
+/* These learn the results, and follow the first *n of t->trial. */
 tess_status tune_learn_equal(tune *t, uint32_t *n);
 
 /* ---- records (records.c) ------------------------------------------------ */
@@ -124,14 +120,13 @@ tess_status tune_store_compared(tune *t, uint32_t trial,
                                 const search_outcome *o);
 /* Stores how well the cost model predicted the batches since the last call. */
 tess_status tune_store_quality(tune *t);
-/* A sketch's trace with a candidate's decisions. */
-tess_status tune_decided(tune *t, uint32_t sketch, uint32_t n, const int64_t *d,
-                         tess_trace **out);
+/* The trace of a trial, with its decisions, of its own. */
+tess_status tune_decided(tune *t, search_trial trial, tess_trace **out);
 
 /* Finds this workload's records of other targets or policies, whose decisions
  * are proposed before those of a built-in strategy (remeasure.c). */
 tess_status tune_find_lent(tune *t);
-/* Up to n of them as t->proposed; *got 0: there are no more. */
+/* Up to n of them as t->trial; *got 0: there are no more. */
 tess_status tune_propose_lent(tune *t, uint32_t n, uint32_t *got);
 /* Teaches the model what the database holds of other workloads, and gives the
  * session hints (transfer.c). */
@@ -142,7 +137,9 @@ tess_status tune_transfer(tune *t);
 /* Finds the run in the database that is this one, or makes it. */
 tess_status tune_begin_run(tune *t);
 tess_status tune_keep_past(tune *t, const database_record *r,
-                           const search_cand *c);
+                           const search_trial *trial);
+/* Enters a trial of an earlier run, or of this one, into the history. */
+tess_status tune_learn_past(tune *t, const search_trial *x);
 void tune_sort_past(tune *t);
 /* Whether there are stored results of this run left; then, whether the n
  * proposals are those that were stored. */

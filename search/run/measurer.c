@@ -124,19 +124,16 @@ static tess_status run_parts(batch *b) {
   return s;
 }
 
-static tess_status list_candidates(tess_session *s, uint32_t n,
-                                   const search_cand *c,
-                                   measure_candidate *out) {
-  tess_status st = TESS_OK;
-  for (uint32_t i = 0; st == TESS_OK && i < n; i++) {
-    out[i] = (measure_candidate){.decisions = c[i].d, .ndecisions = c[i].n};
-    st = session_finish(s, &c[i], &out[i].trace);
-  }
-  return st;
+static void list_candidates(uint32_t n, const search_trial *trial,
+                            measure_candidate *out) {
+  for (uint32_t i = 0; i < n; i++)
+    out[i] = (measure_candidate){.decisions = trial[i].c.d,
+                                 .ndecisions = trial[i].c.n,
+                                 .trace = trial[i].trace};
 }
 
 static tess_status measurer_measure(void *ud, tess_session *s, uint32_t n,
-                                    const search_cand *c, double best,
+                                    const search_trial *trial, double best,
                                     search_outcome *out,
                                     int (*done)(void *, uint32_t),
                                     void *done_ud) {
@@ -146,8 +143,10 @@ static tess_status measurer_measure(void *ud, tess_session *s, uint32_t n,
   size_t bsize = n * sizeof(measure_build);
   measure_candidate *list = mem_try_resize(h, NULL, 0, csize);
   measure_build *b = mem_try_resize(h, NULL, 0, bsize);
-  tess_status st = list && b ? list_candidates(s, n, c, list) : mem_refusal(h);
+  tess_status st = list && b ? TESS_OK : mem_refusal(h);
+  (void)s;
   if (st == TESS_OK) {
+    list_candidates(n, trial, list);
     memset(b, 0, bsize);
     batch all = {.m = m,
                  .n = n,

@@ -33,14 +33,14 @@ static tess_status measure_one(objective *x, tess_session *s,
 }
 
 static tess_status measure_by_host(void *ud, tess_session *s, uint32_t n,
-                                   const search_cand *c, double best,
+                                   const search_trial *trial, double best,
                                    search_outcome *out,
                                    int (*done)(void *, uint32_t),
                                    void *done_ud) {
   tess_status st = TESS_OK;
   (void)best;
   for (uint32_t i = 0; i < n; i++) {
-    st = measure_one(ud, s, &c[i], &out[i]);
+    st = measure_one(ud, s, &trial[i].c, &out[i]);
     if (st != TESS_OK || done(done_ud, i)) break;
   }
   return st == TESS_CANCELLED ? TESS_OK : st;

@@ -13,6 +13,11 @@ static uint64_t key_of_sketch(const tune *t, uint32_t sketch, bool changed) {
   return changed ? hash_mix(hash, UINT64_C(0x686f7374)) : hash;
 }
 
+/* Whether the host's postprocessors changed a trial, which is finished. */
+static bool is_changed(const tune *t, const search_trial *x) {
+  return x->trace != t->sketch[x->c.sketch];
+}
+
 static int64_t find_sketch(const tune *t, uint64_t key, bool *changed) {
   for (uint32_t i = 0; i < t->set->nsketch; i++) {
     *changed = false;
@@ -26,13 +31,11 @@ static int64_t find_sketch(const tune *t, uint64_t key, bool *changed) {
 /* The host's postprocessors that may change candidates are asked about those
  * that are stored, too: what they refuse, or would now change where it was not
  * (or the reverse), is none of this run's.  TESS_REFUSED then. */
-static tess_status ask_about_record(tune *t, const search_cand *c,
-                                    bool changed) {
-  const vm_trace *now;
-  tess_status s = session_finish(&t->s, c, &now);
+static tess_status ask_about_record(tune *t, search_trial *x, bool changed) {
+  tess_status s = session_finish_trial(&t->s, x);
   if (s == TESS_REFUSED) ctx_clear(t->c);
   if (s != TESS_OK) return s;
-  return (now != t->sketch[c->sketch]) == changed ? TESS_OK : TESS_REFUSED;
+  return is_changed(t, x) == changed ? TESS_OK : TESS_REFUSED;
 }
 
 /* Records of this run are recalled batch by batch; those that came after its
@@ -49,31 +52,21 @@ static tess_status learn_record(tune *t, const database_record *r) {
     t->past_lost |= own;
     return TESS_OK;
   }
-  search_cand c = {(uint32_t)sketch, r->n, r->d,
-                   search_hash((uint32_t)sketch, r->n, r->d)};
-  if (session_knows(&t->s, &c)) return TESS_OK;
-  tess_status s = ask_about_record(t, &c, changed);
+  search_trial x = {.c = {(uint32_t)sketch, r->n, r->d,
+                          search_hash((uint32_t)sketch, r->n, r->d)},
+                    .program = r->program_hash};
+  trial_end(&x, r->status, r->seconds, r->checked);
+  if (session_knows(&t->s, &x.c)) return TESS_OK;
+  tess_status s = ask_about_record(t, &x, changed);
   if (s == TESS_REFUSED) t->past_lost |= own;
   if (s != TESS_OK) return s == TESS_REFUSED ? TESS_OK : s;
   /* Failures have no time, so they stay valid for a changed program. */
-  if (r->status == TESS_OK &&
-      session_program_of(&t->s, &c) != r->program_hash) {
+  if (x.status == TESS_OK && session_program_of(&t->s, &x.c) != x.program) {
     t->outdated++;
     t->past_lost |= own;
     return TESS_OK;
   }
-  if (own) return tune_keep_past(t, r, &c);
-  if (r->status != TESS_OK)
-    t->failed++;
-  else if (r->checked)
-    tune_note_best(t, r->seconds);
-  search_seen seen = {.c = c,
-                      .seconds = r->seconds,
-                      .status = r->status,
-                      .checked = r->checked,
-                      .program = r->program_hash};
-  s = session_learn(&t->s, &seen);
-  return s == TESS_OK ? tune_count_trial(t) : s;
+  return own ? tune_keep_past(t, r, &x) : tune_learn_past(t, &x);
 }
 
 static tess_status take_record(void *ud, const database_record *r) {
@@ -122,47 +115,39 @@ tess_status tune_open_database(tune *t) {
 
 /* ---- records of this run ------------------------------------------------ */
 
-tess_status tune_decided(tune *t, uint32_t sketch, uint32_t n, const int64_t *d,
-                         tess_trace **out) {
-  search_cand c = {sketch, n, d, search_hash(sketch, n, d)};
-  const vm_trace *from;
-  tess_status s = session_finish(&t->s, &c, &from);
+tess_status tune_decided(tune *t, search_trial trial, tess_trace **out) {
+  tess_status s = TESS_OK;
   *out = NULL;
-  return s == TESS_OK ? session_decided(&t->s, from, &c, out) : s;
+  if (!trial.trace) s = session_finish_trial(&t->s, &trial);
+  return s == TESS_OK ? session_decided(&t->s, trial.trace, &trial.c, out) : s;
 }
 
-/* The trace of a candidate as JSON, with its decisions. */
-static tess_status trace_json(tune *t, const tess_candidate *c, char **out) {
+/* The trace of a trial as JSON, with its decisions. */
+static tess_status trace_json(tune *t, const search_trial *x, char **out) {
   tess_trace *copy;
-  tess_status s =
-      tune_decided(t, c->sketch, c->ndecisions, c->decisions, &copy);
+  tess_status s = tune_decided(t, *x, &copy);
   if (s != TESS_OK) return s;
   s = tess_trace_json(copy, out);
   tess_trace_free(copy);
   return s;
 }
 
-static tess_status stored_key(tune *t, search_cand c, uint64_t *key) {
-  const vm_trace *now;
-  tess_status s = session_finish(&t->s, &c, &now);
-  *key = key_of_sketch(t, c.sketch, now != t->sketch[c.sketch]);
-  return s;
+static uint64_t stored_key(const tune *t, const search_trial *x) {
+  return key_of_sketch(t, x->c.sketch, is_changed(t, x));
 }
 
 /* A result that is the machine's fault is not recorded; the session's counter
  * is stored nevertheless. */
 tess_status tune_store(tune *t, uint32_t i) {
   if (!t->db) return TESS_OK;
-  const tess_candidate *c = &t->proposed[i];
+  const search_trial *x = &t->trial[i];
   const search_outcome *o = &t->out[i];
   uint32_t n = measure_is_machine_fault(o->status) ? 0 : 1;
   char *json = NULL;
-  uint64_t key;
-  tess_status s = stored_key(t, session_from_public(c), &key);
-  if (s == TESS_OK && n) s = trace_json(t, c, &json);
-  database_record r = {.sketch = key,
-                       .n = c->ndecisions,
-                       .d = c->decisions,
+  tess_status s = n ? trace_json(t, x, &json) : TESS_OK;
+  database_record r = {.sketch = stored_key(t, x),
+                       .n = x->c.n,
+                       .d = x->c.d,
                        .status = o->status,
                        .message = str_get(&o->message),
                        .seconds = o->seconds,
@@ -185,13 +170,12 @@ tess_status tune_store(tune *t, uint32_t i) {
 tess_status tune_store_compared(tune *t, uint32_t trial,
                                 const search_outcome *o) {
   if (!t->db) return TESS_OK;
-  const search_cand *c = &t->s.history.v[trial].c;
-  uint64_t key;
-  tess_status s = stored_key(t, *c, &key);
+  search_trial x = t->s.history.v[trial];
+  tess_status s = session_finish_trial(&t->s, &x);
   if (s != TESS_OK) return s;
-  database_record r = {.sketch = key,
-                       .n = c->n,
-                       .d = c->d,
+  database_record r = {.sketch = stored_key(t, &x),
+                       .n = x.c.n,
+                       .d = x.c.d,
                        .status = o->status,
                        .message = str_get(&o->message)};
   return database_compared(t->db, &t->key, &r);

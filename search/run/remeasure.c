@@ -119,7 +119,7 @@ tess_status tune_find_lent(tune *t) {
 
 static bool is_proposed(const tune *t, uint32_t n, uint64_t hash) {
   for (uint32_t i = 0; i < n; i++)
-    if (session_from_public(&t->proposed[i]).hash == hash) return true;
+    if (t->trial[i].c.hash == hash) return true;
   return false;
 }
 
@@ -140,7 +140,7 @@ tess_status tune_propose_lent(tune *t, uint32_t n, uint32_t *got) {
     for (uint32_t i = 0; s == TESS_OK && i < some; i++)
       if (made[i].d && !session_knows(&t->s, &made[i]) &&
           !is_proposed(t, *got, made[i].hash))
-        session_to_public(&made[i], &t->proposed[(*got)++]);
+        t->trial[(*got)++] = (search_trial){.c = made[i]};
   }
   return s;
 }

@@ -12,7 +12,7 @@
 typedef struct past_work {
   tune *t;
   const database_record *r;
-  const search_cand *c;
+  const search_trial *trial;
 } past_work;
 
 static const char *copy_message(arena *a, const char *text) {
@@ -27,17 +27,15 @@ static tess_status keep_past(void *ud) {
   tune *t = w->t;
   const database_record *r = w->r;
   mem_heap *h = &t->c->heap;
-  int64_t *d = arena_array(&t->s.keep, int64_t, w->c->n + 1);
-  if (w->c->n) memcpy(d, w->c->d, w->c->n * sizeof *d);
-  tune_past p = {.c = *w->c,
+  tune_past p = {.trial = *w->trial,
                  .order = t->past.n,
                  .round = r->round,
-                 .slot = r->slot,
-                 .status = r->status,
-                 .seconds = r->status == TESS_OK ? r->seconds : INFINITY,
-                 .checked = r->checked,
-                 .program = r->program_hash};
-  p.c.d = d;
+                 .slot = r->slot};
+  uint32_t n = p.trial.c.n;
+  int64_t *d = arena_array(&t->s.keep, int64_t, n + 1);
+  if (n) memcpy(d, p.trial.c.d, n * sizeof *d);
+  p.trial.c.d = d;
+  p.trial.trace = NULL;
   if (r->message && *r->message)
     p.message = copy_message(&t->s.keep, r->message);
   vec_push(h, &t->past, p);
@@ -45,8 +43,8 @@ static tess_status keep_past(void *ud) {
 }
 
 tess_status tune_keep_past(tune *t, const database_record *r,
-                           const search_cand *c) {
-  past_work w = {t, r, c};
+                           const search_trial *trial) {
+  past_work w = {t, r, trial};
   return mem_protect(&t->c->heap, keep_past, &w);
 }
 
@@ -87,8 +85,7 @@ bool tune_matches_past(const tune *t, uint32_t n) {
     const tune_past *p = &t->past.v[k];
     bool in_order = k == t->past_at || p->slot > t->past.v[k - 1].slot;
     if (p->slot >= n || !in_order) return false;
-    if (session_from_public(&t->proposed[p->slot]).hash != p->c.hash)
-      return false;
+    if (t->trial[p->slot].c.hash != p->trial.c.hash) return false;
   }
   return true;
 }
@@ -98,10 +95,11 @@ bool tune_matches_past(const tune *t, uint32_t n) {
 static void recall_outcome(const tune *t, const tune_past *p,
                            search_outcome *o) {
   bool all = t->set->o->check != 0;
-  bool best = t->best_seconds == 0 || p->seconds < t->best_seconds;
-  o->status = p->status;
-  o->seconds = p->seconds;
-  o->checked = p->checked && (all || best);
+  const search_trial *x = &p->trial;
+  bool best = t->best_seconds == 0 || x->seconds < t->best_seconds;
+  o->status = x->status;
+  o->seconds = x->seconds;
+  o->checked = x->checked && (all || best);
   if (p->message) str_puts(&o->message, p->message);
 }
 
@@ -130,6 +128,15 @@ tess_status tune_recall(tune *t, uint32_t n, uint32_t *known) {
   return s;
 }
 
+tess_status tune_learn_past(tune *t, const search_trial *x) {
+  if (x->status != TESS_OK)
+    t->failed++;
+  else if (x->checked)
+    tune_note_best(t, x->seconds);
+  tess_status s = session_learn(&t->s, x);
+  return s == TESS_OK ? tune_count_trial(t) : s;
+}
+
 /* Other proposals than those that were stored, as of another engine: the
  * results left become history. */
 tess_status tune_give_up_past(tune *t) {
@@ -141,19 +148,9 @@ tess_status tune_give_up_past(tune *t) {
              "would",
              t->set->o->database);
   for (; s == TESS_OK && t->past_at < t->past.n; t->past_at++) {
-    const tune_past *p = &t->past.v[t->past_at];
-    if (session_knows(&t->s, &p->c)) continue;
-    if (p->status != TESS_OK)
-      t->failed++;
-    else if (p->checked)
-      tune_note_best(t, p->seconds);
-    search_seen seen = {.c = p->c,
-                        .seconds = p->seconds,
-                        .status = p->status,
-                        .checked = p->checked,
-                        .program = p->program};
-    s = session_learn(&t->s, &seen);
-    if (s == TESS_OK) s = tune_count_trial(t);
+    const search_trial *x = &t->past.v[t->past_at].trial;
+    if (session_knows(&t->s, &x->c)) continue;
+    s = tune_learn_past(t, x);
     t->recalled++;
   }
   return s;

@@ -69,10 +69,9 @@ static tess_status make_tables(void *ud) {
     t->sketch_hash[i] = vm_trace_hash(t->sketch[i]);
   }
   t->out = mem_resize(h, NULL, 0, batch * sizeof *t->out);
-  t->proposed = mem_resize(h, NULL, 0, batch * sizeof *t->proposed);
-  t->program = mem_resize(h, NULL, 0, batch * sizeof *t->program);
+  t->trial = mem_resize(h, NULL, 0, batch * sizeof *t->trial);
   t->equal = mem_resize(h, NULL, 0, batch * sizeof *t->equal);
-  t->equal_program = mem_resize(h, NULL, 0, batch * sizeof *t->equal_program);
+  t->view = mem_resize(h, NULL, 0, batch * sizeof *t->view);
   t->predicted = mem_resize(h, NULL, 0, batch * sizeof *t->predicted);
   return TESS_OK;
 }
@@ -114,11 +113,9 @@ static void tune_tear_down(tune *t) {
   if (t->sketch) mem_free(h, t->sketch, n * sizeof *t->sketch);
   if (t->sketch_hash) mem_free(h, t->sketch_hash, n * sizeof *t->sketch_hash);
   if (t->out) mem_free(h, t->out, batch * sizeof *t->out);
-  if (t->proposed) mem_free(h, t->proposed, batch * sizeof *t->proposed);
-  if (t->program) mem_free(h, t->program, batch * sizeof *t->program);
+  if (t->trial) mem_free(h, t->trial, batch * sizeof *t->trial);
   if (t->equal) mem_free(h, t->equal, batch * sizeof *t->equal);
-  if (t->equal_program)
-    mem_free(h, t->equal_program, batch * sizeof *t->equal_program);
+  if (t->view) mem_free(h, t->view, batch * sizeof *t->view);
   if (t->predicted) mem_free(h, t->predicted, batch * sizeof *t->predicted);
   vec_free(h, &t->past);
   vec_free(h, &t->lent);
@@ -231,19 +228,13 @@ tess_status tune_count_trial(tune *t) {
 }
 
 tess_status tune_learn_result(tune *t, uint32_t i, search_outcome *o) {
-  tess_candidate *proposed = &t->proposed[i];
+  search_trial *x = &t->trial[i];
   bool ok = o->status == TESS_OK;
-  search_seen seen = {.c = session_from_public(proposed),
-                      .seconds = o->seconds,
-                      .status = o->status,
-                      .checked = o->checked,
-                      .program = t->program[i]};
-  proposed->status = o->status;
-  proposed->seconds = ok ? o->seconds : INFINITY;
+  trial_end(x, o->status, o->seconds, o->checked);
   if (!ok) t->failed++;
   tess_status s = tune_count_result(t, o);
   if (s == TESS_OK && !measure_is_machine_fault(o->status))
-    s = session_learn(&t->s, &seen);
+    s = session_learn(&t->s, x);
   if (s == TESS_OK && ok) {
     if (o->checked) tune_note_best(t, o->seconds);
     tune_enter_finals(t, t->s.history.n - 1, o);
@@ -280,13 +271,12 @@ static int handle_result(void *ud, uint32_t i) {
 
 /* Measures the batch from candidate `first` on; handle_result sees each
  * result. */
-static tess_status measure_all(tune *t, uint32_t first, uint32_t n,
-                               const search_cand *c) {
+static tess_status measure_all(tune *t, uint32_t first, uint32_t n) {
   const search_measurer *m = t->set->measurer;
   double start = tune_now(), stored = t->time.database;
   t->handled = t->first = first;
   if (m->on_compile) m->on_compile(m->ud, report_compiling, t);
-  tess_status s = m->measure(m->ud, &t->s, n - first, c + first,
+  tess_status s = m->measure(m->ud, &t->s, n - first, t->trial + first,
                              t->best_seconds, t->out + first, handle_result, t);
   if (m->on_compile) m->on_compile(m->ud, NULL, NULL);
   t->time.measure += tune_now() - start - (t->time.database - stored);
@@ -294,24 +284,30 @@ static tess_status measure_all(tune *t, uint32_t first, uint32_t n,
   return t->r->broke.code;
 }
 
-/* Strategy and cost model observe the first n of t->proposed, of which so many
- * are measured, and the others equal to such. */
-static tess_status observe_results(tune *t, uint32_t n, uint32_t measured) {
+/* What others see of trials. */
+static void show_trials(tune *t, uint32_t n, const search_trial *x) {
+  for (uint32_t i = 0; i < n; i++) trial_to_public(&x[i], &t->view[i]);
+}
+
+/* Strategy and cost model observe n trials, of which so many are measured, and
+ * the others equal to such. */
+static tess_status observe_trials(tune *t, uint32_t n, const search_trial *x,
+                                  uint32_t measured) {
   tess_status s = TESS_OK;
   double start = tune_now();
+  show_trials(t, n, x);
   if (t->strategy.observe)
-    s = session_blame(
-        &t->s, t->strategy.observe(t->strategy.ud, &t->s, n, t->proposed),
-        "the strategy's 'observe'");
-  if (s == TESS_OK && t->model.update)
     s = session_blame(&t->s,
-                      t->model.update(t->model.ud, &t->s, n, t->proposed),
+                      t->strategy.observe(t->strategy.ud, &t->s, n, t->view),
+                      "the strategy's 'observe'");
+  if (s == TESS_OK && t->model.update)
+    s = session_blame(&t->s, t->model.update(t->model.ud, &t->s, n, t->view),
                       "the cost model's 'update'");
   t->time.model += tune_now() - start;
   const tess_tune_options *o = t->set->o;
   if (s == TESS_OK && o->measured && measured)
     s = session_blame(&t->s,
-                      o->measured(o->measured_ud, &t->s, measured, t->proposed),
+                      o->measured(o->measured_ud, &t->s, measured, t->view),
                       "the function 'measured'");
   return s;
 }
@@ -322,13 +318,7 @@ static tess_status observe_history(tune *t, uint32_t at) {
   tess_status s = TESS_OK;
   for (; s == TESS_OK && at < end; at += n) {
     n = end - at < batch ? end - at : batch;
-    for (uint32_t i = 0; i < n; i++) {
-      const search_seen *h = &t->s.history.v[at + i];
-      session_to_public(&h->c, &t->proposed[i]);
-      t->proposed[i].status = h->status;
-      t->proposed[i].seconds = h->seconds;
-    }
-    s = observe_results(t, n, n);
+    s = observe_trials(t, n, t->s.history.v + at, n);
   }
   return s;
 }
@@ -339,31 +329,27 @@ static tess_status observe_history(tune *t, uint32_t at) {
 static void predict_batch(tune *t, uint32_t n) {
   bool knows = false;
   tess_model *m = t->r->model;
+  show_trials(t, n, t->trial);
   if (m && m->nmember)
-    if (model_predict(m, &t->s, n, t->proposed, t->predicted, NULL, &knows))
+    if (model_predict(m, &t->s, n, t->view, t->predicted, NULL, &knows))
       knows = false;
   for (uint32_t i = 0; i < n && !knows; i++) t->predicted[i] = NAN;
 }
 
 static tess_status measure_batch(tune *t, uint32_t n) {
   uint32_t known = 0;
-  size_t size = (n + 1) * sizeof(search_cand);
-  search_cand *c = mem_try_resize(&t->c->heap, NULL, 0, size);
-  if (!c) return mem_refusal(&t->c->heap);
   for (uint32_t i = 0; i < n; i++) {
-    c[i] = session_from_public(&t->proposed[i]);
     outcome_init(&t->out[i], &t->c->heap);
-    t->out[i].program_hash = t->program[i];
+    t->out[i].program_hash = t->trial[i].program;
   }
   if (n) predict_batch(t, n);
   tess_status s = tune_recall(t, n, &known);
   t->handled = known;
-  if (s == TESS_OK && known < n) s = measure_all(t, known, n, c);
+  if (s == TESS_OK && known < n) s = measure_all(t, known, n);
   t->round++;
-  mem_free(&t->c->heap, c, size);
   uint32_t learned = t->handled;
   if (s == TESS_OK) s = tune_learn_equal(t, &learned);
-  if (s == TESS_OK) s = observe_results(t, learned, t->handled);
+  if (s == TESS_OK) s = observe_trials(t, learned, t->trial, t->handled);
   if (s == TESS_OK) s = tune_store_quality(t);
   if (s == TESS_OK && known < n) s = tune_store_run(t, "");
   for (uint32_t i = 0; i < n; i++) outcome_free(&t->out[i]);
@@ -387,7 +373,7 @@ static tess_status count_duplicate(void *ud) {
 /* Whether it was measured before, or is among the first n of this batch. */
 static bool is_duplicate(const tune *t, uint32_t n, const search_cand *c) {
   for (uint32_t i = 0; i < n; i++)
-    if (session_from_public(&t->proposed[i]).hash == c->hash) return true;
+    if (t->trial[i].c.hash == c->hash) return true;
   return session_knows(&t->s, c);
 }
 
@@ -400,13 +386,13 @@ static tess_status check_proposals(tune *t, uint32_t *n) {
   if (!t->set->o->custom_strategy) return s;
   t->s.total.proposed += *n;
   for (uint32_t i = 0; s == TESS_OK && i < *n; i++) {
-    search_cand c = session_from_public(&t->proposed[i]);
+    const search_cand *c = &t->trial[i].c;
     bool fits = false;
-    if (is_duplicate(t, kept, &c))
+    if (is_duplicate(t, kept, c))
       s = mem_protect(&t->c->heap, count_duplicate, t);
     else
-      s = session_check_proposal(&t->s, &c, &fits);
-    if (fits) t->proposed[kept++] = t->proposed[i];
+      s = session_check_proposal(&t->s, c, &fits);
+    if (fits) t->trial[kept++] = t->trial[i];
   }
   *n = kept;
   return s;
@@ -419,10 +405,8 @@ static tess_status finish_proposals(tune *t, uint32_t *n) {
   uint32_t kept = 0;
   tess_status s = TESS_OK;
   for (uint32_t i = 0; s == TESS_OK && i < *n; i++) {
-    search_cand c = session_from_public(&t->proposed[i]);
-    const vm_trace *trace;
-    s = session_finish(&t->s, &c, &trace);
-    if (s == TESS_OK) t->proposed[kept++] = t->proposed[i];
+    s = session_finish_trial(&t->s, &t->trial[i]);
+    if (s == TESS_OK) t->trial[kept++] = t->trial[i];
     if (s == TESS_REFUSED) s = TESS_OK;
   }
   *n = kept;
@@ -433,18 +417,20 @@ static tess_status finish_proposals(tune *t, uint32_t *n) {
 /* Asks the strategy for up to n proposals.  Entries that it counts but did not
  * write are zero, which check_proposals drops. */
 static tess_status propose_batch(tune *t, uint32_t n, uint32_t *got) {
-  memset(t->proposed, 0, n * sizeof *t->proposed);
+  memset(t->view, 0, n * sizeof *t->view);
   t->nequal = 0;
   tess_status s = tune_propose_lent(t, n, got);
   if (s != TESS_OK) return s;
   if (*got) return finish_proposals(t, got);
-  s = t->strategy.propose(t->strategy.ud, &t->s, n, t->proposed, got);
+  s = t->strategy.propose(t->strategy.ud, &t->s, n, t->view, got);
   if (s != TESS_OK) return session_blame(&t->s, s, "the strategy's 'propose'");
   if (*got > n)
     return ctx_fail(t->c, TESS_INVALID,
                     "the strategy proposed %u candidates where at most %u "
                     "were asked for",
                     *got, n);
+  for (uint32_t i = 0; i < *got; i++)
+    t->trial[i] = trial_from_public(&t->view[i]);
   s = check_proposals(t, got);
   return s == TESS_OK ? finish_proposals(t, got) : s;
 }

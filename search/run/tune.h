@@ -23,14 +23,14 @@ typedef struct search_outcome {
   strbuf message, code;
 } search_outcome;
 
-/* Measures candidates, in order; tests plug in recorded times.  `best` is the
- * best time so far, 0 while there is none: faster candidates are compared with
- * the reference, the others need not be.  `done` is called with each result,
- * in order; if it returns non-zero the batch ends, and the remaining outcomes
- * are TESS_CANCELLED. */
+/* Measures trials, which are finished, in order; tests plug in recorded times.
+ * `best` is the best time so far, 0 while there is none: faster candidates are
+ * compared with the reference, the others need not be.  `done` is called with
+ * each result, in order; if it returns non-zero the batch ends, and the
+ * remaining outcomes are TESS_CANCELLED. */
 typedef struct search_measurer {
   tess_status (*measure)(void *ud, tess_session *s, uint32_t n,
-                         const search_cand *c, double best,
+                         const search_trial *trial, double best,
                          search_outcome *out,
                          int (*done)(void *ud, uint32_t i), void *done_ud);
   /* Compares what the code computes with the reference: status, message and

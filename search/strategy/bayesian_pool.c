@@ -51,7 +51,7 @@ static const float *find_in_pool(const bayes *b, uint64_t hash) {
   return i == MAP_NONE ? NULL : b->pool.v[i].row;
 }
 
-static double value_of(const search_seen *h) {
+static double value_of(const search_trial *h) {
   if (h->status != TESS_OK || !(h->seconds > 0)) return NAN;
   return -log2(h->seconds);
 }

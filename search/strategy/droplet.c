@@ -111,7 +111,7 @@ static tess_status start(drop *w) {
   if (n > w->n) n = w->n;
   d->first = false;
   if (resumes) {
-    const search_seen *x = &w->s->history.v[best];
+    const search_trial *x = &w->s->history.v[best];
     begin_at(d, &x->c, x->seconds);
     return descend(w);
   }

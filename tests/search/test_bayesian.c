@@ -40,7 +40,7 @@ static double synthetic_time(const synthetic *f, const search_cand *c) {
 }
 
 static tess_status synthetic_measure(void *ud, tess_session *s, uint32_t n,
-                                     const search_cand *c, double best,
+                                     const search_trial *trial, double best,
                                      search_outcome *out,
                                      int (*done)(void *, uint32_t),
                                      void *done_ud) {
@@ -48,10 +48,10 @@ static tess_status synthetic_measure(void *ud, tess_session *s, uint32_t n,
   (void)s, (void)best;
   for (uint32_t i = 0; i < n; i++) {
     assert_true(f->n < MOST);
-    f->order[f->n++] = c[i].hash;
-    bool bad = f->fails && c[i].d[c[i].n - 1] == 1;
+    f->order[f->n++] = trial[i].c.hash;
+    bool bad = f->fails && trial[i].c.d[trial[i].c.n - 1] == 1;
     out[i].status = bad ? TESS_BUILD_ERROR : TESS_OK;
-    out[i].seconds = synthetic_time(f, &c[i]);
+    out[i].seconds = synthetic_time(f, &trial[i].c);
     out[i].checked = !bad;
     f->failed += bad;
     if (done(done_ud, i)) return TESS_OK;
@@ -276,7 +276,7 @@ static void test_quasi_random(void **state) {
 static void add_seen(bayes *b, tess_session *s, uint32_t sketch, uint32_t n,
                      double value) {
   for (uint32_t i = 0; i < n; i++) {
-    search_seen h = {.c = {.sketch = sketch}};
+    search_trial h = {.c = {.sketch = sketch}};
     vec_push(b->heap, &s->history, h);
     vec_push(b->heap, &b->seen, NULL);
     vec_push(b->heap, &b->value, value);

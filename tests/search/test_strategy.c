@@ -38,18 +38,19 @@ static struct {
 } seen;
 
 static tess_status measure_objective(void *ud, tess_session *s, uint32_t n,
-                                     const search_cand *c, double best,
+                                     const search_trial *trial, double best,
                                      search_outcome *out,
                                      int (*done)(void *, uint32_t),
                                      void *done_ud) {
   (void)ud, (void)best;
   for (uint32_t i = 0; i < n; i++) {
-    assert_int_equal(session_replay(s, &c[i]), TESS_OK);
-    seen.order[seen.n] = c[i].hash;
-    seen.seconds[seen.n++] = out[i].seconds = objective(&c[i]);
+    assert_int_equal(session_replay(s, &trial[i].c), TESS_OK);
+    seen.order[seen.n] = trial[i].c.hash;
+    seen.seconds[seen.n++] = out[i].seconds = objective(&trial[i].c);
     out[i].status = TESS_OK;
     out[i].checked = true;
-    str_write(&out[i].code, (const char *)&c[i].hash, sizeof c[i].hash);
+    str_write(&out[i].code, (const char *)&trial[i].c.hash,
+              sizeof trial[i].c.hash);
     if (done(done_ud, i)) break;
   }
   return TESS_OK;

@@ -21,7 +21,7 @@ double recorded_time(uint64_t hash) {
 }
 
 static tess_status measure(void *ud, tess_session *s, uint32_t n,
-                           const search_cand *c, double best,
+                           const search_trial *trial, double best,
                            search_outcome *out, int (*done)(void *, uint32_t),
                            void *done_ud) {
   recorded *r = ud;
@@ -29,15 +29,16 @@ static tess_status measure(void *ud, tess_session *s, uint32_t n,
   for (uint32_t i = 0; i < n; i++) {
     nap(r);
     assert_true(r->n < 4096);
-    r->order[r->n++] = c[i].hash;
+    r->order[r->n++] = trial[i].c.hash;
     bool bad = r->fail_every && r->n % r->fail_every == 0;
     out[i].status = bad ? r->fail_with : TESS_OK;
     if (bad) str_puts(&out[i].message, "what went wrong");
-    out[i].seconds = recorded_time(c[i].hash);
+    out[i].seconds = recorded_time(trial[i].c.hash);
     out[i].checked = !bad && (best == 0 || out[i].seconds < best);
     if (out[i].checked) best = out[i].seconds;
-    str_write(&out[i].code, (const char *)&c[i].hash, sizeof c[i].hash);
-    assert_int_equal(session_replay(s, &c[i]), TESS_OK);
+    str_write(&out[i].code, (const char *)&trial[i].c.hash,
+              sizeof trial[i].c.hash);
+    assert_int_equal(session_replay(s, &trial[i].c), TESS_OK);
     out[i].program_hash = ir_hash(&w->m.prog, &w->m.scratch);
     if (done(done_ud, i)) return TESS_OK;
   }
