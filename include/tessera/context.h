@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Contexts, errors and logs.  Included by tessera.h, whose
- * first page holds for this part, too. */
+ * Contexts, errors and logs.  Included by tessera.h, whose first page holds
+ * for this part, too. */
 #ifndef TESSERA_CONTEXT_H
 #define TESSERA_CONTEXT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Databases of measured schedules.  Included by tessera.h, whose
- * first page holds for this part, too. */
+ * Databases of measured schedules.  Included by tessera.h, whose first page
+ * holds for this part, too. */
 #ifndef TESSERA_DATABASE_H
 #define TESSERA_DATABASE_H
 

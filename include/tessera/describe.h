@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Describing computations, and running them in the interpreter.  Included by tessera.h, whose
- * first page holds for this part, too. */
+ * Describing computations, and running them in the interpreter.  Included by
+ * tessera.h, whose first page holds for this part, too. */
 #ifndef TESSERA_DESCRIBE_H
 #define TESSERA_DESCRIBE_H
 

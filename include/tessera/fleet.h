@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fleets of devices.  Included by tessera.h, whose
- * first page holds for this part, too. */
+ * Fleets of devices.  Included by tessera.h, whose first page holds for this
+ * part, too. */
 #ifndef TESSERA_FLEET_H
 #define TESSERA_FLEET_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Schedules: the primitives, and queries about programs.  Included by tessera.h, whose
- * first page holds for this part, too. */
+ * Schedules: the primitives, and queries about programs.  Included by
+ * tessera.h, whose first page holds for this part, too. */
 #ifndef TESSERA_SCHEDULE_H
 #define TESSERA_SCHEDULE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Spaces of schedules, and the modules that make them.  Included by tessera.h, whose
- * first page holds for this part, too. */
+ * Spaces of schedules, and the modules that make them.  Included by
+ * tessera.h, whose first page holds for this part, too. */
 #ifndef TESSERA_SPACE_H
 #define TESSERA_SPACE_H
 

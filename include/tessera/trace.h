@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Traces and stepping through them.  Included by tessera.h, whose
- * first page holds for this part, too. */
+ * Traces and stepping through them.  Included by tessera.h, whose first page
+ * holds for this part, too. */
 #ifndef TESSERA_TRACE_H
 #define TESSERA_TRACE_H
 

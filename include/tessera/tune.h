@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Searching a space: strategies, cost models, many tasks.  Included by tessera.h, whose
- * first page holds for this part, too. */
+ * Searching a space: strategies, cost models, many tasks.  Included by
+ * tessera.h, whose first page holds for this part, too. */
 #ifndef TESSERA_TUNE_H
 #define TESSERA_TUNE_H
 
