@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Inlines block bodies: substitutes the bindings of iters, turns predicates
- * into guards, and rewrites accesses to match buffers as accesses to their
- * source regions. */
+ * into guards, where they do not follow from the loops around, and rewrites
+ * accesses to match buffers as accesses to their source regions. */
+#include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "lower/pass.h"
@@ -140,6 +141,8 @@ LOWER_PASS(lower_blocks) {
       continue;
     }
     ir_expr pred = ir_blk(p, s)->pred;
+    if (pred)
+      pred = ir_needed_condition(p, scratch, pred, ir_facts_around(p, s));
     bool always = !pred || ir_is_const(p, pred, 1);
     if (!always || (is_counted(p, s) && !is_one(p, s))) {
       ir_stmt cond = ir_if_new(p, always ? ir_bool(p, true) : pred);

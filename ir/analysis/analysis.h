@@ -63,6 +63,27 @@ void ir_view_condition(ir_program *p, arena *scratch, ir_expr given,
 /* Does e use variables other than the loops of the view? */
 bool ir_view_uses_outer(const ir_program *p, const ir_view *v, ir_expr e);
 
+/* ---- what is known where a statement runs (facts.c) --------------------- */
+
+/* The domain of a loop's variable or of a block's iters; 0: all of it is in the
+ * bounds of the variables, which constant ends are. */
+ir_expr ir_domain_of(ir_program *p, ir_stmt s);
+/* The condition under which the body of a statement runs, or its alt; 0:
+ * true. */
+ir_expr ir_fact_of(ir_program *p, ir_stmt s, bool alt);
+/* The facts of all statements around s that are none of memory's contents, and
+ * the domains alone of its loops and blocks; 0: true. */
+ir_expr ir_facts_around(ir_program *p, ir_stmt s);
+ir_expr ir_domains_around(ir_program *p, ir_stmt s);
+/* The part of a condition that does not follow from what is given; 0: all of
+ * it does. */
+ir_expr ir_needed_condition(ir_program *p, arena *scratch, ir_expr cond,
+                            ir_expr given);
+/* Is e a digit, as fuse makes them over sizes: x % m with 0 < m <= end, or
+ * x // m with 0 <= x < end * m? */
+bool ir_is_digit_below(ir_program *p, arena *scratch, ir_expr e, ir_expr end,
+                       ir_expr given);
+
 /* ---- reductions over the grid (grid_reduction.c) ------------------------ */
 
 /* Does the iter follow the variable?  A reduce iter does not where the variable

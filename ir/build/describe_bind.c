@@ -3,45 +3,20 @@
  * domains.  Everything later relies on it, since accesses of a block are
  * bounded by its domains; primitives preserve it.  So it is proved here, once,
  * from the conditions around the block. */
-#include "ir/arith/arith.h"
+#include "ir/analysis/analysis.h"
 #include "ir/build/describe.h"
 #include "ir/edit.h"
 #include "ir/query.h"
 
 /* ---- conditions around the block ---------------------------------------- */
 
-/* lo <= v < lo + extent, without constant ends, which are in the variable's
- * bounds. */
-static ir_expr in_domain(ir_program *p, ir_var v, ir_expr lo, ir_expr extent) {
-  ir_expr x = ir_ref(p, v), end = ir_add(p, lo, extent);
-  return ir_and(p, ir_binary(p, IR_LE, lo, x), ir_binary(p, IR_LT, x, end));
-}
-
-/* The condition under which the body of an open statement runs; 0: true. */
-static ir_expr fact_of(ir_program *p, const describe_open *o) {
-  const ir_stmt_rec r = *ir_st(p, o->s);
-  ir_expr e = 0;
-  switch ((ir_kind)r.kind) {
-  case IR_LOOP: return in_domain(p, r.var, r.lo, r.extent);
-  case IR_IF: return o->alt ? ir_not(p, r.cond) : r.cond;
-  case IR_LET:
-    if (!ir_dtype_eq(ir_at(p, r.let_value)->dtype, IR_INDEX)) return 0;
-    return ir_binary(p, IR_EQ, ir_ref(p, r.let_var), r.let_value);
-  case IR_BLOCK: {
-    const ir_block_rec b = *ir_blk(p, o->s);
-    for (uint32_t i = b.iters.at; i < b.iters.at + b.iters.n; i++) {
-      ir_iter it = p->iter.v[i];
-      e = ir_and(p, e, in_domain(p, it.var, it.lo, it.extent));
-    }
-    return b.pred ? ir_and(p, e, b.pred) : e;
-  }
-  default: return 0;
-  }
+static ir_expr fact_of(ir_builder *b, const describe_open *o) {
+  return ir_fact_of(&b->p, o->s, o->alt);
 }
 
 static ir_expr facts(ir_builder *b, ir_expr pred) {
   for (uint32_t i = b->open.n; i-- > 0;)
-    pred = ir_and(&b->p, pred, fact_of(&b->p, &b->open.v[i]));
+    pred = ir_and(&b->p, pred, fact_of(b, &b->open.v[i]));
   return pred;
 }
 
@@ -50,7 +25,7 @@ static ir_expr facts(ir_builder *b, ir_expr pred) {
 static ir_expr lasting_facts(ir_builder *b) {
   ir_expr e = 0;
   for (uint32_t i = b->open.n; i-- > 0;) {
-    ir_expr fact = fact_of(&b->p, &b->open.v[i]);
+    ir_expr fact = fact_of(b, &b->open.v[i]);
     if (fact && !ir_at(&b->p, fact)->has_load) e = ir_and(&b->p, e, fact);
   }
   return e;
@@ -103,24 +78,6 @@ static tess_status outside(ir_builder *b, const ir_iter *it, const char *what) {
 
 /* ---- a block ------------------------------------------------------------ */
 
-/* Is e a digit, as fuse makes them over sizes: x % m with 0 < m <= end, or
- * x // m with 0 <= x < end * m? */
-static bool is_digit_below(ir_builder *b, ir_expr e, ir_expr end,
-                           ir_expr given) {
-  ir_program *p = &b->p;
-  const ir_node n = *ir_at(p, e);
-  if ((n.op != IR_DIV && n.op != IR_MOD) || !n.is_index ||
-      ir_at(p, n.b)->lo < 1)
-    return false;
-  if (n.op == IR_MOD)
-    return arith_prove(p, &b->scratch, ir_binary(p, IR_LE, n.b, end), given);
-  ir_expr all = ir_mul(p, end, n.b);
-  ir_expr in = ir_and(p, ir_binary(p, IR_LE, ir_index(p, 0), n.a),
-                      ir_binary(p, IR_LT, n.a, all));
-  return arith_prove(p, &b->scratch, in, given) ||
-         is_digit_below(b, n.a, all, given);
-}
-
 static tess_status check_iter(ir_builder *b, const char *block,
                               const char *name, const ir_iter *it,
                               ir_expr given) {
@@ -139,27 +96,14 @@ static tess_status check_iter(ir_builder *b, const char *block,
   ir_expr in = ir_and(p, ir_binary(p, IR_LE, it->lo, it->bind),
                       ir_binary(p, IR_LT, it->bind, end));
   if (arith_prove(p, &b->scratch, in, given) ||
-      (ir_is_const(p, it->lo, 0) && is_digit_below(b, it->bind, end, given)))
+      (ir_is_const(p, it->lo, 0) &&
+       ir_is_digit_below(p, &b->scratch, it->bind, end, given)))
     return TESS_OK;
   return outside(b, it, value);
 }
 
-/* Does the condition follow from the loops and conditions around? */
-static bool always_holds(ir_builder *b, ir_expr cond, ir_expr given) {
-  ir_program *p = &b->p;
-  const ir_node n = *ir_at(p, cond);
-  if (n.op == IR_AND)
-    return always_holds(b, n.a, given) && always_holds(b, n.b, given);
-  return !n.has_load && arith_prove(p, &b->scratch, cond, given);
-}
-
 ir_expr describe_needed_condition(ir_builder *b, ir_expr cond) {
-  ir_program *p = &b->p;
-  const ir_node n = *ir_at(p, cond);
-  if (always_holds(b, cond, lasting_facts(b))) return 0;
-  if (n.op != IR_AND) return cond;
-  return ir_and(p, describe_needed_condition(b, n.a),
-                describe_needed_condition(b, n.b));
+  return ir_needed_condition(&b->p, &b->scratch, cond, lasting_facts(b));
 }
 
 tess_status describe_check_bindings(ir_builder *b, const char *block,

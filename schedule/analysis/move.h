@@ -190,13 +190,16 @@ bool sch_unchanged_by_then(sch_state *s, const sch_move *m,
  * all iters that reduce at their least value, where it is initialized. */
 bool sch_nest_starts_at_init(sch_state *s, ir_stmt scope, ir_stmt loop,
                              const sch_nest *nest);
+/* Drops what of the block's predicate always holds in the loops around, whose
+ * lengths may be sizes. */
+void sch_trim_predicate(sch_state *s, ir_stmt block);
 /* Puts a detached block with its nest into `above`, before its child
  * `before` (0: at the end). */
-void sch_nest_hang(ir_program *p, ir_stmt block, const sch_nest *nest,
+void sch_nest_hang(sch_state *s, ir_stmt block, const sch_nest *nest,
                    ir_stmt above, ir_stmt before);
 /* Takes the block out of its place, with the loops that become empty, and
  * puts it with its nest under `loop`, at `position`. */
-void sch_nest_place(ir_program *p, ir_stmt block, const sch_nest *nest,
+void sch_nest_place(sch_state *s, ir_stmt block, const sch_nest *nest,
                     ir_stmt loop, uint32_t position);
 /* Takes a block out of the tree, and the loops above that become empty. */
 void sch_remove_leaf(ir_program *p, ir_stmt block);

@@ -203,7 +203,7 @@ static ir_stmt compute(index_plan *x, uint32_t k) {
   ir_block_find_regions(p, s->scratch, b);
   sch_nest nest;
   sch_nest_plan(s, b, span, true, &nest);
-  sch_nest_hang(p, b, &nest, x->scope, ir_st(p, x->scope)->body);
+  sch_nest_hang(s, b, &nest, x->scope, ir_st(p, x->scope)->body);
   x->load[k] = ir_load(p, made, n, old);
   return b;
 }

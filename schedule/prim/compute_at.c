@@ -167,15 +167,6 @@ static bool find_reader(const sch_state *s, const plan *pl, ir_region made,
   return n == 1;
 }
 
-/* The conjuncts of `pred` that do not follow from cond. */
-static ir_expr less_implied(sch_state *s, ir_expr pred, ir_expr cond) {
-  ir_program *p = s->p;
-  const ir_node n = *ir_at(p, pred);
-  if (n.op != IR_AND) return arith_prove(p, s->scratch, pred, cond) ? 0 : pred;
-  ir_expr a = less_implied(s, n.a, cond), b = less_implied(s, n.b, cond);
-  return a && b ? ir_and(p, a, b) : a ? a : b;
-}
-
 /* Where the reader's tile ends early, as that of a split of a split that does
  * not divide, nothing is computed behind its end. */
 static void end_at_tail(sch_state *s, plan *pl) {
@@ -199,7 +190,8 @@ static void end_at_tail(sch_state *s, plan *pl) {
   }
   ir_expr cond = ir_tail_condition(p, s->scratch, q, r, pl->m.loop, now);
   if (!cond) return;
-  if (pl->nest.pred) pl->nest.pred = less_implied(s, pl->nest.pred, cond);
+  if (pl->nest.pred)
+    pl->nest.pred = ir_needed_condition(p, s->scratch, pl->nest.pred, cond);
   sch_nest_guard(s, &pl->nest, cond);
 }
 
@@ -336,7 +328,7 @@ static bool move(sch_state *s, void *ud) {
   if (!compute_at_check(s, &pl, a->block, a->loop, a->preserve_unit_loops,
                         a->index))
     return false;
-  sch_nest_place(s->p, a->block, &pl.nest, a->loop, pl.position);
+  sch_nest_place(s, a->block, &pl.nest, a->loop, pl.position);
   sch_tighten_domains(s, a->block);
   return true;
 }

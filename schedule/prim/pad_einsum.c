@@ -159,7 +159,7 @@ static void make_copy(einsum *w, const einsum_operand *o, ir_expr fill,
   ir_block_find_regions(p, s->scratch, copy);
   sch_nest nest;
   sch_nest_plan(s, copy, span, true, &nest);
-  sch_nest_hang(p, copy, &nest, ir_st(p, w->loops.v[0])->parent, before);
+  sch_nest_hang(s, copy, &nest, ir_st(p, w->loops.v[0])->parent, before);
 }
 
 /* ---- the block ---------------------------------------------------------- */

@@ -557,7 +557,7 @@ static bool move(sch_state *s, void *ud) {
   if (!reverse_at_check(s, &pl, a->block, a->loop, a->preserve_unit_loops,
                         a->index))
     return false;
-  sch_nest_place(s->p, a->block, &pl.nest, a->loop, pl.position);
+  sch_nest_place(s, a->block, &pl.nest, a->loop, pl.position);
   return true;
 }
 

@@ -518,6 +518,7 @@ static bool reverse_compute_inline_rewrite(sch_state *s, void *ud) {
   if (guard) {
     ir_expr pred = ir_blk(p, pl.producer)->pred;
     ir_blk(p, pl.producer)->pred = pred ? ir_and(p, pred, guard) : guard;
+    sch_trim_predicate(s, pl.producer);
   }
   if (pl.cond) {
     sch_shrink_by(s, pl.producer, pl.cond);

@@ -477,7 +477,7 @@ void sch_stage_hang(sch_state *s, const sch_stage *st, bool back, ir_buf made,
   make_body(s, st, copy, back, made);
   sch_spans_clip(s, copy, st->span);
   sch_nest_plan(s, copy, st->span, true, &nest);
-  sch_nest_hang(s->p, copy, &nest, st->above, st->before);
+  sch_nest_hang(s, copy, &nest, st->above, st->before);
 }
 
 /* All of the box lies outside of the buffer, as what guarded accesses never

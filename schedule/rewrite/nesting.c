@@ -2,6 +2,7 @@
  * Wraps statements in a new block; see nesting.h. */
 #include "ir/edit.h"
 #include "ir/expr.h"
+#include "schedule/analysis/move.h"
 #include "schedule/rewrite/nesting_work.h"
 
 static ir_stmt make_outer(nest_work *w) {
@@ -58,6 +59,8 @@ static ir_stmt nesting_rewrite(nest_work *w) {
   change_heads(w);
   for (uint32_t i = 0; i < w->n; i++) change_block(w, &w->m[i]);
   if (w->takes_init) ir_append_alt(p, b, sch_init_take(&w->init, &init));
+  sch_trim_predicate(w->s, b);
+  for (uint32_t i = 0; i < w->n; i++) sch_trim_predicate(w->s, w->m[i].block);
   ir_block_find_regions(p, w->s->scratch, b);
   return b;
 }

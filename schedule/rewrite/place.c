@@ -71,8 +71,19 @@ void sch_remove_leaf(ir_program *p, ir_stmt block) {
   }
 }
 
-void sch_nest_hang(ir_program *p, ir_stmt block, const sch_nest *nest,
+void sch_trim_predicate(sch_state *s, ir_stmt block) {
+  ir_program *p = s->p;
+  ir_expr pred = ir_blk(p, block)->pred;
+  if (!pred) return;
+  ir_expr given = ir_domains_around(p, block);
+  if (!given || ir_is_const(p, given, 1)) return;
+  pred = ir_needed_condition(p, s->scratch, pred, given);
+  ir_blk(p, block)->pred = pred;
+}
+
+void sch_nest_hang(sch_state *s, ir_stmt block, const sch_nest *nest,
                    ir_stmt above, ir_stmt before) {
+  ir_program *p = s->p;
   ir_block_set_iters(p, block, nest->niters, nest->iter);
   ir_blk(p, block)->pred = nest->pred;
   ir_stmt top = block;
@@ -86,14 +97,16 @@ void sch_nest_hang(ir_program *p, ir_stmt block, const sch_nest *nest,
     ir_insert_before(p, before, top);
   else
     ir_append(p, above, top);
+  sch_trim_predicate(s, block);
 }
 
-void sch_nest_place(ir_program *p, ir_stmt block, const sch_nest *nest,
+void sch_nest_place(sch_state *s, ir_stmt block, const sch_nest *nest,
                     ir_stmt loop, uint32_t position) {
+  ir_program *p = s->p;
   ir_stmt before = ir_st(p, loop)->body;
   for (uint32_t i = 0; i < position; i++) before = ir_st(p, before)->next;
   sch_remove_leaf(p, block);
-  sch_nest_hang(p, block, nest, loop, before);
+  sch_nest_hang(s, block, nest, loop, before);
 }
 
 void sch_shrink_domains(sch_state *s, ir_stmt block, const sch_span *to) {

@@ -521,7 +521,7 @@ ir_stmt sch_remap_make(sch_state *s, sch_remap *m, const char *suffix) {
       idx[d] = ir_subst_expr(&bind, m->idx[d]);
     guard_source(s, m, idx, &nest);
   }
-  sch_nest_hang(p, copy, &nest, m->st.above, m->st.before);
+  sch_nest_hang(s, copy, &nest, m->st.above, m->st.before);
   redirect_block(s, m, made);
   return copy;
 }

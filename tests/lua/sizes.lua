@@ -606,3 +606,73 @@ do
   checks.refused(s, "NOT_STATIC", "split", i, { 4, 32 })
   checks.refused(s, "FACTORS_SEVERAL_OPEN", "split", i, { ts.auto, 2, ts.auto })
 end
+
+-- ---- predicates that always hold --------------------------------------------
+
+-- How many conditions are left, in the program and when it is lowered.
+local function left(sch)
+  local p, n = sch:program(), 0
+  for _ in tostring(p):gmatch " where " do n = n + 1 end
+  for _ in tostring(ts.lower(p)):gmatch "%f[%w]if " do n = n + 1 end
+  return n
+end
+
+local function double(size)
+  local n = size "n"
+  return { n * 2, 8, n }
+end
+local function next_to(size)
+  local n = size "n"
+  return { n + 1, n }
+end
+
+local always = {
+  function(s) s:compute_at(s:get_block "B", (s:get_loops(s:get_block "C"))) end,
+  function(s)
+    local _, j = s:get_loops(s:get_block "B")
+    s:reverse_compute_at(s:get_block "C", j)
+  end,
+  function(s) s:compute_at(s:get_block "B", fused(s, "C")) end,
+  function(s) s:reverse_compute_at(s:get_block "C", fused(s, "B")) end,
+  function(s)
+    local copy = s:cache_write(s:get_block "C", 0, "local")
+    s:reverse_compute_at(copy, (s:get_loops(s:get_block "C")))
+  end,
+  function(s) s:reverse_compute_inline(s:get_block "C") end,
+}
+for i, f in ipairs(always) do
+  for _, shape in ipairs { rows, columns, both, double, next_to } do
+    check(shape, function(s)
+      f(s)
+      assert(left(s) == 0, i)
+    end)
+  end
+end
+
+-- Tiles that divide a size, and a digit of one.
+for _, f in ipairs {
+  function(s)
+    local _, tile = s:split((s:get_loops(s:get_block "C")), { ts.auto, 2 })
+    s:blockize(tile)
+  end,
+  function(s)
+    local out = s:split((s:get_loops(s:get_block "B")), { ts.auto, 2 })
+    s:reverse_compute_at(s:get_block "C", out)
+  end,
+  function(s)
+    local out = s:split(fused(s, "C"), { ts.auto, 4 })
+    s:compute_at(s:get_block "B", out)
+  end,
+} do
+  check(double, function(s)
+    f(s)
+    assert(left(s) == 0)
+  end)
+end
+
+-- Where a tile overhangs the condition stays.
+check(rows, function(s)
+  local _, tile = s:split((s:get_loops(s:get_block "C")), { ts.auto, 2 })
+  s:blockize(tile)
+  assert(left(s) == 2)
+end)
