@@ -136,7 +136,7 @@ static void options(void **state) {
   expect("tune d.lua --inputs 1.npy", 1, "takes 2 tensors, or 3 with its");
   expect("tune d.lua --inputs 1.npy,no.npy", 1, "cannot open 'no.npy'");
   expect("frob", 1,
-         "commands are tune, step, show, diff, db, lower, build, doc, ");
+         "commands are tune, step, show, diff, db, lower, build, model, doc, ");
   expect("doc batch", 0, "(tessera tune --batch)");
   expect("doc progress", 0, "(tessera tune: progress is on stderr");
 }

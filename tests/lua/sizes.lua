@@ -607,7 +607,7 @@ do
   checks.refused(s, "FACTORS_SEVERAL_OPEN", "split", i, { ts.auto, 2, ts.auto })
 end
 
--- ---- predicates that always hold --------------------------------------------
+-- ---- predicates that always hold -------------------------------------------
 
 -- How many conditions are left, in the program and when it is lowered.
 local function left(sch)
