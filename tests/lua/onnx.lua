@@ -41,10 +41,10 @@ check.case("what is not said is asked for", function()
 end)
 
 check.case("all that is not supported is named", function()
-  refused("not supported are\n" ..
-          "  node 'a' (Multinomial): there is no such operator here\n" ..
-          "  node 'b' (Fused): there is no such operator of domain 'other'" ..
-          " here\n  node 'd' (Reshape): input 2, 'to', must be a constant",
+  refused("refused.onnx: not supported: node 'a' (Multinomial): there is no " ..
+          "such operator here; node 'b' (Fused): there is no such operator " ..
+          "of domain 'other' here; node 'd' (Reshape): input 2, 'to', must " ..
+          "be a constant",
           data .. "refused.onnx")
 end)
 

@@ -64,6 +64,14 @@ return function(of)
         scale = scale ~= 0 and scale or nil })
     return heads_together(n, Y), present
   end
+  -- Of graphs of their own, none.
+  function of.FlexAttention(n)
+    for _, name in ipairs { "score_mod", "prob_mod" } do
+      if n:attr(name) then n:refuse("%s is a graph of its own", name) end
+    end
+    return (n.ops.attention(n:needs(1), n:needs(2), n:needs(3),
+                            { scale = n:attr "scale" }))
+  end
   function of.RotaryEmbedding(n)
     local x, heads = n:needs(1), n:attr("num_heads", 0)
     local o = { interleaved = n:flag "interleaved",

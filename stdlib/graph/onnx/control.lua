@@ -17,19 +17,19 @@ local function stacked(n, list)
   return n.ops.concat(table.unpack(parts))
 end
 
--- Whether a value that has to fold is true.
-local function is_true(n, x)
-  local t = fold.tensor(x)
+local function truth(v) return v ~= 0 and v ~= false end
+
+-- Whether the condition that a body gives is true.
+local function goes_on(n, x)
+  local t = fold.tensor(x) or n.import.fixed(x)
   if not t then n:refuse "its condition is not constant" end
-  local v = fold.elements(t)[1]
-  return v ~= 0 and v ~= false
+  return truth(fold.elements(t)[1])
 end
 
 return function(of)
   function of.If(n)
-    local v = n:value(1)
-    local taken = v ~= 0 and v ~= false
-    return table.unpack(n:inline(taken and "then_branch" or "else_branch", {}))
+    local branch = truth(n:value(1)) and "then_branch" or "else_branch"
+    return table.unpack(n:inline(branch, {}))
   end
 
   -- The body takes the iteration, the condition and what is carried; it gives
@@ -37,7 +37,7 @@ return function(of)
   function of.Loop(n)
     local most = n:has(1) and n:value(1) or math.huge
     local carried, lists = {}, {}
-    local goes = not n:has(2) or is_true(n, n:x(2))
+    local goes = not n:has(2) or truth(n:value(2))
     for i = 3, n:nin() do carried[#carried + 1] = n:needs(i) end
     local kept, i = #carried, 0
     while goes and i < most do
@@ -45,7 +45,7 @@ return function(of)
       local results = n:inline("body", {
         n:constant("int64", {}, i), n:constant("bool", {}, 1),
         table.unpack(carried) })
-      goes = is_true(n, results[1])
+      goes = goes_on(n, results[1])
       for k = 1, kept do carried[k] = results[k + 1] end
       for k = kept + 2, #results do
         lists[k - kept - 1] = lists[k - kept - 1] or {}

@@ -71,9 +71,11 @@ return function(of)
     local y = n.ops.elu(x, { alpha = n:attr("alpha", 1.67326319217681) })
     return n.ops.mul(y, n:constant(x.dtype, {}, gamma))
   end
+  -- Of other types than floats of one type by that of float64, which is exact
+  -- below 2^53.
   function of.Pow(n)
     local ops, x, z = n.ops, n:needs(1), n:needs(2)
-    if x.dtype == z.dtype then return ops.pow(x, z) end
+    if x.dtype == z.dtype and x.dtype:find "float" then return ops.pow(x, z) end
     local y = ops.pow(ops.cast(x, { to = "float64" }),
                       ops.cast(z, { to = "float64" }))
     return ops.cast(y, { to = x.dtype })

@@ -44,12 +44,14 @@ end
 
 -- ---- what is not supported -------------------------------------------------
 
-local function text_of(info)
-  return info.name ~= "" and ("node '%s'"):format(info.name) or
-         "a node without a name"
+local function text_of(from, info)
+  if info.name ~= "" then return ("node '%s'"):format(info.name) end
+  local first = info.outputs[1]
+  return ("the node of '%s'"):format(first and from:value_info(first).name or
+                                     "")
 end
 
-local function note(state, info, why)
+local function note(state, from, info, why)
   local op = operator_of(info)
   local key = op .. "\0" .. why
   local row = state.refusals[key]
@@ -57,22 +59,22 @@ local function note(state, info, why)
     row.count = row.count + 1
     return
   end
-  row = { op = op, why = why, first = info, count = 1 }
+  row = { op = op, why = why, first = text_of(from, info), count = 1 }
   state.refusals[key] = row
   state.refusals[#state.refusals + 1] = row
 end
 
--- Raises an error that names all that was noted, a line each.
+-- Raises an error that names all that was noted.
 local function check_supported(state, file)
   if #state.refusals == 0 then return end
-  local lines = {}
+  local list = {}
   for i, r in ipairs(state.refusals) do
     local others = r.count > 1 and
                    (" and %d more"):format(r.count - 1) or ""
-    lines[i] = ("%s (%s)%s: %s"):format(text_of(r.first), r.op, others, r.why)
+    list[i] = ("%s (%s)%s: %s"):format(r.first, r.op, others, r.why)
   end
-  local message = #lines == 1 and ("%s: %s"):format(file, lines[1]) or
-    ("%s: not supported are\n  %s"):format(file, table.concat(lines, "\n  "))
+  local message = ("%s: not supported: %s"):format(file,
+                                                   table.concat(list, "; "))
   error(setmetatable({ code = "UNSUPPORTED", message = message, where = "" },
                      debug.getregistry()["tessera.error"]), 0)
 end
@@ -248,7 +250,7 @@ local function convert_node(state, scope, info)
     results = results_of(state, f, n)
   end)
   why = why or not ok and reason_of(e)
-  if why then note(state, info, why) end
+  if why then note(state, scope.from, info, why) end
   for k, id in ipairs(info.outputs) do
     scope.values[id] = results and results[k] or false
   end
@@ -365,7 +367,10 @@ local function named_ops(state)
   end
   return setmetatable({}, { __index = function(_, name)
     local f = ops[name]
-    return f and function(...) return f(named(...)) end
+    if not f then
+      error({ refused = ("there is no operator ops.%s"):format(name) }, 0)
+    end
+    return function(...) return f(named(...)) end
   end })
 end
 

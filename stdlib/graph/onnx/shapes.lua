@@ -60,10 +60,14 @@ return function(of)
   function of.Tile(n)
     return n.ops.tile(n:needs(1), { times = n:values(2) })
   end
+  -- What is empty, as a slice of a shape may be, adds nothing.
   function of.Concat(n)
     local list = {}
-    for i = 1, n:nin() do list[i] = n:needs(i) end
-    if #list == 1 then return list[1] end
+    for i = 1, n:nin() do
+      local x = n:needs(i)
+      if node.product(x.shape) > 0 then list[#list + 1] = x end
+    end
+    if #list <= 1 then return list[1] or n:needs(1) end
     list[#list + 1] = { axis = n:attr("axis", 0) }
     return n.ops.concat(table.unpack(list))
   end
@@ -114,6 +118,14 @@ return function(of)
       local s = by and by[i] or 1
       begin[d], stop[d] = clamped(b, to[i], s, shape[d])
       step[d] = s
+    end
+    local to_shape = {}
+    for d, s in ipairs(step) do
+      to_shape[d] = math.max(0, (stop[d] - begin[d] + s - (s > 0 and 1 or -1))
+                                // s)
+    end
+    if node.product(to_shape) == 0 then
+      return n:constant(x.dtype, to_shape, {})
     end
     return n.ops.slice(x, { begin = begin, stop = stop, step = step })
   end

@@ -50,9 +50,7 @@ local function pool(name, more)
     local o = windows.options(n, k, spatial(x.shape))
     o.k, o.ceil = k, n:flag "ceil_mode" or nil
     for key, v in pairs(more(n)) do o[key] = v end
-    local f = n.ops[name:format(#k)] or
-              n:refuse("pooling over %d dimensions", #k)
-    return f(x, o)
+    return n.ops[name:format(#k)](x, o)
   end
 end
 
@@ -130,10 +128,8 @@ function windows.families(of)
   of.LpPool = pool("lp_pool%dd", function(n) return { p = n:attr("p", 2) } end)
   local function global(op)
     return function(n)
-      local rank = n:rank(1) - 2
-      local f = n.ops[("global_pool%dd"):format(rank)] or
-                n:refuse("pooling over %d dimensions", rank)
-      return f(n:x(1), { op = op })
+      return n.ops[("global_pool%dd"):format(n:rank(1) - 2)](n:x(1),
+                                                             { op = op })
     end
   end
   of.GlobalAveragePool, of.GlobalMaxPool = global "mean", global "max"

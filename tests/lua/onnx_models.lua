@@ -1,0 +1,34 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Labels: slow
+-- Small models of bench/models/export.py --small (tests/data/models) node by
+-- node, and some compiled, compared with what ONNX Runtime gives.
+local graph = require "tessera.graph"
+local here = arg[0]:gsub("[^/]*$", "")
+local check = dofile(here .. "../support/checks.lua")
+package.path = here .. "../../bench/models/?.lua;" .. package.path
+local support = require "support"
+local folder = here .. "../data/models"
+
+local compiled = { mobilenet_v2 = true, gpt2_step = true, lstm = true }
+
+local function in_order(g, inputs)
+  local list = {}
+  for i, v in ipairs(g:inputs()) do list[i] = inputs[v.name] end
+  return list
+end
+
+local function close(name, g, outputs)
+  local differs = support.difference(folder, name, g, outputs)
+  assert(differs <= 1e-4, ("differs by %g"):format(differs))
+end
+
+for path in assert(io.popen(("ls '%s'/*.onnx"):format(folder))):lines() do
+  local name = path:match "([^/]*)%.onnx$"
+  check.case(name, function()
+    local g, inputs = support.read(folder, name)
+    close(name, g, (graph.run(g, in_order(g, inputs))))
+    if not compiled[name] then return end
+    local m = graph.model(g, {})
+    close(name, m.graph, { m:run(inputs) })
+  end)
+end
