@@ -150,9 +150,11 @@ function chain.random(seed)
   local wanted = 3 + d:below(4)
   while #names < wanted do
     local step = d:one_of(steps)
-    local y = elements(x) <= 400 and #x.shape <= 4 and step.f(d, x)
-    if not y and elements(x) > 400 then
-      y, step = ops.reduce(x, { axes = { -1 }, keep = true }), steps[1]
+    local large = elements(x) > 400 or #x.shape > 4
+    local y = not large and step.f(d, x)
+    if large then
+      y = ops.reduce(x, { axes = { -1 }, keep = #x.shape == 1 })
+      step = { name = "reduce" }
     end
     if y then
       x, names[#names + 1] = y, step.name
