@@ -59,7 +59,10 @@ static void set_str(lua_State *L, const char *k, const char *v) {
 /* Pushes "file: " of the script that an interpreter runs, "" where there is
  * none: `return ops.matmul(..)` at its end leaves no frame of its own. */
 static void push_script(lua_State *L) {
-  if (lua_getglobal(L, "arg") == LUA_TTABLE) {
+  /* A file that a sub-command runs (command/files.lua), or the script. */
+  int described = lua_getfield(L, LUA_REGISTRYINDEX, "tessera.script");
+  if (described == LUA_TNIL) lua_pop(L, 1);
+  if (described == LUA_TNIL && lua_getglobal(L, "arg") == LUA_TTABLE) {
     lua_pushinteger(L, 0);
     lua_rawget(L, -2);
     lua_remove(L, -2);

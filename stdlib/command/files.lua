@@ -101,8 +101,18 @@ local function pick_of(results)
   return is_description(first[1]) and "dofile(%q)[1]" or nil
 end
 
-function files.run_description(path, schedules)
+-- What the file returns.  Errors of a call that it returns, which leaves no
+-- frame of the file, name it by the registry.
+local function run(path)
+  local registry = debug.getregistry()
+  registry["tessera.script"] = path
   local results = table.pack(load_description(path)())
+  registry["tessera.script"] = nil
+  return results
+end
+
+function files.run_description(path, schedules)
+  local results = run(path)
   local pick = pick_of(results)
   if pick then
     error(("%s: it returns several programs, and one is expected; a file " ..
@@ -116,7 +126,7 @@ end
 -- several programs that the file returns, as values, a list, or a table with
 -- such a field.
 function files.run_tasks(path)
-  local results = table.pack(load_description(path)())
+  local results = run(path)
   local first = results[1]
   if results.n > 1 then
     results.n = nil

@@ -19,7 +19,11 @@ local function shapes_of(text)
     end
     shapes[name] = {}
     for extent in list:gmatch "%d+" do
-      table.insert(shapes[name], math.tointeger(tonumber(extent)))
+      local whole = math.tointeger(tonumber(extent))
+      if not whole then
+        usage("option --shape: %s is too long for an extent", extent)
+      end
+      table.insert(shapes[name], whole)
     end
   end
   return shapes

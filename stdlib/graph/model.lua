@@ -148,6 +148,9 @@ function model.new(from, o)
   o = o or {}
   check_options(o)
   local g = from
+  if from == nil or type(from) == "number" or type(from) == "boolean" then
+    invalid "a model is made of a graph, or of the name of an ONNX file"
+  end
   if type(from) == "string" then
     g = require "tessera.graph.onnx".read(from, { shapes = o.shapes,
                                                   values = o.values })
@@ -170,6 +173,10 @@ end
 -- The tensors of inputs, in order or by name.
 local function input_tensors(g, given)
   local list = {}
+  if type(given) ~= "table" then
+    invalid(("graph %s takes a table of its inputs, in their order or by " ..
+             "name"):format(g:name()))
+  end
   for i, v in ipairs(g:inputs()) do
     list[i] = given[i] or given[v.name]
     if not list[i] then

@@ -3,6 +3,8 @@
 local ts = require "tessera"
 local import = require "tessera.graph.onnx.import"
 
+local invalid = debug.getregistry()["tessera.invalid"]
+
 local onnx = {}
 
 -- onnx.read(path [, { shapes = { x = { 1, 3, 224, 224 } }, values =
@@ -12,7 +14,17 @@ local onnx = {}
 -- extent the data decides, which dimension that is: { NAME = { dim = 1 } }; the
 -- output NAME.count says how many there are.
 function onnx.read(path, o)
-  return import.run(ts.read_onnx(path), path, o or {})
+  o = o or {}
+  if type(path) ~= "string" or type(o) ~= "table" then
+    invalid "onnx.read takes the name of a file, and a table of options"
+  end
+  for k in pairs(o) do
+    if k ~= "shapes" and k ~= "values" then
+      invalid(("unknown option '%s' of onnx.read, which has shapes, values")
+              :format(tostring(k)))
+    end
+  end
+  return import.run(ts.read_onnx(path), path, o)
 end
 
 -- The names of ONNX's operators that are supported, sorted.

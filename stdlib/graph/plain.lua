@@ -6,6 +6,8 @@ local category = require "tessera.graph.categories"
 local program = require "tessera.graph.program"
 local value = require "tessera.graph.value"
 
+local invalid = debug.getregistry()["tessera.invalid"]
+
 local plain = {}
 
 -- As many operations take the interpreter as long as building a kernel.
@@ -82,7 +84,15 @@ end
 -- all values by number.
 function plain.run(g, inputs)
   local known = {}
-  for i, v in ipairs(g:inputs()) do known[v.id] = inputs[i] end
+  if type(inputs) ~= "table" then
+    invalid "graph.run takes a graph and a table of its inputs"
+  end
+  for i, v in ipairs(g:inputs()) do
+    known[v.id] = inputs[i] or inputs[v.name]
+    if not known[v.id] then
+      invalid(("graph %s needs its input %s"):format(g:name(), v.name))
+    end
+  end
   local function tensor(v)
     known[v.id] = known[v.id] or v:tensor()
     return known[v.id]

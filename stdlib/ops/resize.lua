@@ -251,6 +251,12 @@ With `antialias` kernels are as wide as elements of Y where s < 1.]],
       declare.wrong(o.name, "'to', 'scales' and 'crop' do not fit %d " ..
                     "dimensions", n)
     end
+    for d, scale in ipairs(o.scales or {}) do
+      if type(scale) ~= "number" or not (scale > 0 and scale < math.huge) then
+        declare.wrong(o.name, "'scales' is %s in dimension %d, and must be " ..
+                      "a positive number", tostring(scale), d)
+      end
+    end
     for d, to in ipairs(o.to) do
       local most = math.max(to, o.antialias and o.shape[d] or 0)
       if most > most_resized and to ~= o.shape[d] then

@@ -27,6 +27,20 @@ local function ranks(name, to, d, before)
   end)
 end
 
+-- An order of all values, NaN behind infinity and equal to itself: whether a is
+-- greater than b, and whether they are equal.
+local function ordered(dtype)
+  if not declare.is(dtype, "float") then return ts.gt, ts.eq end
+  local function is_nan(x) return ts.ne(x, x) end
+  local function greater(a, b)
+    return ts.any(ts.gt(a, b), ts.all(is_nan(a), ts.eq(b, b)))
+  end
+  local function equal(a, b)
+    return ts.any(ts.eq(a, b), ts.all(is_nan(a), is_nan(b)))
+  end
+  return greater, equal
+end
+
 -- ---- the greatest ----------------------------------------------------------
 
 declare.operator {
@@ -35,7 +49,8 @@ declare.operator {
   says = [[
 Y_v0[.., i, ..] = the element of X of rank i along `axis`, Y_v1 where it is
 from the greatest on, or the least (largest = false); of equal ones the first
-comes first.  Each element counts those before it.]],
+comes first.  NaN is greater than all others.  Each element counts those before
+it.]],
   tensors = { X },
   options = { shape, declare.count("k", "how many"), axis,
               { name = "largest", type = "boolean", default = "true",
@@ -51,11 +66,13 @@ comes first.  Each element counts those before it.]],
     local function at(i, ...)
       return table.unpack(kit.with({ ... }, d, i), 1, n)
     end
-    local better = o.largest and ts.gt or ts.lt
+    local greater, equal = ordered(o.dtype)
     local R = ranks("ranks", o.shape, d, function(j, ...)
       local here, there = x(...), x(at(j, ...))
-      return ts.any(better(there, here),
-                    ts.all(ts.eq(there, here), ts.lt(j, (select(d, ...)))))
+      local better = o.largest and greater(there, here) or
+                     not o.largest and greater(here, there)
+      return ts.any(better,
+                    ts.all(equal(there, here), ts.lt(j, (select(d, ...)))))
     end)
     local r, to = ts.reduce_axis("r", extent), kit.with(o.shape, d, o.k)
     local index = kit.map("index", to, function(...)

@@ -71,6 +71,9 @@ static void wrong_calls(void **state) {
   expect("step", 2, "step takes one FILE");
   expect("step t.lua", 2, "add --program FILE.lua");
   expect("show", 2, "show takes one FILE");
+  console_write(&c, "call.lua",
+                "return require('tessera.ops').matmul { m = 4, kk = 8 }\n");
+  expect("show call.lua", 1, "call.lua: unknown option 'kk' of ops.matmul");
   expect("diff t.lua", 2, "diff takes two");
   expect("diff t.lua t.lua", 2, "add --program FILE.lua");
   expect("db", 2, "db takes one FILE");

@@ -73,3 +73,22 @@ check.case("bytes, sampling, signals and states", function()
   assert(table.concat(shapes, " ") == "1x3x4 1x3x4 1x2x2x2 1x2x3x4 1x2x3x2 " ..
          "1x2x5 1x2x2 1x3x4 1x2x2x2", table.concat(shapes, " "))
 end)
+
+-- What is no option, no shape or no table of inputs is said.
+do
+  local path, graph = data .. "parts.onnx", require "tessera.graph"
+  local fails = check.fails
+  fails("INVALID", "unknown option 'shape' of onnx.read", onnx.read, path,
+        { shape = {} })
+  fails("INVALID", "onnx.read takes the name of a file", onnx.read)
+  for _, shape in ipairs { 3, { 2, "a", 4, 4 }, { 2, 3, 4, 0 } } do
+    fails("INVALID", "the shape of input 'x' must be a list of positive",
+          onnx.read, path, { shapes = { x = shape } })
+  end
+  fails("INVALID", "shapes and values are tables", onnx.read, path,
+        { shapes = 4 })
+  local g = onnx.read(path, { shapes = { x = { 2, 3, 4, 4 } } })
+  fails("INVALID", "needs its input x", graph.run, g, {})
+  fails("INVALID", "takes a graph and a table of its inputs", graph.run, g)
+  fails("INVALID", "a model is made of a graph", graph.model, 5)
+end

@@ -280,10 +280,21 @@ local function wrong(text, ...)
                        where = "" }, debug.getregistry()["tessera.error"]), 0)
 end
 
+local function check_extents(name, given)
+  local whole = given == nil or type(given) == "table"
+  for _, x in ipairs(whole and given or {}) do
+    whole = whole and math.type(x) == "integer" and x > 0
+  end
+  if not whole then
+    wrong("the shape of input '%s' must be a list of positive integers", name)
+  end
+end
+
 -- The extents of an input: those of the file, of `shapes`, and of sizes that
 -- other inputs fixed.
 local function fixed_shape(info, shapes, sizes)
   local given = shapes[info.name]
+  check_extents(info.name, given)
   if given and #given ~= #info.shape then
     wrong("input '%s' has %d dimensions, and %d are given", info.name,
           #info.shape, #given)
@@ -378,6 +389,9 @@ end
 -- by name along which dimension (`dim`) the output NAME.count cuts them.
 function import.run(from, file, o)
   local shapes, values = o.shapes or {}, o.values or {}
+  if type(shapes) ~= "table" or type(values) ~= "table" then
+    wrong "shapes and values are tables by the names of inputs"
+  end
   local state = { graph = graph.new(from:name()), refusals = {}, replaced = {},
                   bounds = {}, current = "" }
   state.ops = named_ops(state)
