@@ -2,8 +2,8 @@
  * The linker of object code: it loads what LLVM compiles for this processor,
  * and refuses what is another's, is malformed, or calls what is not there.  For
  * AArch64 it is tests/fleet/test_via.c that runs it. */
-#include "ir/scalar.h"
 #include "backends/elf/elf.h"
+#include "ir/scalar.h"
 #include "support/compiled.h"
 #include <elf.h>
 #include <stdlib.h>
@@ -47,9 +47,8 @@ static void runs(void **state) {
   if (s != TESS_OK) fail_msg("%s", k.err.message);
   for (int i = 0; i < N; i++) a[i] = (float)i / 4;
   assert_int_equal(elf_backend.launch(c, args, NULL, &k.rt.rt), 0);
-  const tess_dtype half = {TESS_DTYPE_FLOAT, 16, 1};
   for (int i = 0; i < N; i++)
-    assert_true(ir_get_real(half, &b[i]) == (double)i * 3 / 4);
+    assert_true(ir_get_real(F16, &b[i]) == (double)i * 3 / 4);
   elf_backend.unload(c);
   free(copy);
   str_free(&code);

@@ -36,7 +36,7 @@ static void refuses_option(tess_context *c, option_list list,
 static void refuses_option_at(tess_context *c, option_list list,
                               const tess_option *o, double x) {
   options given = {0};
-  *(double *)((char *)&given + o->offset) = x;
+  memcpy((char *)&given + o->offset, &x, sizeof x);
   refuses_option(c, list, o, &given);
 }
 
@@ -52,8 +52,9 @@ static void check_ends(tess_context *c, option_list list,
     *(uint32_t *)at = (uint32_t)o->most + 1;
     refuses_option(c, list, o, &given);
     break;
-  case TESS_OPTION_SHARE: refuses_option_at(c, list, o, 1.5); /* fall through */
+  case TESS_OPTION_SHARE:
   case TESS_OPTION_SECONDS:
+    if (o->kind == TESS_OPTION_SHARE) refuses_option_at(c, list, o, 1.5);
     refuses_option_at(c, list, o, -1);
     refuses_option_at(c, list, o, NAN);
     refuses_option_at(c, list, o, INFINITY);
