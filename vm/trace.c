@@ -110,6 +110,7 @@ static bool inst_equal(const vm_trace *a, const vm_inst *x, const vm_trace *b,
 }
 
 const vm_inst *vm_next_act(const vm_trace *t, const vm_inst *in) {
+  if (!t->inst.n) return NULL;
   const vm_inst *end = t->inst.v + t->inst.n;
   in = in ? in + 1 : t->inst.v;
   while (in < end && in->prim->flags & SCH_REMARK) in++;
