@@ -106,7 +106,7 @@ void lt_read_options(lua_State *L, lt_option_list list, void *to) {
     if (o->field && !is_pluggable(o)) read_option(L, o, (char *)to + o->offset);
 }
 
-/* ---- for stdlib/options.lua and the command ----------------------------- */
+/* ---- for stdlib/lang/options.lua and the command ------------------------ */
 
 void lt_option_flag(const tess_option *o, size_t n, char *to) {
   snprintf(to, n, "%s%s", o->kind == TESS_OPTION_OFF ? "no-" : "",

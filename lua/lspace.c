@@ -2,8 +2,9 @@
  * Binding of search spaces: schedule modules written in Lua, called back by the
  * engine.
  *
- * stdlib/describe.lua turns ts.module and ts.space into these raw functions;
- * here a module is a table { name =, apply = function(sch, block) }. */
+ * stdlib/search/searching.lua turns ts.module and ts.space into these raw
+ * functions; here a module is a table { name =, apply = function(sch, block) }.
+ */
 #include "lua/lrv.h"
 #include <lualib.h>
 

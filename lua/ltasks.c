@@ -221,8 +221,8 @@ static void end_runs(tasks_call *all, lua_Integer n, tasks_entry *own) {
   if (bad) lua_error(L);
 }
 
-/* tune_tasks(entries, options, functions): stdlib/tasks.lua completes the
- * entries and gathers the functions (ltune_host.c). */
+/* tune_tasks(entries, options, functions): stdlib/search/tasks.lua completes
+ * the entries and gathers the functions (ltune_host.c). */
 static int ltasks_tune(lua_State *L) {
   tess_tune_options t;
   tess_tasks_options o;

@@ -363,7 +363,7 @@ static int open_module(lua_State *L) {
   extend_path(L);
   /* What is written in Lua adds itself to the table. */
   lua_getglobal(L, "require");
-  lua_pushliteral(L, "tessera.describe");
+  lua_pushliteral(L, "tessera.lang.describe");
   lua_call(L, 1, 1);
   lua_pushvalue(L, -2);
   lua_call(L, 1, 0);

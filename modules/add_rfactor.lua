@@ -21,9 +21,9 @@
 -- Sketches: the outer part factored out, the inner part, that by a tree, where
 -- there are fewer spatial iterations than cores both parts, and as it was.
 local ts = require "tessera"
-local nests = require "tessera.nests"
-local options = require "tessera.options"
-local reductions = require "tessera.reductions"
+local nests = require "tessera.steps.nests"
+local options = require "tessera.lang.options"
+local reductions = require "tessera.steps.reductions"
 local tiling = require "tessera.tiling"
 
 -- Factors to write the sketch with, of which none is 1 where that can be: of

@@ -8,7 +8,7 @@
 -- the block.  A block whose annotation is "None" is left as it is; one whose
 -- rule is not among them loses the annotation, and other modules schedule it.
 local ts = require "tessera"
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 
 return ts.module {
   name = "apply_custom_rule",

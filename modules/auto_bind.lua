@@ -11,9 +11,9 @@
 -- sampled, where all loops are spatial; blocks of threads are then as many as
 -- there are, without a loop in each thread.
 local ts = require "tessera"
-local nests = require "tessera.nests"
-local options = require "tessera.options"
-local sampling = require "tessera.sampling"
+local nests = require "tessera.steps.nests"
+local options = require "tessera.lang.options"
+local sampling = require "tessera.steps.sampling"
 local tiling = require "tessera.tiling"
 
 -- The loops around the block, and whether they are bound to blocks of threads

@@ -12,7 +12,7 @@
 -- in a sketch, and left alone in another.  `rows`: rearrangements that move
 -- rows as wholes are folded, too.
 local ts = require "tessera"
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 local tiling = require "tessera.tiling"
 
 -- Whether each of its reads is indexed by iters in their order, as is one of a

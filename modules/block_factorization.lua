@@ -16,10 +16,10 @@
 -- registers there are; 0: the target's.  What the pivots are too few for is
 -- left out.  `must`: with false the block as it was is a sketch, too.
 local ts = require "tessera"
-local factoring = require "tessera.factoring"
-local options = require "tessera.options"
-local register_tiles = require "tessera.register_tiles"
-local sampling = require "tessera.sampling"
+local factoring = require "tessera.steps.factoring"
+local options = require "tessera.lang.options"
+local register_tiles = require "tessera.steps.register_tiles"
+local sampling = require "tessera.steps.sampling"
 local tiling = require "tessera.tiling"
 
 local function refuse(why) error({ code = "REFUSED", message = why }, 0) end

@@ -11,9 +11,9 @@
 -- where it does not tell.  The other parameters are those of
 -- multi_level_tiling.
 local ts = require "tessera"
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 local tiling = require "tessera.tiling"
-local parameters = require "tessera.tiling_parameters"
+local parameters = require "tessera.steps.tiling_parameters"
 
 local function field(target, name, given, otherwise)
   if given > 0 then return given end

@@ -23,9 +23,9 @@
 -- Sketches: the threads sharing the reduction, with `parts` also blocks of
 -- them, where updates can be atomic, and the program as it was.
 local ts = require "tessera"
-local options = require "tessera.options"
-local reductions = require "tessera.reductions"
-local sampling = require "tessera.sampling"
+local options = require "tessera.lang.options"
+local reductions = require "tessera.steps.reductions"
+local sampling = require "tessera.steps.sampling"
 local tiling = require "tessera.tiling"
 
 local axis = "threadIdx.x"

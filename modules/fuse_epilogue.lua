@@ -8,7 +8,7 @@
 -- added bias, they become its start (fuse_reduction_epilogue) in a further
 -- sketch.  Unless `must` is set the program as it was is a sketch, too.
 local ts = require "tessera"
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 local tiling = require "tessera.tiling"
 
 -- The tiled block whose result this one reads, and its structure.

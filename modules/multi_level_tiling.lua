@@ -36,9 +36,9 @@
 -- The tiles alone are what there must be; a sketch of the others that is
 -- refused is left out, and so is the copy of an operand that is.
 local ts = require "tessera"
-local gpu_tiling = require "tessera.gpu_tiling"
+local gpu_tiling = require "tessera.steps.gpu_tiling"
 local tiling = require "tessera.tiling"
-local parameters = require "tessera.tiling_parameters"
+local parameters = require "tessera.steps.tiling_parameters"
 
 return ts.module {
   name = "multi_level_tiling",

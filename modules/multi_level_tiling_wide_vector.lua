@@ -8,9 +8,9 @@
 --
 -- The other parameters are those of multi_level_tiling.
 local ts = require "tessera"
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 local tiling = require "tessera.tiling"
-local parameters = require "tessera.tiling_parameters"
+local parameters = require "tessera.steps.tiling_parameters"
 
 -- How many elements of the result are a vector.
 local function lanes_of(sch, block, p)

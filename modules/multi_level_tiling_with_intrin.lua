@@ -13,10 +13,10 @@
 --
 -- The other parameters are those of multi_level_tiling.
 local ts = require "tessera"
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 local tensor = require "tessera.tensor"
 local tiling = require "tessera.tiling"
-local parameters = require "tessera.tiling_parameters"
+local parameters = require "tessera.steps.tiling_parameters"
 
 -- Why the intrinsic cannot do the block; nil: it can.
 local function refusal(sch, block, name, p)

@@ -12,8 +12,8 @@
 --
 -- Sketches: the fused loop, and the program as it was.
 local ts = require "tessera"
-local options = require "tessera.options"
-local reductions = require "tessera.reductions"
+local options = require "tessera.lang.options"
+local reductions = require "tessera.steps.reductions"
 local tiling = require "tessera.tiling"
 
 -- What reads the block: blocks without a reduction, and reductions.

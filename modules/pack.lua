@@ -13,7 +13,7 @@
 -- the block reads again.  `copies`: with false only those that need no copy.
 -- Sketches: packed, and, unless `must` is set, as it was.
 local ts = require "tessera"
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 local tiling = require "tessera.tiling"
 
 -- For each spatial iter the size of its innermost tile: what the loop was cut

@@ -19,9 +19,9 @@
 -- since sizes or data decide, measuring decides: there are two sketches, and in
 -- the first one all such nests are serial.
 local ts = require "tessera"
-local nests = require "tessera.nests"
-local options = require "tessera.options"
-local sampling = require "tessera.sampling"
+local nests = require "tessera.steps.nests"
+local options = require "tessera.lang.options"
+local sampling = require "tessera.steps.sampling"
 
 -- Are the outer loops of that nest to be parallel: "yes", "no" or "perhaps"?
 local function is_worth_it(sch, nest, p)

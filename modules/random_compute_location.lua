@@ -18,9 +18,9 @@
 -- once, in programs of work (`sch:work`) `sums_from`.  `open` and `most` do not
 -- apply.
 local ts = require "tessera"
-local nests = require "tessera.nests"
-local options = require "tessera.options"
-local reductions = require "tessera.reductions"
+local nests = require "tessera.steps.nests"
+local options = require "tessera.lang.options"
+local reductions = require "tessera.steps.reductions"
 
 local function compute_somewhere(sch, block)
   sch:compute_at(block, sch:sample_compute_location(block),

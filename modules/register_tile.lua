@@ -17,12 +17,12 @@
 -- splits, and of its partial results, there are but the last sketch and the
 -- block as it was.  The other parameters are those of multi_level_tiling.
 local ts = require "tessera"
-local nests = require "tessera.nests"
-local options = require "tessera.options"
-local reductions = require "tessera.reductions"
-local register_tiles = require "tessera.register_tiles"
+local nests = require "tessera.steps.nests"
+local options = require "tessera.lang.options"
+local reductions = require "tessera.steps.reductions"
+local register_tiles = require "tessera.steps.register_tiles"
 local tiling = require "tessera.tiling"
-local parameters = require "tessera.tiling_parameters"
+local parameters = require "tessera.steps.tiling_parameters"
 
 local function refuse(why) error({ code = "REFUSED", message = why }, 0) end
 

@@ -3,7 +3,7 @@
 -- target; stdlib/ loads it on first use.
 local ts = require "tessera"
 local intrin = require "tessera.intrin"
-local names = require "tessera.names"
+local names = require "tessera.lang.names"
 local spaces = {}
 
 -- The schedule modules that come with Tessera.

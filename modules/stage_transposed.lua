@@ -8,7 +8,7 @@
 -- bytes.  `heights`: how many rows of threads there may be, one of which is
 -- sampled.  `max_threads`: the most that a block of threads has.
 local ts = require "tessera"
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 local tiling = require "tessera.tiling"
 
 local size = { float64 = 8, int64 = 8, uint64 = 8, float32 = 4, int32 = 4,

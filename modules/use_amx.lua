@@ -13,10 +13,10 @@
 -- tiles, of which the last is in registers; results are stored at the one that
 -- `write_levels` has.
 local ts = require "tessera"
-local amx = require "tessera.amx_tiling"
+local amx = require "tessera.steps.amx_tiling"
 local intrin = require "tessera.intrin"
-local options = require "tessera.options"
-local parameters = require "tessera.tiling_parameters"
+local options = require "tessera.lang.options"
+local parameters = require "tessera.steps.tiling_parameters"
 local tiling = require "tessera.tiling"
 
 -- Tiles of pieces: the loops of each level.

@@ -14,11 +14,11 @@
 -- `threaded`: how many loops virtual threads are tried along, outermost first.
 -- `intrin`: the tensor intrinsic of the matrix unit.
 local ts = require "tessera"
-local epilogue = require "tessera.dae_epilogue"
+local epilogue = require "tessera.steps.dae_epilogue"
 local intrin = require "tessera.intrin"
-local layout = require "tessera.dae_layout"
+local layout = require "tessera.steps.dae_layout"
 local machines = require "tessera.machines"
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 local tiling = require "tessera.tiling"
 
 -- Of a program with several products, about.

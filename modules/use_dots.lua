@@ -10,11 +10,11 @@
 -- registers there are, 0: the target's.  The other parameters are those of
 -- multi_level_tiling; the last level of tiles is in registers.
 local ts = require "tessera"
-local amx = require "tessera.amx_tiling"
+local amx = require "tessera.steps.amx_tiling"
 local intrin = require "tessera.intrin"
 local kit = require "tessera.intrin.kit"
-local options = require "tessera.options"
-local parameters = require "tessera.tiling_parameters"
+local options = require "tessera.lang.options"
+local parameters = require "tessera.steps.tiling_parameters"
 local tensor = require "tessera.tensor"
 local tiling = require "tessera.tiling"
 

@@ -15,9 +15,9 @@
 -- thread copies at a time.  Of each of these lists one is sampled.  `must`:
 -- whether there is no sketch with the block as it is.
 local ts = require "tessera"
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 local tiling = require "tessera.tiling"
-local warps = require "tessera.warp_tiling"
+local warps = require "tessera.steps.warp_tiling"
 
 -- Copies as many stages ahead of the products as there are buffers, fragments a
 -- step.

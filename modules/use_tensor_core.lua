@@ -16,10 +16,10 @@
 -- pieces are replaced by the intrinsics here, or only annotated by family, for
 -- the postprocessors rewrite_reduction_block and, behind it, rewrite_tensorize.
 local ts = require "tessera"
-local gpu = require "tessera.gpu_tiling"
+local gpu = require "tessera.steps.gpu_tiling"
 local tiling = require "tessera.tiling"
-local parameters = require "tessera.tiling_parameters"
-local warps = require "tessera.warp_tiling"
+local parameters = require "tessera.steps.tiling_parameters"
+local warps = require "tessera.steps.warp_tiling"
 
 -- Copies an operand to shared memory, by way of registers where they overlap.
 local function fetch(sch, piece, operand, outer, p)

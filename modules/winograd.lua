@@ -10,7 +10,7 @@
 -- loop.  `unroll`: whether tiles and sums are unrolled, as MetaSchedule's are;
 -- LLVM then takes far longer, and what it makes is not faster.
 local ts = require "tessera"
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 
 -- The only read that some outer iter indexes: of tiles; others are of matrices.
 -- nil: there is none, or several.

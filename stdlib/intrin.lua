@@ -3,7 +3,7 @@
 -- intrin/, where each intrinsic is entered with its description, what code
 -- does in its place, the features that it needs and its page.
 local ts = require "tessera"
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 local kit = require "tessera.intrin.kit"
 
 for _, family in ipairs { "vectors", "x86", "arm", "cuda", "dae" } do

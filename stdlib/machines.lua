@@ -2,7 +2,7 @@
 -- Decoupled access-execute machines as data: a file of machines/ each, and
 -- those that a script defines.  A target names one, "dae -model=vta", and
 -- carries its table as text, so that workers and records need no file.
-local names = require "tessera.names"
+local names = require "tessera.lang.names"
 local machines = {}
 
 local defined = {}

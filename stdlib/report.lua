@@ -2,8 +2,8 @@
 -- The report on a database: gathers runs, records, cuts and the steps of the
 -- best traces; report_page.lua turns them into one HTML file.
 local ts = require "tessera"
-local page = require "tessera.report_page"
-local parameters = require "tessera.parameters"
+local page = require "tessera.report.page"
+local parameters = require "tessera.report.parameters"
 
 -- Text as JSON that may stand in a script: no "</", no line separators.
 local function quoted(s)

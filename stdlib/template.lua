@@ -9,9 +9,9 @@
 -- template.space(program, f) is the space of f(cfg, sch); template.mold(m) that
 -- of a table { parameters =, forbid =, apply = function(sch, p) }.
 local ts = require "tessera"
-local options = require "tessera.options"
-local sampling = require "tessera.sampling"
-local branching = require "tessera.branching"
+local options = require "tessera.lang.options"
+local sampling = require "tessera.steps.sampling"
+local branching = require "tessera.search.branching"
 local template = {}
 
 -- So many sketches at most.

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Declaring tensor intrinsics, and scheduling helpers that map blocks to them.
 local ts = require "tessera"
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 local intrin = require "tessera.intrin"
 local kit = require "tessera.intrin.kit"
 local invalid = debug.getregistry()["tessera.invalid"]

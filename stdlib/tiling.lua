@@ -3,8 +3,8 @@
 -- placing copies of what it writes and reads under them, binding them to
 -- threads.
 local ts = require "tessera"
-local divisors = require "tessera.divisors"
-local sampling = require "tessera.sampling"
+local divisors = require "tessera.steps.divisors"
+local sampling = require "tessera.steps.sampling"
 local tiling = {}
 
 -- ---- levels ----------------------------------------------------------------

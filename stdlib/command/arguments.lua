@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Command-line arguments of the sub-commands: options by their kinds, errors of
 -- usage.
-local reference = require "tessera.reference"
+local reference = require "tessera.reference.pages"
 
 local arguments = {}
 

@@ -3,7 +3,7 @@
 -- database has, to a shared object, an object file or a file for
 -- ts.load_kernel.
 local ts = require "tessera"
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 local arguments = require "tessera.command.arguments"
 local files = require "tessera.command.files"
 

@@ -145,7 +145,7 @@ end
 function words.export(rest, o)
   check_format("export", o)
   if o.tvm then
-    local written, left = require "tessera.tvm_database".export(
+    local written, left = require "tessera.records.tvm_database".export(
       files.open_database(rest[1]), o.tvm, programs_of("export", o))
     print(("%s/tuning_record.json: %s, %d without a form in TVM"):format(
             o.tvm, counted(written), left))
@@ -160,7 +160,7 @@ local function import_tvm(rest, o)
   local programs = programs_of("import", o)
   local added, left, why = with_database(rest[1], function(db)
     local n, without, first =
-      require "tessera.tvm_database".import(db, o.tvm, programs)
+      require "tessera.records.tvm_database".import(db, o.tvm, programs)
     if n == 0 then
       error(("%s/tuning_record.json: nothing was taken over, %d left out%s")
             :format(o.tvm, without, first and "; the first: " .. first or ""),

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- `tessera doc`: pages of the reference.
 local arguments = require "tessera.command.arguments"
-local chapters = require "tessera.chapters"
-local reference = require "tessera.reference"
+local chapters = require "tessera.reference.chapters"
+local reference = require "tessera.reference.pages"
 
 -- Lines of the index whose names have the word in them; raises where none does.
 local function parts_of(word)

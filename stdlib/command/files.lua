@@ -2,7 +2,7 @@
 -- Files that sub-commands read: descriptions of programs, traces, saved
 -- programs, records of databases.
 local ts = require "tessera"
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 local usage = require "tessera.command.arguments".usage
 
 local files = {}

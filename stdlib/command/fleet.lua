@@ -4,7 +4,7 @@ local ts = require "tessera"
 local arguments = require "tessera.command.arguments"
 local json = require "tessera.command.json"
 local metrics = require "tessera.command.metrics"
-local read = require "tessera.read_json"
+local read = require "tessera.lang.read_json"
 
 local usage = arguments.usage
 

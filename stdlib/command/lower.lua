@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- `tessera lower`: a program after lowering, or after each of its passes.
 local ts = require "tessera"
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 local arguments = require "tessera.command.arguments"
 local files = require "tessera.command.files"
 

@@ -4,7 +4,7 @@
 local ts = require "tessera"
 local arguments = require "tessera.command.arguments"
 local files = require "tessera.command.files"
-local parameters = require "tessera.parameters"
+local parameters = require "tessera.report.parameters"
 
 -- Four decimals, and of less than a microsecond four digits.
 local function ms(seconds)

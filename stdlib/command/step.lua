@@ -14,6 +14,6 @@ return function(args, host)
     arguments.usage("step %s: a trace alone does not say what it schedules: " ..
                     "add --program FILE.lua", rest[1])
   end
-  require("tessera.stepping").step(trace:stepper(program), host, rest[1])
+  require("tessera.step.prompt").step(trace:stepper(program), host, rest[1])
   return 0
 end

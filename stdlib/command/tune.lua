@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- `tessera tune`: tunes the program, or the programs, that a file returns.
 local ts = require "tessera"
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 local arguments = require "tessera.command.arguments"
 local files = require "tessera.command.files"
 local json = require "tessera.command.json"

@@ -2,7 +2,7 @@
 -- The two forms of an operator: a program of options, and tensors of tensors,
 -- whose extents and types are the options of the same names.
 local ts = require "tessera"
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 local declare = require "tessera.ops.declare"
 
 local wrong = declare.wrong

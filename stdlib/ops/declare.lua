@@ -2,7 +2,7 @@
 -- Declares operators: what one is called, computes and takes is said once, and
 -- its function of options and of tensors (apply.lua), the checks of both and
 -- its page of the reference follow.
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 
 local declare = { list = {}, ops = {} }
 

@@ -21,7 +21,7 @@ local function checked(o)
     end
   end
   return { alternatives = o.alternatives or 6, rounds = o.rounds or 5,
-           time = o.time or require("tessera.stepping_points").seconds }
+           time = o.time or require("tessera.step.points").seconds }
 end
 
 local function equal(a, b)

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The commands of `tessera step` that explain: why, whynot, bisect, blame.
 local ts = require "tessera"
-local points = require "tessera.stepping_points"
+local points = require "tessera.step.points"
 
 local commands = {}
 

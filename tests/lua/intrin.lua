@@ -221,6 +221,6 @@ fails("INVALID", "no intrinsic 'dot'", intrin.use, "dot")
 fails("INVALID", "no dot products of 'f16'", intrin.dot, "llvm", "f16")
 
 -- Each has a page.
-local reference = require "tessera.reference"
+local reference = require "tessera.reference.pages"
 assert(reference.page "dot_8x4_avx2":find("llvm.x86.avx2.pmadd.wd", 1, true))
 assert(reference.index():find("tensor intrinsics", 1, true))

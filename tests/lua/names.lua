@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Names do nothing to what they are printed in: C, JSON, HTML, terminals.
 local ts = require "tessera"
-local page = require "tessera.report_page"
+local page = require "tessera.report.page"
 
 local function program(name, input)
   local A = ts.placeholder(input or "A", { 8 })

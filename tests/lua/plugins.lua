@@ -216,7 +216,7 @@ end
 
 -- Every function of a session has a page and a declaration.
 do
-  local reference = require "tessera.reference"
+  local reference = require "tessera.reference.pages"
   local stubs = reference.stubs()
   local methods
   fails(nil, "enough", ts.tune, p, with { strategy = ts.strategy {

@@ -2,7 +2,7 @@
 -- `tessera doc` has a page for every function and method, and the editors'
 -- stubs are Lua and declare it.
 local ts = require "tessera"
-local reference = require "tessera.reference"
+local reference = require "tessera.reference.pages"
 
 local A = ts.placeholder("A", { 4 })
 local B = ts.compute("B", { 4 }, function(i) return A(i) + 1 end)
@@ -86,7 +86,7 @@ local stepping = reference.page "stepper"
 for name in pairs(methods_of(stepper)) do
   assert(stepping:find("\n- `stepper:" .. name .. "(", 1, true), name)
 end
-for _, c in ipairs(require("tessera.stepping").commands) do
+for _, c in ipairs(require("tessera.step.prompt").commands) do
   assert(stepping:find(("\n- `%s`: %s"):format(c[1], c[2]), 1, true), c[1])
 end
 for _, name in ipairs { "draw", "mutate", "cross" } do
@@ -115,7 +115,7 @@ local function is_plain(name)
   return method and (plain[1][method] or plain[2][method])
 end
 
-local chapters = require "tessera.chapters"
+local chapters = require "tessera.reference.chapters"
 local listed, counted = {}, 0
 for _, name in ipairs(chapters.names) do listed[name] = true end
 local f = assert(io.popen("ls '" .. here .. "'/README.md '" .. here ..
@@ -261,8 +261,9 @@ do
   for _, name in ipairs(require "tessera.modules.spaces".modules) do
     files[#files + 1] = "modules/" .. name .. ".lua"
   end
-  for _, name in ipairs { "gpu_tiling", "nests", "reductions", "searching",
-                          "tiling", "warp_tiling" } do
+  for _, name in ipairs { "steps/gpu_tiling", "steps/nests",
+                          "steps/reductions", "search/searching", "tiling",
+                          "steps/warp_tiling" } do
     files[#files + 1] = "stdlib/" .. name .. ".lua"
   end
   for _, path in ipairs(files) do

@@ -2,7 +2,7 @@
 -- Built-in strategies from Lua: options by name, mutators, what measures, and
 -- who is told of measured batches.
 local ts = require "tessera"
-local reference = require "tessera.reference"
+local reference = require "tessera.reference.pages"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 
 local function twice(m, n)

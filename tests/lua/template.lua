@@ -203,7 +203,7 @@ end
 
 -- The reference has a page of the module, which names the knobs.
 do
-  local page = require "tessera.reference".page "template"
+  local page = require "tessera.reference.pages".page "template"
   for _, name in ipairs { "template.space(", "template.mold(",
                           "define_knob" } do
     assert(page:find(name, 1, true), page)

@@ -262,7 +262,7 @@ do
     local printed = tostring(s:program())
     assert(printed:find("where false", 1, true), printed)
   end
-  local page = require "tessera.reference".page "split"
+  local page = require "tessera.reference.pages".page "split"
   assert(page:find("of extent 0 has none:\n   it is refused (EXTENT_EMPTY) " ..
                    "where there are such loops", 1, true), page)
 end

@@ -2,7 +2,7 @@
 -- Records to TVM's JSON database and back, and lines of it that are wrong.
 local ts = require "tessera"
 local ops = require "tessera.ops"
-local tvm = require "tessera.tvm_database"
+local tvm = require "tessera.records.tvm_database"
 
 local path = os.tmpname()
 os.remove(path)

@@ -3,7 +3,7 @@
 -- as one, the order of the iters of partial results, and consumers by the same
 -- threads.
 local ts = require "tessera"
-local nests = require "tessera.nests"
+local nests = require "tessera.steps.nests"
 local reductions = {}
 
 -- Gives the block one reduce iter for all that it has, so that how many iters

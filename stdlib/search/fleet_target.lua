@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Options of a search on a fleet, with the target of its devices where none is
 -- given, for which the default space is made.
-local read = require "tessera.read_json"
+local read = require "tessera.lang.read_json"
 
 return function(ts, options)
   local o = options

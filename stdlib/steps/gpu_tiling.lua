@@ -3,8 +3,8 @@
 -- drawn together, so that a block has as many as wanted, and the tiles of a
 -- thread are short enough for its registers.
 local ts = require "tessera"
-local divisors = require "tessera.divisors"
-local sampling = require "tessera.sampling"
+local divisors = require "tessera.steps.divisors"
+local sampling = require "tessera.steps.sampling"
 local tiling = require "tessera.tiling"
 local gpu = {}
 

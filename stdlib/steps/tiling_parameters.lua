@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Checks of the parameters that modules which tile have in common.
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 local parameters = {}
 
 local wrong = options.unusable

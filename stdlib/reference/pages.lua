@@ -3,12 +3,12 @@
 -- classes) and the stubs for editors.  Each is an entry { name =, summary =,
 -- page = a function that gives its page }: "sch:split", "ts.sum", "trials".
 local ts = require "tessera"
-local options = require "tessera.options"
-local plugins = require "tessera.plugins"
-local functions = require "tessera.functions"
-local objects = require "tessera.objects"
-local chapters = require "tessera.chapters"
-local statuses = require "tessera.statuses"
+local options = require "tessera.lang.options"
+local plugins = require "tessera.reference.plugins"
+local functions = require "tessera.reference.functions"
+local objects = require "tessera.reference.objects"
+local chapters = require "tessera.reference.chapters"
+local statuses = require "tessera.reference.statuses"
 local spaces = require "tessera.modules.spaces"
 
 local reference = {}
@@ -193,7 +193,7 @@ end
 -- What is typed while stepping.
 local function commands()
   local lines = { "", "At the prompt of `tessera step`:", "" }
-  for _, c in ipairs(require("tessera.stepping").commands) do
+  for _, c in ipairs(require("tessera.step.prompt").commands) do
     lines[#lines + 1] = ("- `%s`: %s"):format(c[1], c[2])
   end
   return lines

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The option postprocs: names of postprocessors, tables { name, parameter =
 -- value }, and functions of a schedule, or { name, function }.
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 
 local USAGE = "a list of names, of tables { name, parameter = value }, and " ..
               "of functions, or { name, function }"
@@ -47,7 +47,7 @@ return function(ts, core, deterministic)
     for _, known in ipairs(names) do
       if name == known then return end
     end
-    local near = require("tessera.reference").nearest(name, names)
+    local near = require("tessera.reference.pages").nearest(name, names)
     invalid("entry %d: there is no postprocessor %s; %s", i,
             options.quoted(name), near and ("did you mean '%s'?"):format(near)
             or "there are " .. table.concat(names, ", "))

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- ts.tune_tasks: completes entries (programs, spaces, strategies and models of
 -- each) and options, for the engine.
-local options = require "tessera.options"
-local with_fleet_target = require "tessera.fleet_target"
+local options = require "tessera.lang.options"
+local with_fleet_target = require "tessera.search.fleet_target"
 
 local fields = { program = true, space = true, weight = true, name = true,
                  strategy = true, cost_model = true, target = true }

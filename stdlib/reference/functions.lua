@@ -2,7 +2,7 @@
 -- Reference of the functions other than primitives and the extension points of
 -- search (plugins.lua).  Pages, the index and editors' stubs are generated from
 -- these rows: call, result ("" for none), description, and a chapter of docs/.
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 local declare = require "tessera.ops.declare"
 
 local functions = {}

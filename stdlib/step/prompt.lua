@@ -2,7 +2,7 @@
 -- The prompt of `tessera step`: moves through a trace, shows the program with
 -- the last change marked, the decision and its alternatives.
 local ts = require "tessera"
-local points = require "tessera.stepping_points"
+local points = require "tessera.step.points"
 
 -- The commands, in one list for `help` and for the reference.
 local commands = {

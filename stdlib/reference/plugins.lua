@@ -2,7 +2,7 @@
 -- Reference of search's extension points in Lua: strategies, cost models and
 -- sessions.  Pages and editors' stubs are generated from it; their classes are
 -- in objects.lua.
-local objects = require "tessera.objects"
+local objects = require "tessera.reference.objects"
 
 local plugins = {}
 

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The language of descriptions: the Lua part of the module "tessera", on top of
 -- the raw functions in ts._core.  Adds its functions to the module's table;
--- modules and spaces are in searching.lua.
-local checking = require "tessera.options"
+-- modules and spaces are in search/.
+local checking = require "tessera.lang.options"
 
 local function axis_names(f, n)
   local names, default = {}, { "i", "j", "k", "l", "m", "n" }
@@ -526,7 +526,7 @@ end
 return function(ts)
   local core = ts._core
   ts._core = nil
-  require "tessera.options".declare(core.declared_options())
+  require "tessera.lang.options".declare(core.declared_options())
   local registry = debug.getregistry()
   registry["tessera.index_map"] = function(f)
     return index_map(core, f)
@@ -534,17 +534,17 @@ return function(ts)
   registry["tessera.invalid"] = core.invalid      -- ops.lua, tensor.lua
   name_methods(core, registry["tessera.schedule"].__index)
   add_formals(core)
-  -- Errors name the first line of Lua outside of this folder.
+  -- Errors name the first line of Lua outside of the folder above.
   registry["tessera.folder"] =
-    debug.getinfo(1, "S").source:match("^@.*[/\\]")
+    debug.getinfo(1, "S").source:match("^(@.*[/\\])lang[/\\]")
   add_expressions(ts, core)
   add_tensors(ts, core)
   add_builder(ts, core)
   limit_arguments(ts, core)
-  require "tessera.searching"(ts, core)
+  require "tessera.search.searching"(ts, core)
   -- ts.model(FILE.onnx or graph [, options]): a model that runs.
   function ts.model(from, o) return require "tessera.graph".model(from, o) end
-  require "tessera.names".install()
+  require "tessera.lang.names".install()
   add_questions(registry["tessera.stepper"].__index)
   return ts
 end

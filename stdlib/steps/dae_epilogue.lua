@@ -2,8 +2,8 @@
 -- What follows the sums of a product on a decoupled access-execute machine: as
 -- much of it as the vector unit can do becomes one block, which stores; what
 -- comes behind that is the host's.
-local layout = require "tessera.dae_layout"
-local read_json = require "tessera.read_json"
+local layout = require "tessera.steps.dae_layout"
+local read_json = require "tessera.lang.read_json"
 local tiling = require "tessera.tiling"
 local epilogue = {}
 

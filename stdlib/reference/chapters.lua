@@ -12,14 +12,14 @@ chapters.names = { "tutorial", "describing", "operators", "modules",
 -- How many lines of one chapter are shown.
 local most = 3
 
--- They stand beside this folder in the source tree, which the build tree links
--- to, and in share/doc where the parts in Lua are in share/lua/5.4.
+-- They stand beside stdlib/ in the source tree, which the build tree links to,
+-- and in share/doc where the parts in Lua are in share/lua/5.4.
 local function open(name)
-  local here = package.searchpath("tessera.chapters", package.path)
+  local here = package.searchpath("tessera.reference.chapters", package.path)
   local folder = here and here:match "^(.*/)"
   if not folder then return nil end
-  return io.open(folder .. "../docs/" .. name .. ".md") or
-         io.open(folder .. "../../../doc/tessera/docs/" .. name .. ".md")
+  return io.open(folder .. "../../docs/" .. name .. ".md") or
+         io.open(folder .. "../../../../doc/tessera/docs/" .. name .. ".md")
 end
 
 -- What is code in a line of prose.

@@ -2,8 +2,8 @@
 -- ts.module, ts.space, ts.strategy and ts.cost_model: the Lua part of the
 -- module "tessera" about search.  Adds its functions to the module's table.
 
-local options = require "tessera.options"
-local with_fleet_target = require "tessera.fleet_target"
+local options = require "tessera.lang.options"
+local with_fleet_target = require "tessera.search.fleet_target"
 
 local core, deterministic, postprocs
 
@@ -202,7 +202,7 @@ local function add_spaces(ts)
       core.invalid("ts.space.check takes a list of modules, or what " ..
                    "ts.space.compose made of one")
     end
-    return require("tessera.check").check(ts, core, modules, program,
+    return require("tessera.search.check").check(ts, core, modules, program,
                                           target or "llvm")
   end
 
@@ -249,7 +249,7 @@ end
 
 -- What is no option at all is left for the engine to refuse.
 local function check_options(given)
-  local known = require "tessera.options"
+  local known = require "tessera.lang.options"
   for k, v in next, given do
     local option = known.by_name[k]
     local wrong = option and known.wrong(k, v)
@@ -262,7 +262,7 @@ end
 -- ts.cost_model{ predict =, update = } checks a table; ts.cost_model "xgb" is a
 -- built-in one that is kept; ts.cost_model.load(path [, own]) reads either.
 local function add_models(ts)
-  local keeping = require "tessera.keeping"
+  local keeping = require "tessera.search.keeping"
   local own = { __tostring = function() return "cost model" end,
                 __index = { save = keeping.save(core) } }
   local check = checker("ts.cost_model",
@@ -298,7 +298,7 @@ local function option_text(name, v)
   local fits = math.type(v) or type(v) == "string" and v:find "^[%w_.-]+$"
   if not fits then
     core.wrong_type(("option '%s' of a strategy is %s, not a number or a word")
-                    :format(name, require("tessera.options").text_of(v)))
+                    :format(name, require("tessera.lang.options").text_of(v)))
   end
   return ("%s=%s"):format(name, math.type(v) == "float" and
                                 ("%.17g"):format(v) or v)
@@ -311,7 +311,7 @@ local function built_in_text(t)
   local function add(k, v)
     if type(k) ~= "string" or not k:find "^[%w_]+$" then
       core.invalid(("a strategy has no option %s")
-                   :format(require("tessera.options").quoted(k)))
+                   :format(require("tessera.lang.options").quoted(k)))
     end
     words[#words + 1] = option_text(k, v)
   end
@@ -430,7 +430,7 @@ local function add_tuning(ts)
                      functions_of(o, functions))
   end
 
-  require "tessera.tasks"(ts, core, to_space, function(maker, given)
+  require "tessera.search.tasks"(ts, core, to_space, function(maker, given)
     return checked[given] and given or ts[maker](given)
   end, function(strategy)
     return is_built_in(strategy) and built_in_text(strategy) or strategy
@@ -439,8 +439,8 @@ end
 
 return function(ts, raw)
   core = raw
-  deterministic = require "tessera.determinism"(core)
-  postprocs = require "tessera.postprocs"(ts, core, deterministic)
+  deterministic = require "tessera.search.determinism"(core)
+  postprocs = require "tessera.search.postprocs"(ts, core, deterministic)
   add_modules(ts)
   add_spaces(ts)
   add_models(ts)

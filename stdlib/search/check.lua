@@ -61,7 +61,7 @@ for i = 1, 100 * %d do junk[i] = {} end
 junk = nil
 collectgarbage()
 local ts = require "tessera"
-local texts = require "tessera.check".texts
+local texts = require "tessera.search.check".texts
 return table.concat(texts(ts, %s, ts.load_program(%q), %q), "\1")
 ]]
 

@@ -2,9 +2,9 @@
 -- What schedules of products for tensor cores share: pieces of an intrinsic's
 -- size, and tiles of blocks and warps, drawn together.
 local ts = require "tessera"
-local divisors = require "tessera.divisors"
+local divisors = require "tessera.steps.divisors"
 local intrin = require "tessera.intrin"
-local gpu = require "tessera.gpu_tiling"
+local gpu = require "tessera.steps.gpu_tiling"
 local tensor = require "tessera.tensor"
 local tiling = require "tessera.tiling"
 local warps = {}

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The names of the schedule modules: "tessera.modules.NAME" finds a file of
--- modules/, which stands in this folder, too, before any of that name on
+-- modules/, which stands in the folder above, too, before any of that name on
 -- package.path, as below a folder tessera/ of the user's.  "modules.NAME",
 -- which a folder of the user's may have as well, is the same module where it
 -- would find the same file.
 local names = {}
 
-local folder = debug.getinfo(1, "S").source:match "^@(.*[/\\])" or "./"
+local folder = debug.getinfo(1, "S").source:match "^@(.*[/\\])lang[/\\]"
 
 -- The file that `require(name)` loads; nil where there is none.
 function names.path(name)
@@ -15,7 +15,7 @@ function names.path(name)
          package.searchpath(name, package.path)
 end
 
--- Where modules/ lies besides: next to this folder.
+-- Where modules/ lies besides: next to the folder tessera/.
 local function beside(path)
   return (path:gsub("tessera([/\\]modules[/\\][^/\\]*)$", function(rest)
     return rest:sub(2)
