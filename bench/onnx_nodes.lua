@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- ONNX's own node cases, each through interpreter, plain and scheduled kernels.
+-- ONNX's own node cases from their files, each through interpreter, plain and
+-- scheduled kernels.
 --   bench/onnx_nodes/run [FOLDER [PATTERN]]
 -- makes them by a pinned version of onnx, once, and runs
 --   build/bin/tessera bench/onnx_nodes.lua FOLDER/cases [PATTERN]

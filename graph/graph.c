@@ -130,6 +130,10 @@ tess_gvalue graph_constant(tess_graph *g, const char *name, tess_tensor *t) {
   return made;
 }
 
+void graph_set_type(tess_graph *g, tess_gvalue v, const tess_gtype *t) {
+  g->value.v[v].type = keep_type(g, t);
+}
+
 void graph_output_add(tess_graph *g, const char *name, tess_gvalue v) {
   const char *kept = keep_name(g, name);
   vec_reserve(&g->c->heap, &g->output_name, 1);

@@ -64,6 +64,8 @@ tess_graph *graph_new(tess_context *c, const char *name);
 tess_gvalue graph_input(tess_graph *g, const char *name, const tess_gtype *t,
                         tess_gkind kind);
 tess_gvalue graph_constant(tess_graph *g, const char *name, tess_tensor *t);
+/* What a value is, where its tensor does not say it. */
+void graph_set_type(tess_graph *g, tess_gvalue v, const tess_gtype *t);
 tess_gnode graph_node_add(tess_graph *g, const tess_node_def *def);
 void graph_output_add(tess_graph *g, const char *name, tess_gvalue v);
 

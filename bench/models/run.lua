@@ -1,10 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Models of a folder (bench/models/run makes it) against ONNX Runtime: nodes,
--- kernels, seconds to read the file, to make the model and to run it once, and
--- the greatest difference.
+-- Models of a folder (bench/models/run makes it): how many nodes and kernels
+-- they have, how long it takes to read the file, to make the model without
+-- tuning and to run it, and the greatest absolute and relative differences of
+--   compiled: the outputs of the compiled model from ONNX Runtime's,
+--   by node: those of the file's nodes, one by one and unscheduled, from ONNX
+--     Runtime's,
+--   by layer: what each kernel gives from what the nodes of its group give.
+-- All have to be close, as support.lua says; else the status is 1.
 --   build/bin/tessera bench/models/run.lua FOLDER [NAME..]
 local here = arg[0]:gsub("[^/]*$", "")
 package.path = here .. "?.lua;" .. package.path
+local ts = require "tessera"
 local graph = require "tessera.graph"
 local support = require "support"
 
@@ -19,24 +25,57 @@ if #names == 0 then
   end
 end
 
-local MOST = 1e-3 -- in parts of the greatest element of an output
+-- ---- one model -------------------------------------------------------------
+
+local function in_order(g, inputs)
+  local list = {}
+  for i, v in ipairs(g:inputs()) do list[i] = inputs[v.name] end
+  return list
+end
+
+-- What each kernel of a model gives, from the same kernels in a network of
+-- which all their results are outputs; and what the nodes of the model's graph
+-- give.
+local function by_layer(m, inputs)
+  local g, tensors, got, want = m.graph, in_order(m.graph, inputs), {}, {}
+  local _, known = graph.run(g, tensors)
+  for _, k in ipairs(m.kernels) do
+    for _, v in ipairs(k.results) do g:output("layer", v) end
+  end
+  for i, v in ipairs((g:outputs())) do
+    want[i] = known[v.id] or v:tensor()
+    got[i] = ts.tensor(v.dtype, v.shape)
+    tensors[#tensors + 1] = got[i]
+  end
+  g:make_network(m.steps):run(tensors)
+  return got, want
+end
+
+local function columns(d)
+  return ("%8.1e %8.1e%s"):format(d.abs, d.rel, d.close and " " or "!")
+end
 
 local function run(name)
   local start = os.time()
   local g, inputs = support.read(folder, name)
   local nodes, read = #g:nodes(), os.time()
+  local want = support.wanted(folder, name, g)
+  local plain = support.apart(graph.run(g, in_order(g, inputs)), want)
+  local before = os.time()
   local m = graph.model(g, {})
-  local made = os.time()
-  local outputs = { m:run(inputs) }
-  local differs = support.difference(folder, name, m.graph, outputs)
-  local least = 0
+  local made, least = os.time(), 0
+  local compiled = support.apart({ m:run(inputs) }, want)
   for _, t in ipairs(m:times(inputs, 3)) do least = least + t.seconds end
-  print(("%-20s %5d %7d %6d %6d %9.2f  %.2g"):format(
-    name, nodes, #m.kernels, read - start, made - read, least * 1e3, differs))
-  return differs <= MOST
+  local layers = support.apart(by_layer(m, inputs))
+  print(("%-20s %5d %7d %6d %6d %9.2f  %s %s %s"):format(
+    name, nodes, #m.kernels, read - start, made - before, least * 1e3,
+    columns(compiled), columns(plain), columns(layers)))
+  return compiled.close and plain.close and layers.close
 end
 
-print "model                nodes kernels read s make s    run ms  differs by"
+print(("%-47s %-18s  %-18s  %s"):format("", "compiled", "by node", "by layer"))
+print("model                nodes kernels read s make s    run ms  " ..
+      ("%8s %8s  "):rep(3):format("abs", "rel", "abs", "rel", "abs", "rel"))
 local passed = 0
 for _, name in ipairs(names) do
   local ok, e = pcall(run, name)
@@ -44,8 +83,10 @@ for _, name in ipairs(names) do
   if not ok then
     print(("%-20s %s"):format(name, type(e) == "table" and e.message or e))
   end
+  io.stdout:flush()
   collectgarbage()
 end
 print(('{"figure": "onnx_models_passed", "value": %d, "of": %d, ' ..
-       '"unit": "models"}'):format(passed, #names))
+       '"unit": "models", "rtol": %g, "atol": %g}'):format(
+       passed, #names, support.rtol, support.atol))
 os.exit(passed == #names)

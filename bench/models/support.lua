@@ -1,7 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A model with its inputs and the outputs that ONNX Runtime gives, as
--- bench/models/export.py writes them: FOLDER/NAME.onnx, FOLDER/NAME/VALUE.npy.
+-- bench/models/export.py writes them: FOLDER/NAME.onnx, FOLDER/NAME/VALUE.npy;
+-- and how far results are apart.
 local ts = require "tessera"
+local graph = require "tessera.graph"
 local onnx = require "tessera.graph.onnx"
 
 local support = {}
@@ -11,28 +13,62 @@ local function tensor(folder, name, value)
                                            (value:gsub("/", "_"))))
 end
 
--- The graph, with the shapes that the inputs have, and the inputs by name.
-function support.read(folder, name)
-  local path = ("%s/%s.onnx"):format(folder, name)
-  local raw, inputs, shapes = ts.read_onnx(path), {}, {}
+-- The inputs by name, and the shapes that they have.
+local function inputs_of(folder, name)
+  local raw = ts.read_onnx(("%s/%s.onnx"):format(folder, name))
+  local inputs, shapes = {}, {}
   for _, id in ipairs(raw:input_values()) do
     local input = raw:value_info(id).name
     inputs[input] = tensor(folder, name, input)
     shapes[input] = inputs[input]:shape()
   end
+  return inputs, shapes
+end
+
+-- The graph, with the shapes that the inputs have, and the inputs by name.
+function support.read(folder, name)
+  local inputs, shapes = inputs_of(folder, name)
+  local path = ("%s/%s.onnx"):format(folder, name)
   return onnx.read(path, { shapes = shapes }), inputs
 end
 
--- The greatest difference of outputs from those of ONNX Runtime, in parts of
--- the greatest element of each.
-function support.difference(folder, name, g, outputs)
+-- What ONNX Runtime gives for the outputs of a graph, in their order.
+function support.wanted(folder, name, g)
   local _, names = g:outputs()
-  local worst = 0
-  for k, got in ipairs(outputs) do
-    local want = tensor(folder, name, names[k])
-    local greatest = want:compare(ts.tensor(want:dtype(), want:shape()))
-    worst = math.max(worst, (got:compare(want)) / math.max(greatest, 1e-30))
+  for k, output in ipairs(names) do names[k] = tensor(folder, name, output) end
+  return names
+end
+
+-- ---- differences -----------------------------------------------------------
+
+-- The tolerance, as numpy.allclose has it: |got - want| <= atol + rtol |want|
+-- for each element.
+support.rtol, support.atol = 1e-3, 1e-4
+
+-- The greatest of |got - want| - rtol |want|.
+local function excess_of(got, want)
+  local g, kind, shape = graph.new "excess", want:dtype(), want:shape()
+  local x, y = g:input("x", shape, kind), g:input("y", shape, kind)
+  if kind ~= "float64" then
+    x, y = g:cast(x, { to = "float64" }), g:cast(y, { to = "float64" })
   end
+  local rtol = g:constant("rtol", ts.tensor("float64", {}, support.rtol))
+  local over = g:sub(g:abs(g:sub(x, y)), g:mul(g:abs(y), rtol))
+  g:output("excess", g:reduce(over, { op = "max" }))
+  return graph.run(g, { got, want })[1]:get()
+end
+
+-- How far lists of tensors are apart, at most: { abs =, rel =, excess = }; they
+-- are close where the excess is at most atol.
+function support.apart(got, want)
+  local worst = { abs = 0, rel = 0, excess = -math.huge }
+  for k, x in ipairs(got) do
+    local abs, rel = x:compare(want[k])
+    local excess = abs < math.huge and excess_of(x, want[k]) or math.huge
+    worst.abs, worst.rel = math.max(worst.abs, abs), math.max(worst.rel, rel)
+    worst.excess = math.max(worst.excess, excess)
+  end
+  worst.close = worst.excess <= support.atol
   return worst
 end
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes ONNX's node cases, without expansions, for bench/onnx_nodes.lua:
-tensors as .npy files, and cases.lua, a table of what each case is.
+"""Writes ONNX's node cases, without expansions, for bench/onnx_nodes.lua: each
+model as a file, its tensors as .npy files, and cases.lua, a table of the cases.
 
     python export.py FOLDER
-    python export.py --slice FILE    a few small ones of each, values inside
+    python export.py --slice FILE    a few small ones of each, all in one file
 """
 import os
 import sys
@@ -18,18 +18,14 @@ TYPES = {
     "float16", "float32", "float64", "bfloat16", "bool", "int8", "int16",
     "int32", "int64", "uint8", "uint16", "uint32", "uint64",
 }
-
-
-# Integers of few bits, several in a byte: how many bits, and whether there is a
-# sign.
-PACKED = {"int4": (4, True), "uint4": (4, False), "int2": (2, True), "uint2": (2, False)}
+# Integers of few bits, which come in the bytes that they lie in.
+PACKED = {"int4", "uint4", "int2", "uint2"}
 
 
 def quoted(text):
     return '"' + "".join(
-        c if 32 <= ord(c) < 127 and c not in '"\\' else "\\%03d" % b
-        for c in text
-        for b in c.encode()[:1]
+        chr(b) if 32 <= b < 127 and b not in b'"\\' else "\\%03d" % b
+        for b in (text if isinstance(text, bytes) else text.encode())
     ) + '"'
 
 
@@ -47,13 +43,10 @@ def lua(x):
         if abs(x) == float("inf"):
             return "math.huge" if x > 0 else "-math.huge"
         return repr(x)
-    if isinstance(x, bytes):
-        return quoted(x.decode("utf-8", "replace"))
-    if isinstance(x, str):
+    if isinstance(x, (bytes, str)):
         return quoted(x)
     if isinstance(x, dict):
-        return "{ %s }" % ", ".join(
-            "[%s] = %s" % (quoted(k), lua(v)) for k, v in x.items())
+        return "{ %s }" % ", ".join("%s = %s" % (k, lua(v)) for k, v in x.items())
     return "{ %s }" % ", ".join(lua(v) for v in x)
 
 
@@ -66,90 +59,68 @@ def short(v, kind):
 
 class Exporter:
     def __init__(self, folder):
-        self.folder, self.count, self.largest = folder, 0, 0
+        self.folder, self.count, self.largest, self.packed = folder, 0, 0, False
 
-    def tensor(self, x):
-        """A tensor as { file, dtype, shape }; a word where it is none."""
-        if x is None:
-            return None
+    def tensor(self, name, x):
+        """A tensor as { name, file, dtype, shape }; a word where it is none."""
         if isinstance(x, onnx.TensorProto):
-            kind = helper.tensor_dtype_to_string(x.data_type)
-            kind = kind.split(".")[-1].lower()
-            if kind in ("float", "double"):
-                kind = {"float": "float32", "double": "float64"}[kind]
-            if kind in PACKED:
-                return self.packed(x, *PACKED[kind])
-            if kind not in TYPES:
-                return {"other": kind}
+            kind = helper.tensor_dtype_to_string(x.data_type).split(".")[-1].lower()
+            kind = {"float": "float32", "double": "float64"}.get(kind, kind)
+            if kind not in TYPES | PACKED:
+                return {"name": name, "other": kind}
             x = numpy_helper.to_array(x)
         if not isinstance(x, (np.ndarray, np.generic)):
-            return {"other": type(x).__name__}
+            return {"name": name, "other": type(x).__name__}
         x = np.asarray(x)
+        if x.dtype.name in PACKED:
+            self.packed = True
+            x = np.frombuffer(numpy_helper.from_array(x).raw_data, np.uint8)
         if x.dtype.name not in TYPES:
-            return {"other": x.dtype.name}
+            return {"name": name, "other": x.dtype.name}
         self.largest = max(self.largest, x.size)
+        about = {"name": name, "dtype": x.dtype.name, "shape": list(x.shape)}
         if not self.folder:
-            return {"values": [short(v, x.dtype.name) for v in x.flatten()],
-                    "dtype": x.dtype.name, "shape": list(x.shape)}
-        name, self.count = "%d.npy" % self.count, self.count + 1
+            about["values"] = [short(v, x.dtype.name) for v in x.flatten()]
+            return about
+        about["file"], self.count = "%d.npy" % self.count, self.count + 1
         data = x.astype(np.float32) if x.dtype.name == "bfloat16" else x
-        np.save(os.path.join(self.folder, name), np.ascontiguousarray(data).reshape(x.shape))
-        return {"file": name, "dtype": x.dtype.name, "shape": list(x.shape)}
+        np.save(os.path.join(self.folder, about["file"]),
+                np.ascontiguousarray(data).reshape(x.shape))
+        return about
 
-    def packed(self, x, bits, signed):
-        """Integers of few bits as the bytes they lie in."""
-        array = numpy_helper.to_array(x)
-        raw = numpy_helper.from_array(array).raw_data
-        row = self.tensor(np.frombuffer(raw, np.uint8))
-        return {**row, "bits": bits, "signed": signed, "of": list(array.shape)}
-
-    def attribute(self, a):
-        x = helper.get_attribute_value(a)
-        if isinstance(x, onnx.TensorProto):
-            return self.tensor(x)
-        if isinstance(x, (list, tuple)) and any(
-                isinstance(v, (onnx.TensorProto, onnx.GraphProto)) for v in x):
-            return None
-        if isinstance(x, (int, float, bytes, str)) or isinstance(
-                x, (list, tuple)) or hasattr(x, "__len__"):
-            return x
-        return {"graph": True}
+    def model(self, c):
+        if not self.folder:
+            return {"bytes": c.model.SerializeToString()}
+        name = c.name + ".onnx"
+        onnx.save(c.model, os.path.join(self.folder, name))
+        return {"model": name}
 
     def case(self, c):
         graph = c.model.graph
-        if len(graph.node) != 1 or len(c.data_sets) < 1:
-            return {"name": c.name, "op": graph.node[0].op_type, "nodes": len(graph.node)}
-        node = graph.node[0]
         inputs, outputs = c.data_sets[0]
-        given = {v.name: x for v, x in zip(graph.input, inputs)}
-        given.update((t.name, numpy_helper.to_array(t)) for t in graph.initializer)
-        wanted = {v.name: x for v, x in zip(graph.output, outputs)}
         return {
-            "name": c.name, "op": node.op_type, "domain": node.domain,
-            "opset": max([i.version for i in c.model.opset_import if i.domain == node.domain] or [0]),
-            "rtol": c.rtol, "atol": c.atol,
-            "inputs": [self.tensor(given.get(n)) if n else None for n in node.input],
-            "outputs": [self.tensor(wanted.get(n)) if n else None for n in node.output],
-            "attributes": {a.name: self.attribute(a) for a in node.attribute},
+            "name": c.name, "op": graph.node[0].op_type, "rtol": c.rtol,
+            "atol": c.atol, **self.model(c),
+            "inputs": [self.tensor(v.name, x) for v, x in zip(graph.input, inputs)],
+            "outputs": [self.tensor(v.name, x) for v, x in zip(graph.output, outputs)],
         }
 
 
 def cases():
-    return (c for c in node_cases.collect_testcases() if "_expanded" not in c.name)
+    return (c for c in node_cases.collect_testcases()
+            if "_expanded" not in c.name and c.data_sets)
 
 
 def write_slice(path, most=48, each=2):
-    """Of each operator the first cases whose tensors are small, of packed
-    integers and of others."""
+    """Of each operator the first cases whose tensors are small, of integers of
+    few bits and of others."""
     exporter, lines, seen = Exporter(None), [], {}
     for c in cases():
-        exporter.largest = 0
+        exporter.largest, exporter.packed = 0, False
         row = exporter.case(c)
-        tensors = [x for x in row.get("inputs", []) + row.get("outputs", []) if x]
-        kind = row["op"], any("bits" in x for x in tensors)
-        other = any("other" in x for x in tensors)
-        if (seen.get(kind, 0) >= each or exporter.largest > most or other
-                or "nodes" in row):
+        kind = row["op"], exporter.packed
+        other = any("other" in x for x in row["inputs"] + row["outputs"])
+        if seen.get(kind, 0) >= each or exporter.largest > most or other:
             continue
         seen[kind] = seen.get(kind, 0) + 1
         lines.append("%s,\n" % lua(row))
@@ -169,8 +140,9 @@ def write_all(folder):
     print("%d cases of onnx %s" % (len(lines), onnx.__version__), file=sys.stderr)
 
 
-warnings.simplefilter("ignore")
-if sys.argv[1] == "--slice":
-    write_slice(sys.argv[2])
-else:
-    write_all(sys.argv[1])
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    if sys.argv[1] == "--slice":
+        write_slice(sys.argv[2])
+    else:
+        write_all(sys.argv[1])

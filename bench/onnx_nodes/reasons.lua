@@ -9,6 +9,7 @@ local of_message = {
   { "is 0; it must be", "extents of 0" }, { "the number 0", "extents of 0" },
   { "not positive", "extents of 0" }, { "nothing of", "extents of 0" },
   { "random", "random numbers" }, { "a graph of its own", "a graph inside" },
+  { "is no tensor", "sequences, optional values" },
 }
 
 -- Of what is no operator here.
@@ -25,7 +26,8 @@ local function reason(op, why)
   for _, row in ipairs(of_message) do
     if why:find(row[1], 1, true) then return row[2] end
   end
-  return why == "no operator" and of_operator[op] or why
+  local none = why:find("there is no such operator", 1, true)
+  return none and of_operator[op] or why
 end
 
 -- "float8 types 10, strings 2", of the messages of an operator.

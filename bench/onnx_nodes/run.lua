@@ -1,7 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- One case of ONNX's through interpreter, plain and scheduled kernels.
+-- One case of ONNX's, from its file, through interpreter, plain and scheduled
+-- kernels.
 local ts = require "tessera"
-local nodes = require "onnx_nodes.nodes"
+local fold = require "tessera.graph.onnx.fold"
+local import = require "tessera.graph.onnx.import"
+local program = require "tessera.graph.program"
 local scheduled = require "support.scheduled"
 
 -- ---- tensors ---------------------------------------------------------------
@@ -74,51 +77,77 @@ local function difference(want, got, c, shape)
   return where
 end
 
--- ---- one case --------------------------------------------------------------
+-- ---- ways to run a program -------------------------------------------------
 
 local ways = {
-  { "interpreter", function(program, args) ts.interpret(program, args) end },
-  { "plain", function(program, args)
-    ts.build(program)(table.unpack(args))
-  end },
-  { "scheduled", function(program, args)
-    ts.build(scheduled(program))(table.unpack(args))
+  { "interpreter", function(p, args) ts.interpret(p, args) end },
+  { "plain", function(p, args) ts.build(p)(table.unpack(args)) end },
+  { "scheduled", function(p, args)
+    ts.build(scheduled(p))(table.unpack(args))
   end },
 }
 
--- The tensors of a run: inputs, and outputs to be filled.
-local function arguments(program, n)
-  local args, params = {}, program:params()
-  for i, t in ipairs(n.tensors) do args[i] = t end
-  for i = #args + 1, #params do
-    args[i] = ts.tensor(params[i].dtype, params[i].shape)
+-- ---- one case --------------------------------------------------------------
+
+-- The graph as one program, and which value each of its parameters is; no
+-- program where all results are constants or inputs.
+local function whole(g)
+  local outside, any = {}, false
+  for _, v in ipairs((g:outputs())) do
+    if v.kind == "result" then outside[v.id], any = true, true end
   end
-  return args
+  if not any then return nil, {}, {} end
+  return program.of(g, g:nodes(), function(id) return outside[id] end)
 end
 
--- Nothing, or what is wrong with a result; those that are bounded have as many
--- elements along the first dimension (or `dim`) as another one says.
-local function check(c, n, args, load_tensor)
-  for k, result in ipairs(n.results) do
-    local want = c.outputs[result.output]
-    local got = args[#n.tensors + k]
-    if want and result.output > 0 then
-      if want.dtype ~= got:dtype() then
-        return ("output %d is %s, not %s"):format(k, got:dtype(), want.dtype)
-      end
-      local a, b = table.concat(got:shape(), "x"), table.concat(want.shape, "x")
-      if a ~= b and not result.count then
-        return ("output %d is of shape %s, not %s"):format(k, a, b)
-      end
-      local at = result.count and args[#n.tensors + result.count]:get(0)
-      if at and at ~= want.shape[result.dim or 1] then
-        return ("output %d has %d, not %d"):format(k, at,
-                                                   want.shape[result.dim or 1])
-      end
-      local where = difference(load_tensor(want), got, c, want.shape)
-      if where then return ("output %d: %s"):format(k, where) end
+-- The tensors of values by number: of inputs and constants, and room for
+-- results.
+local function tensors_of(g, inputs, outputs, given)
+  local tensor, args = {}, {}
+  for _, list in ipairs { inputs, (g:outputs()), outputs } do
+    for _, v in ipairs(list) do
+      tensor[v.id] = tensor[v.id] or v.kind == "constant" and v:tensor() or
+                     v.kind == "input" and given[v.name] or
+                     ts.tensor(v.dtype, v.shape)
     end
   end
+  for _, list in ipairs { inputs, outputs } do
+    for _, v in ipairs(list) do args[#args + 1] = tensor[v.id] end
+  end
+  return tensor, args
+end
+
+-- Nothing, or what is wrong with a result: an output whose extent the data
+-- decides has as many elements along a dimension as another one says.
+local function check(c, g, bounds, tensor, load_tensor)
+  local values, names, at = g:outputs()
+  local by_name = {}
+  for k, name in ipairs(names) do by_name[name] = values[k] end
+  for k, want in ipairs(c.outputs) do
+    local v = by_name[want.name]
+    local got, bound = tensor[v.id], bounds[want.name]
+    if want.dtype ~= got:dtype() then
+      return ("output %d is %s, not %s"):format(k, got:dtype(), want.dtype)
+    end
+    local a, b = table.concat(got:shape(), "x"), table.concat(want.shape, "x")
+    if bound then
+      at = fold.elements(tensor[by_name[want.name .. ".count"].id])[1]
+      if at ~= want.shape[bound.dim] then
+        return ("output %d has %d, not %d"):format(k, at,
+                                                   want.shape[bound.dim])
+      end
+    elseif a ~= b then
+      return ("output %d is of shape %s, not %s"):format(k, a, b)
+    end
+    local where = difference(load_tensor(want), got, c, want.shape)
+    if where then return ("output %d: %s"):format(k, where) end
+  end
+end
+
+local function read(c, folder, given)
+  local from = c.bytes and ts.read_onnx(nil, c.bytes) or
+               ts.read_onnx(folder .. "/" .. c.model)
+  return import.run(from, c.name, { values = given })
 end
 
 -- "passed", "WRONG" and where, or "no" and why it does not run; tensors are in
@@ -127,19 +156,23 @@ return function(c, folder)
   local function load_tensor(x)
     return x.values and from_values(x) or from_file(x, folder .. "/" .. x.file)
   end
-  for _, list in ipairs { c.inputs or {}, c.outputs or {} } do
+  local given = {}
+  for _, list in ipairs { c.inputs, c.outputs } do
     for _, x in ipairs(list) do
-      if x and x.other then return "no", "type " .. x.other end
+      if x.other then return "no", "type " .. x.other end
     end
   end
-  if c.nodes then return "no", "several nodes" end
-  local ok, n = pcall(nodes.program, c, load_tensor)
-  if not ok then return "no", (tostring(n):gsub("\n.*", "")) end
+  for _, x in ipairs(c.inputs) do given[x.name] = load_tensor(x) end
+  local ok, g, bounds = pcall(read, c, folder, given)
+  if not ok then
+    return "no", tostring(type(g) == "table" and g.message or g)
+  end
+  local p, inputs, outputs = whole(g)
   for _, way in ipairs(ways) do
     local fine, why = pcall(function()
-      local args = arguments(n.program, n)
-      way[2](n.program, args)
-      return check(c, n, args, load_tensor)
+      local tensor, args = tensors_of(g, inputs, outputs, given)
+      if p then way[2](p, args) end
+      return check(c, g, bounds, tensor, load_tensor)
     end)
     if why then
       return "WRONG", ("%s: %s"):format(way[1], tostring(why):gsub("\n.*", ""))

@@ -73,6 +73,18 @@ static tess_status read_inputs_of(onnx_scope *s, const Onnx__GraphProto *from) {
   return st;
 }
 
+/* Of integers of few bits the constant is of bytes, and its type says what is
+ * in them. */
+static void set_packed_type(onnx_scope *s, const Onnx__TensorProto *t,
+                            tess_gvalue v) {
+  tess_dtype dtype;
+  if (!onnx_dtype(t->data_type, &dtype) || dtype.bits >= 8) return;
+  tess_dim *dim = arena_array(&s->r->memory, tess_dim, t->n_dims);
+  for (size_t d = 0; d < t->n_dims; d++)
+    dim[d] = (tess_dim){.extent = t->dims[d]};
+  graph_set_type(s->g, v, &(tess_gtype){dtype, (uint32_t)t->n_dims, dim});
+}
+
 tess_status onnx_constant(onnx_scope *s, const Onnx__TensorProto *t,
                           const char *what, tess_gvalue *out) {
   onnx_reader *r = s->r;
@@ -84,6 +96,7 @@ tess_status onnx_constant(onnx_scope *s, const Onnx__TensorProto *t,
   *out = graph_constant(s->g, t->name ? t->name : "", r->pending);
   tess_tensor_free(r->pending);
   r->pending = NULL;
+  set_packed_type(s, t, *out);
   return TESS_OK;
 }
 

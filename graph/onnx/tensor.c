@@ -34,6 +34,10 @@ static const type_row types[] = {
     {"COMPLEX64", {0, 0, 0}},
     {"COMPLEX128", {0, 0, 0}},
     {"BFLOAT16", {TESS_DTYPE_BFLOAT, 16, 1}},
+    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT4] = {"UINT4", {TESS_DTYPE_UINT, 4, 1}},
+    [ONNX__TENSOR_PROTO__DATA_TYPE__INT4] = {"INT4", {TESS_DTYPE_INT, 4, 1}},
+    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT2] = {"UINT2", {TESS_DTYPE_UINT, 2, 1}},
+    [ONNX__TENSOR_PROTO__DATA_TYPE__INT2] = {"INT2", {TESS_DTYPE_INT, 2, 1}},
 };
 enum { TYPES = sizeof types / sizeof *types };
 
@@ -44,7 +48,7 @@ bool onnx_dtype(int32_t type, tess_dtype *out) {
 }
 
 const char *onnx_dtype_name(int32_t type) {
-  if (type >= 0 && type < TYPES) return types[type].name;
+  if (type >= 0 && type < TYPES && types[type].name) return types[type].name;
   const ProtobufCEnumValue *v = protobuf_c_enum_descriptor_get_value(
       &onnx__tensor_proto__data_type__descriptor, type);
   return v ? v->name : "?";
@@ -213,11 +217,25 @@ static tess_status of_list(onnx_source *from, const Onnx__TensorProto *t,
 
 /* ---- all ---------------------------------------------------------------- */
 
+/* What the tensor will be: integers of few bits, several in a byte, are the
+ * bytes they lie in. */
+static tess_status expected(tess_context *c, const Onnx__TensorProto *t,
+                            tess_dtype type, tess_tensor **out) {
+  uint32_t rank = (uint32_t)t->n_dims;
+  if (type.bits >= 8) return tensor_make_bare(c, type, rank, t->dims, out);
+  tess_dtype byte = {TESS_DTYPE_UINT, 8, 1};
+  tess_status s = tensor_make_bare(c, byte, rank, t->dims, out);
+  if (s) return s;
+  int64_t each = 8 / type.bits, bytes = ((*out)->size + each - 1) / each;
+  tess_tensor_free(*out);
+  return tensor_make_bare(c, byte, 1, &bytes, out);
+}
+
 tess_status onnx_tensor(onnx_source *from, const Onnx__TensorProto *t,
                         tess_tensor **out) {
   tess_context *c = from->c;
   tess_dtype type;
-  tess_tensor *shape = NULL; /* only says what it will be */
+  tess_tensor *shape = NULL;
   stretch at;
   *out = NULL;
   if (!onnx_dtype(t->data_type, &type))
@@ -226,8 +244,7 @@ tess_status onnx_tensor(onnx_source *from, const Onnx__TensorProto *t,
   if (t->n_dims > TENSOR_MAX_DIM)
     return ctx_fail(c, TESS_LIMIT, "it has %zu dimensions, more than %d",
                     t->n_dims, TENSOR_MAX_DIM);
-  tess_status s =
-      tensor_make_bare(c, type, (uint32_t)t->n_dims, t->dims, &shape);
+  tess_status s = expected(c, t, type, &shape);
   if (!s) s = find_bytes(from, t, &at);
   if (!s)
     s = at.n == UINT64_MAX ? of_list(from, t, shape, out)

@@ -52,7 +52,8 @@ local function only_reshapes(group)
   return true
 end
 
--- The steps, each { program =, values = } or, of reshapes, { values = }.
+-- The steps, each { program =, values =, results = } or, of reshapes,
+-- { values = }.
 local function steps_of(g)
   local steps, outside = {}, outside_of(g)
   for i, group in ipairs(groups_of(g)) do
@@ -67,7 +68,8 @@ local function steps_of(g)
         invalid(("group %d of graph %s takes %d tensors"):format(
           i, g:name(), #p:params()))
       end
-      steps[#steps + 1] = { program = p, values = ids(inputs, outputs) }
+      steps[#steps + 1] = { program = p, values = ids(inputs, outputs),
+                            results = outputs }
     end
   end
   return steps
@@ -165,7 +167,7 @@ function model.new(from, o)
     if s.program then kernels[#kernels + 1] = s end
   end
   return setmetatable({ graph = g, network = network, kernels = kernels,
-                        status = status }, model)
+                        steps = list, status = status }, model)
 end
 
 -- ---- running ---------------------------------------------------------------

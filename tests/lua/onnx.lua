@@ -1,5 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- ONNX files as graphs of operators (tests/data/onnx, by make.py).
+local ts = require "tessera"
+local graph = require "tessera.graph"
+local fold = require "tessera.graph.onnx.fold"
 local onnx = require "tessera.graph.onnx"
 local here = arg[0]:gsub("[^/]*$", "")
 local check = dofile(here .. "../support/checks.lua")
@@ -74,9 +77,24 @@ check.case("bytes, sampling, signals and states", function()
          "1x2x5 1x2x2 1x3x4 1x2x2x2", table.concat(shapes, " "))
 end)
 
+check.case("integers of few bits", function()
+  local g = onnx.read(data .. "bits.onnx")
+  local x = ts.tensor("float32", { 3, 3 }, { { 0, 0, 0 }, { 0.5, 9, -9 },
+                                             { -1, 1, 0 } })
+  local y, zero, t, q = table.unpack((graph.run(g, { x })))
+  local function list(tensor)
+    return table.concat(fold.elements(tensor), " ")
+  end
+  assert(list(y) == "-4.0 -0.5 0.0 1.0 12.5 -8.0 -2.5 3.0 2.5", list(y))
+  assert(list(zero) == ("0.0 "):rep(9):sub(1, -2), list(zero))
+  -- 0 3 1 2 2 1, four in a byte, and 0 0 0 1 7 -8 -2 2 0, two in one
+  assert(t:dtype() == "uint8" and list(t) == "156 6", list(t))
+  assert(q:dtype() == "uint8" and list(q) == "0 16 135 46 0", list(q))
+end)
+
 -- What is no option, no shape or no table of inputs is said.
 do
-  local path, graph = data .. "parts.onnx", require "tessera.graph"
+  local path = data .. "parts.onnx"
   local fails = check.fails
   fails("INVALID", "unknown option 'shape' of onnx.read", onnx.read, path,
         { shape = {} })

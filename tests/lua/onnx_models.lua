@@ -18,8 +18,8 @@ local function in_order(g, inputs)
 end
 
 local function close(name, g, outputs)
-  local differs = support.difference(folder, name, g, outputs)
-  assert(differs <= 1e-4, ("differs by %g"):format(differs))
+  local d = support.apart(outputs, support.wanted(folder, name, g))
+  assert(d.close, ("differs by %g, relatively %g"):format(d.abs, d.rel))
 end
 
 for path in assert(io.popen(("ls '%s'/*.onnx"):format(folder))):lines() do

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Labels: slow
--- Some of ONNX's own node cases (tests/data/onnx_nodes.data), through
--- interpreter, plain and scheduled kernels; bench/onnx_nodes/run runs all.
+-- Some of ONNX's own node cases (tests/data/onnx_nodes.data), from their files
+-- through interpreter, plain and scheduled kernels; bench/onnx_nodes/run runs
+-- all.
 local here = arg[0]:gsub("[^/]*$", "")
 package.path = here .. "../../bench/?.lua;" .. package.path
 local run = require "onnx_nodes.run"

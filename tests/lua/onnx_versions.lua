@@ -4,7 +4,7 @@
 -- and scheduled kernels (tests/data/onnx_versions.data).
 local here = arg[0]:gsub("[^/]*$", "")
 package.path = here .. "../../bench/?.lua;" .. package.path
-local run = require "onnx_files.run"
+local run = require "onnx_nodes.run"
 
 for _, c in ipairs(dofile(here .. "../data/onnx_versions.data")) do
   local status, why = run(c)

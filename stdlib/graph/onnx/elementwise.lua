@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- ONNX's operators of each element, and conversions.
-local versions = require "tessera.graph.onnx.versions"
+local packed = require "tessera.graph.onnx.packed"
 
 -- Of one tensor: our name, and our options by ONNX's attributes.
 local unary = {
@@ -109,12 +109,15 @@ return function(of)
     if most then y = n.ops.minimum(y, most) end
     return y
   end
-  local function cast(n, to)
-    local x = n:needs(1)
-    return x.dtype == to and x or n.ops.cast(x, { to = to })
+  -- Integers of few bits are the lowest bits of others.
+  local function cast(n, type)
+    local x, few = n:needs(1), packed.of(type)
+    if n:type(1) == type then return x end
+    local y = n.ops.cast(x, { to = few and "int8" or type })
+    return few and packed.narrow(n.import, y, type) or y
   end
-  function of.Cast(n) return cast(n, n:attr_dtype "to") end
-  function of.CastLike(n) return cast(n, n:dtype(2)) end
+  function of.Cast(n) return cast(n, n:attr_type "to") end
+  function of.CastLike(n) return cast(n, n:type(2)) end
   function of.BitCast(n)
     return n.ops.bit_cast(n:needs(1), { to = n:attr_dtype "to" })
   end

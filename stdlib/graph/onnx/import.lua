@@ -6,7 +6,9 @@ local ts = require "tessera"
 local graph = require "tessera.graph"
 local value = require "tessera.graph.value"
 local fold = require "tessera.graph.onnx.fold"
+local inputs = require "tessera.graph.onnx.inputs"
 local node = require "tessera.graph.onnx.node"
+local packed = require "tessera.graph.onnx.packed"
 local versions = require "tessera.graph.onnx.versions"
 
 local of = {}
@@ -97,7 +99,16 @@ end
 local function replace(state, x, t)
   local c = state.graph:constant(x.name or "", t)
   state.replaced[x.id] = c
+  packed.mark(state, c, packed.type(state, x))
   return c
+end
+
+-- A constant of the file's graph; integers of few bits as bytes.
+local function constant(state, from, id, name)
+  local info = from:value_info(id)
+  local c = state.graph:constant(name, from:value_tensor(id))
+  if not packed.of(info.dtype) then return c end
+  return packed.unpack(state, c, info.dtype, info.shape)
 end
 
 -- The first `n` elements of a tensor along dimension d.
@@ -156,7 +167,7 @@ local function value_of(state, scope, id)
   if x ~= nil then return x and current(state, x) or nil end
   local info = scope.from:value_info(id)
   if info.kind == "constant" then
-    x = state.graph:constant(info.name, scope.from:value_tensor(id))
+    x = state.constant(scope.from, id, info.name)
   elseif info.kind == "outer" then
     local outer = id_of(scope.outer, info.name)
     x = outer and value_of(state, scope.outer, outer)
@@ -235,6 +246,10 @@ local function results_of(state, f, n)
       results[k] = r[1]
     end
   end
+  local type = n:nin() > 0 and packed.type(state, n:x(1))
+  if type and packed.moves[operator_of(n.info)] then
+    packed.mark(state, results[1], type)
+  end
   return results
 end
 
@@ -273,77 +288,7 @@ function convert(state, from, outer, inputs)
   return scope
 end
 
--- ---- inputs and outputs ----------------------------------------------------
-
-local function wrong(text, ...)
-  error(setmetatable({ code = "INVALID", message = text:format(...),
-                       where = "" }, debug.getregistry()["tessera.error"]), 0)
-end
-
-local function check_extents(name, given)
-  local whole = given == nil or type(given) == "table"
-  for _, x in ipairs(whole and given or {}) do
-    whole = whole and math.type(x) == "integer" and x > 0
-  end
-  if not whole then
-    wrong("the shape of input '%s' must be a list of positive integers", name)
-  end
-end
-
--- The extents of an input: those of the file, of `shapes`, and of sizes that
--- other inputs fixed.
-local function fixed_shape(info, shapes, sizes)
-  local given = shapes[info.name]
-  check_extents(info.name, given)
-  if given and #given ~= #info.shape then
-    wrong("input '%s' has %d dimensions, and %d are given", info.name,
-          #info.shape, #given)
-  end
-  local shape = {}
-  for d, x in ipairs(info.shape) do
-    shape[d] = given and given[d] or sizes[x] or x
-    if type(x) == "number" and shape[d] ~= x then
-      wrong("dimension %d of input '%s' is %d, and %d is given", d - 1,
-            info.name, x, shape[d])
-    end
-    if type(x) == "string" and type(shape[d]) == "number" then
-      sizes[x] = sizes[x] or shape[d]
-    end
-  end
-  return shape
-end
-
-local function add_inputs(state, from, shapes)
-  local list, sizes, infos = {}, {}, {}
-  for i, id in ipairs(from:input_values()) do
-    infos[i] = from:value_info(id)
-    if shapes[infos[i].name] then fixed_shape(infos[i], shapes, sizes) end
-  end
-  for i, info in ipairs(infos) do
-    local shape = fixed_shape(info, shapes, sizes)
-    for d, x in ipairs(shape) do
-      if type(x) == "string" then
-        local text = {}
-        for k, y in ipairs(info.shape) do text[k] = tostring(y) end
-        wrong("input '%s' is of shape %s: say what '%s' is, as " ..
-              "--shape %s=1x...", info.name, table.concat(text, "x"), x,
-              info.name)
-      end
-    end
-    list[i] = state.graph:input(info.name, shape, info.dtype)
-  end
-  return list
-end
-
-local function check_names(from, names, what)
-  local known = {}
-  for _, id in ipairs(from:input_values()) do
-    known[from:value_info(id).name] = true
-  end
-  for name in pairs(names) do
-    if not known[name] then wrong("%s: there is no input '%s'", what, name) end
-  end
-end
+-- ---- outputs ---------------------------------------------------------------
 
 -- Outputs whose extent the data decides have another beside them that says it.
 local function add_outputs(state, scope)
@@ -353,7 +298,8 @@ local function add_outputs(state, scope)
     local x = scope.values[id]
     if x == nil then x = value_of(state, scope, id) end
     local bound = state.bounds[x.id]
-    g:output(names[k], bound and x or current(state, x))
+    local y = bound and x or current(state, x)
+    g:output(names[k], packed.type(state, y) and packed.pack(state, y) or y)
     if bound then bounds[names[k]] = bound end
   end
   for _, name in ipairs(names) do
@@ -389,17 +335,14 @@ end
 -- by name along which dimension (`dim`) the output NAME.count cuts them.
 function import.run(from, file, o)
   local shapes, values = o.shapes or {}, o.values or {}
-  if type(shapes) ~= "table" or type(values) ~= "table" then
-    wrong "shapes and values are tables by the names of inputs"
-  end
+  inputs.check(from, shapes, values)
   local state = { graph = graph.new(from:name()), refusals = {}, replaced = {},
-                  bounds = {}, current = "" }
+                  bounds = {}, packed = {}, current = "" }
   state.ops = named_ops(state)
   function state.fixed(x) return x.kind == "input" and values[x.name] or nil end
-  local function replace_by(x, t) return replace(state, x, t) end
-  state.replace = replace_by
-  check_names(from, shapes, "--shape")
-  local scope = convert(state, from, nil, add_inputs(state, from, shapes))
+  function state.replace(x, t) return replace(state, x, t) end
+  function state.constant(...) return constant(state, ...) end
+  local scope = convert(state, from, nil, inputs.add(state, from, shapes))
   check_supported(state, file)
   local bounds = add_outputs(state, scope)
   state.graph:sweep()

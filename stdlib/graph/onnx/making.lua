@@ -16,8 +16,8 @@ return function(of)
     return n:constant("int64", {}, node.product(n:shape(1)))
   end
   function of.Constant(n)
-    local t = n:attr_tensor "value"
-    if t then return n.g:constant("", t) end
+    local c = n:attr_constant "value"
+    if c then return c end
     for _, name in ipairs { "value_float", "value_floats", "value_int",
                             "value_ints" } do
       local x = n:attr(name)

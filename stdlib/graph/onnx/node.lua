@@ -3,6 +3,7 @@
 -- of the families ask of it.  Inputs and outputs count from 1, axes from 0.
 local ts = require "tessera"
 local fold = require "tessera.graph.onnx.fold"
+local packed = require "tessera.graph.onnx.packed"
 local versions = require "tessera.graph.onnx.versions"
 
 local node = {}
@@ -37,6 +38,11 @@ end
 function node:shape(i) return self:needs(i).shape end
 function node:rank(i) return #self:shape(i) end
 function node:dtype(i) return self:needs(i).dtype end
+
+-- The type in the file, which may be "int4" and the like.
+function node:type(i)
+  return packed.type(self.import, self:needs(i)) or self:dtype(i)
+end
 
 -- Input i as a tensor, whose contents decide a shape or an option.
 function node:tensor(i)
@@ -81,18 +87,31 @@ function node:must(name)
   return x
 end
 
--- The tensor of an attribute; nil where it is left out.
-function node:attr_tensor(name)
+-- The constant of an attribute; nil where it is left out.
+function node:attr_constant(name)
   local x = self.info.attrs[name]
-  return x and self.import.from:value_tensor(x.value)
+  return x and self.import.constant(self.import.from, x.value, "")
 end
 
--- The type that an attribute's number says.
-function node:attr_dtype(name, default)
+-- The tensor of an attribute; nil where it is left out.
+function node:attr_tensor(name)
+  local x = self:attr_constant(name)
+  return x and fold.tensor(x)
+end
+
+-- The type that an attribute's number says, "int4" and the like, too.
+function node:attr_type(name, default)
   local number = self.info.attrs[name]
   if number == nil or number == 0 and default then return default end
   local dtype, what = versions.dtype(number)
   return dtype or self:refuse("there is no type %s", what)
+end
+
+-- The type that an attribute's number says, of 8 bits or more.
+function node:attr_dtype(name, default)
+  local dtype = self:attr_type(name, default)
+  return packed.of(dtype) and self:refuse("no tensors of %s here", dtype) or
+         dtype
 end
 
 -- ---- results ---------------------------------------------------------------

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- ONNX's operators of quantized tensors.
+local packed = require "tessera.graph.onnx.packed"
 local windows = require "tessera.graph.onnx.windows"
 
 -- Along which dimension a scale goes, how long its blocks are.
@@ -29,9 +30,12 @@ return function(of)
   function of.QuantizeLinear(n)
     local o = options(n, n:shape(2))
     local scale = one(n, n:needs(2))
-    o.to = n:has(3) and n:dtype(3) or n:attr_dtype("output_dtype", "uint8")
-    return n.ops.quantize(n:needs(1), scale,
-                          zero_point(n, 3, o.to, scale.shape), o)
+    local type = n:has(3) and n:type(3) or n:attr_type("output_dtype", "uint8")
+    local few = packed.of(type)
+    o.to, o.bits = few and few.to or type, few and few.bits
+    local y = n.ops.quantize(n:needs(1), scale,
+                             zero_point(n, 3, o.to, scale.shape), o)
+    return few and packed.mark(n.import, y, type) or y
   end
   function of.DequantizeLinear(n)
     local x, scale = n:needs(1), one(n, n:needs(2))

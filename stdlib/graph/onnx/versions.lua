@@ -41,13 +41,19 @@ local dtypes = {
   "float8e5m2fnuz", "uint4", "int4", "float4e2m1", "float8e8m0", "uint2",
   "int2", "float6e2m3", "float6e3m2",
 }
-local have = { string = false, complex64 = false, complex128 = false }
+local none = {}
+for name in ("string complex64 complex128 float8e4m3fn float8e4m3fnuz " ..
+             "float8e5m2 float8e5m2fnuz float4e2m1 float8e8m0 float6e2m3 " ..
+             "float6e3m2"):gmatch "%S+" do
+  none[name] = true
+end
 
--- The type of a TensorProto.DataType; nil and its name where there is none.
+-- The type of a TensorProto.DataType, "int4" and the like, too; nil and its
+-- name where there is none.
 function versions.dtype(number)
-  local name = dtypes[number] or "type " .. tostring(number)
-  if number > 16 or not dtypes[number] or have[name] == false then
-    return nil, name
+  local name = dtypes[number]
+  if not name or none[name] then
+    return nil, name or "type " .. tostring(number)
   end
   return name
 end

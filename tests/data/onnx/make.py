@@ -114,3 +114,20 @@ save("layers.onnx", h.make_graph([
      h.make_tensor("size", T.INT64, [4], [1, 2, 2, 2]),
      h.make_tensor("step", T.INT64, [], [4]), floats("window", 4),
      floats("cw", 2, 1, 3)]), opset=28)
+
+# Integers of few bits: weights in raw data and in a list, a constant, an output.
+four = h.make_tensor("w", T.INT4, [3, 3], [-8, -1, 0, 1, 7, 2, -3, 4, 5])
+raw = nh.from_array(nh.to_array(four), "raw")
+two = h.make_tensor("two", T.UINT2, [2, 3], [0, 1, 2, 3, 2, 1])
+save("bits.onnx", h.make_graph([
+    h.make_node("DequantizeLinear", ["w", "half"], ["a"]),
+    h.make_node("DequantizeLinear", ["raw", "half"], ["b"]),
+    h.make_node("Sub", ["a", "b"], ["zero"]),
+    h.make_node("Add", ["x", "a"], ["y"]),
+    h.make_node("Constant", [], ["c"], value=two),
+    h.make_node("Transpose", ["c"], ["t"]),
+    h.make_node("QuantizeLinear", ["x", "half"], ["q"], output_dtype=T.INT4),
+], "bits", [value("x", [3, 3])],
+    [value("y", [3, 3]), value("zero", [3, 3]), value("t", [3, 2], T.UINT2),
+     value("q", [3, 3], T.INT4)],
+    [four, raw, h.make_tensor("half", T.FLOAT, [], [0.5])]), opset=25)
