@@ -30,13 +30,20 @@ local function sizes_of(v, result)
 end
 
 -- A node that computes element by element, for any extents: weights of many
--- shapes are converted and scaled by one kernel.
+-- shapes are converted and scaled by one kernel.  Its parameters are those of
+-- program.of_node: a value is one, however often it is taken, and a constant of
+-- one element none.
 local function of_any_size(g, node)
-  local s, args = ts.graph(), {}
+  local s, args, known = ts.graph(), {}, { [0] = false }
   local result = value.of(g, node.outputs[1])
   for i, id in ipairs(node.inputs) do
-    local v = id ~= 0 and value.of(g, id)
-    args[i] = v and s:input("x" .. i, sizes_of(v, result), v.dtype)
+    if known[id] == nil then
+      local v = value.of(g, id)
+      known[id] = v.kind == "constant" and program.size(v) == 1 and
+                  s:constant("c" .. i, v:tensor()) or
+                  s:input("x" .. i, sizes_of(v, result), v.dtype)
+    end
+    args[i] = known[id]
   end
   args[#args + 1] = node.attrs
   s[node.op](s, table.unpack(args))

@@ -118,6 +118,18 @@ check.case("nodes of constants fold, of whatever size", function()
   assert(ops_of(g) == "add:1", ops_of(g))
 end)
 
+check.case("large nodes of one value, and of a number", function()
+  local g = graph.new "large"
+  local x = g:input("x", { 700, 700 })
+  local half = g:constant("half", ts.tensor("float32", {}, 0.5))
+  g:output("squares", g:mul(x, x))
+  g:output("halves", g:mul(x, half))
+  local t = ts.tensor("float32", { 700, 700 }, "integers", 1)
+  local squares, halves = table.unpack((graph.run(g, { t })))
+  local a = t:get(699, 698)
+  assert(squares:get(699, 698) == a * a and halves:get(699, 698) == a / 2)
+end)
+
 check.case("a model gives what its nodes give", function()
   for _, made in ipairs { { mlp, { 2, 12 } }, { residual, { 1, 4, 6, 6 } } } do
     local g, x = made[1](), ts.tensor("float32", made[2], "random", 3)
