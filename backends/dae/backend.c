@@ -78,6 +78,28 @@ static tess_status print_items(compiling *x) {
 
 /* ---- compiling --------------------------------------------------------- */
 
+/* The times of streams do not depend on data: they are part of the code. */
+static tess_status find_times(compiling *x) {
+  tess_status s = TESS_OK;
+  for (uint32_t i = 0; !s && i < x->c.item.n; i++) {
+    dae_item *item = &x->c.item.v[i];
+    dae_needs *needs = NULL;
+    dae_times t;
+    arena_mark mark = arena_get_mark(x->scratch);
+    if (!x->m.tokens)
+      s = dae_find_needs(&x->m, &item->s, x->c.dram_bytes, x->scratch, &needs,
+                         x->e);
+    if (!s) dae_simulate(&x->m, &item->s, needs, x->scratch, &t);
+    arena_reset_to(x->scratch, mark);
+    if (!s) item->cycles = t.cycles;
+    if (!s && t.is_stuck)
+      s = err_set(x->e, TESS_BUILD_ERROR,
+                  "the stream waits forever, from cycle %llu on",
+                  (unsigned long long)t.cycles);
+  }
+  return s;
+}
+
 static tess_status compile_all(void *ud) {
   compiling *x = ud;
   tess_status s = dae_machine_parse(&x->m, x->t->machine, x->e);
@@ -85,6 +107,7 @@ static tess_status compile_all(void *ud) {
   if (s) return s;
   if (x->form != BACKEND_CODE) return print_items(x);
   s = dae_compile_hosts(&x->c);
+  if (!s) s = find_times(x);
   if (!s) dae_write(&x->c, x->t->machine, x->out);
   return s;
 }
@@ -132,7 +155,6 @@ const backend dae_backend = {
              1u << BACKEND_TIMELINE | 1u << BACKEND_EVENTS,
     .passes = LOWER_AT_flatten_buffer + 1,
     .marks_vthreads = true,
-    .reference = "llvm",
     .complete = dae_complete_target,
     .runs_here = dae_runs_here,
     .compile = dae_compile_form,

@@ -5,7 +5,7 @@
 #include "ir/query.h"
 #include <string.h>
 
-#define MAGIC UINT64_C(0x3145444f43454144) /* "DAECODE1" */
+#define MAGIC UINT64_C(0x3245444f43454144) /* "DAECODE2" */
 
 /* ---- writing ----------------------------------------------------------- */
 
@@ -60,6 +60,7 @@ static void put_host(const dae_compile *c, const dae_host *h, strbuf *out) {
 
 static void put_item(const dae_compile *c, const dae_item *x, strbuf *out) {
   put(out, x->host);
+  put(out, x->cycles);
   for (uint32_t i = 0; x->host && i < c->host.v[x->host - 1].nvar; i++)
     put(out, (uint64_t)x->value[i]);
   put(out, x->s.uop_dram);
@@ -173,6 +174,7 @@ static void get_insns(reader *r, dae_stream *s) {
 
 static void get_item(reader *r) {
   code_item x = {.host = (uint32_t)get(r)};
+  x.cycles = get(r);
   uint64_t bytes;
   if (x.host > r->out->host.n) r->bad = true;
   uint32_t nvar = x.host && !r->bad ? r->out->host.v[x.host - 1].nvar : 0;

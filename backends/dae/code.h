@@ -21,6 +21,7 @@ typedef struct code_host {
 
 typedef struct code_item {
   dae_stream s;
+  uint64_t cycles;
   uint32_t host;         /* plus 1 */
   int64_t *value;
 } code_item;

@@ -13,6 +13,7 @@
 /* A stream, after which the host is called. */
 typedef struct dae_item {
   dae_stream s;
+  uint64_t cycles;       /* it takes, whatever the data are */
   uint32_t host;         /* number of the call's function plus 1; 0: none */
   int64_t *value;        /* of its sizes, in the arena */
 } dae_item;

@@ -12,12 +12,17 @@ static void *zeros(mem_heap *heap, int64_t bytes) {
   return v;
 }
 
+static int64_t op_bytes(const dae_machine *m) {
+  return dae_depth(m, DAE_UOP) * (int64_t)sizeof(dae_uop);
+}
+
 void dae_state_init(dae_state *x, const dae_machine *m, mem_heap *heap) {
   *x = (dae_state){.m = m};
   x->inp = zeros(heap, m->bytes[DAE_INP]);
   x->wgt = zeros(heap, m->bytes[DAE_WGT]);
   x->acc = zeros(heap, m->bytes[DAE_ACC]);
   x->uop = zeros(heap, m->bytes[DAE_UOP]);
+  x->op = zeros(heap, op_bytes(m));
 }
 
 void dae_state_free(dae_state *x, mem_heap *heap) {
@@ -26,6 +31,7 @@ void dae_state_free(dae_state *x, mem_heap *heap) {
   mem_free(heap, x->wgt, x->wgt ? (size_t)x->m->bytes[DAE_WGT] : 0);
   mem_free(heap, x->acc, x->acc ? (size_t)x->m->bytes[DAE_ACC] : 0);
   mem_free(heap, x->uop, x->uop ? (size_t)x->m->bytes[DAE_UOP] : 0);
+  mem_free(heap, x->op, x->op ? (size_t)op_bytes(x->m) : 0);
   x->m = NULL;
 }
 
@@ -102,11 +108,24 @@ static bool store_rows(dae_state *x, const dae_insn *i) {
 
 /* ---- the matrix unit --------------------------------------------------- */
 
-static inline void multiply_row(int32_t *acc, const int8_t *inp,
-                                const int8_t *wgt, int64_t n, int64_t k) {
-  for (int64_t j = 0; j < n; j++) {
+static void multiply_row(int32_t *acc, const int8_t *inp, const int8_t *wgt,
+                         int64_t n, int64_t k) {
+  for (int64_t j = 0; j < n; j++, wgt += k) {
     int32_t sum = 0;
-    for (int64_t i = 0; i < k; i++) sum += inp[i] * wgt[j * k + i];
+    for (int64_t i = 0; i < k; i++) sum += inp[i] * wgt[i];
+    acc[j] = (int32_t)((uint32_t)acc[j] + (uint32_t)sum);
+  }
+}
+
+/* The same as compilers make multiplications of 16 bits and pairwise sums of
+ * it. */
+static void multiply_16(int32_t *restrict acc, const int8_t *restrict inp,
+                        const int8_t *restrict wgt) {
+  int16_t x[16];
+  for (int i = 0; i < 16; i++) x[i] = inp[i];
+  for (int j = 0; j < 16; j++) {
+    int32_t sum = 0;
+    for (int i = 0; i < 16; i++) sum += x[i] * (int16_t)wgt[16 * j + i];
     acc[j] = (int32_t)((uint32_t)acc[j] + (uint32_t)sum);
   }
 }
@@ -118,7 +137,7 @@ static void multiply_entry(dae_state *x, const uint32_t at[3], bool reset) {
   if (reset)
     memset(acc, 0, (size_t)n * sizeof *acc);
   else if (n == 16 && k == 16)
-    multiply_row(acc, inp, wgt, 16, 16);
+    multiply_16(acc, inp, wgt);
   else
     multiply_row(acc, inp, wgt, n, k);
 }
@@ -147,37 +166,49 @@ static void operate_on(dae_state *x, const dae_insn *i, const uint32_t at[3]) {
 
 /* ---- loops ------------------------------------------------------------- */
 
-static bool in_range(const dae_state *x, const dae_insn *i,
-                     const uint32_t at[3]) {
-  bool matrix = i->op == DAE_GEMM && !i->reset;
-  bool two = matrix || (i->op == DAE_ALU && !i->use_imm);
-  uint32_t src = matrix ? DAE_INP : DAE_ACC;
-  return at[0] < (uint64_t)dae_depth(x->m, DAE_ACC) &&
-         (!two || at[1] < (uint64_t)dae_depth(x->m, src)) &&
-         (!matrix || at[2] < (uint64_t)dae_depth(x->m, DAE_WGT));
+/* Indices grow with the iterations: the last one's are the largest. */
+static bool in_range(const dae_state *x, const dae_insn *i, const dae_uop *op) {
+  static const uint8_t of_gemm[] = {DAE_ACC, DAE_INP, DAE_WGT};
+  bool matrix = i->op == DAE_GEMM;
+  int operands = matrix ? (i->reset ? 1 : 3) : i->use_imm ? 1 : 2;
+  for (int k = 0; k < operands; k++) {
+    uint64_t last = op->index[k] +
+                    (uint64_t)(i->iter[0] - 1) * i->factor[k][0] +
+                    (uint64_t)(i->iter[1] - 1) * i->factor[k][1];
+    if (last >= (uint64_t)dae_depth(x->m, matrix ? of_gemm[k] : DAE_ACC))
+      return false;
+  }
+  return true;
 }
 
-static bool run_uops(dae_state *x, const dae_insn *i, uint32_t out,
-                     uint32_t in) {
+static bool decode_uops(dae_state *x, const dae_insn *i) {
+  if (i->uop_end > (uint64_t)dae_depth(x->m, DAE_UOP)) return false;
   for (uint32_t u = i->uop_bgn; u < i->uop_end; u++) {
-    dae_uop op = dae_decode_uop(x->m, x->uop[u]);
-    uint32_t at[3];
-    for (int k = 0; k < 3; k++)
-      at[k] = op.index[k] + out * i->factor[k][0] + in * i->factor[k][1];
-    if (!in_range(x, i, at)) return false;
+    x->op[u] = dae_decode_uop(x->m, x->uop[u]);
+    if (!in_range(x, i, &x->op[u])) return false;
+  }
+  return true;
+}
+
+static void run_uops(dae_state *x, const dae_insn *i, uint32_t out,
+                     uint32_t in) {
+  uint32_t step[3], at[3];
+  for (int k = 0; k < 3; k++)
+    step[k] = out * i->factor[k][0] + in * i->factor[k][1];
+  for (uint32_t u = i->uop_bgn; u < i->uop_end; u++) {
+    for (int k = 0; k < 3; k++) at[k] = x->op[u].index[k] + step[k];
     if (i->op == DAE_GEMM)
       multiply_entry(x, at, i->reset);
     else
       operate_on(x, i, at);
   }
-  return true;
 }
 
 static bool run_loops(dae_state *x, const dae_insn *i) {
-  if (i->uop_end > (uint64_t)dae_depth(x->m, DAE_UOP)) return false;
+  if (!i->iter[0] || !i->iter[1]) return true;
+  if (!decode_uops(x, i)) return false;
   for (uint32_t out = 0; out < i->iter[0]; out++)
-    for (uint32_t in = 0; in < i->iter[1]; in++)
-      if (!run_uops(x, i, out, in)) return false;
+    for (uint32_t in = 0; in < i->iter[1]; in++) run_uops(x, i, out, in);
   return true;
 }
 

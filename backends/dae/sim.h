@@ -11,6 +11,7 @@ typedef struct dae_state {
   int8_t *inp, *wgt;
   int32_t *acc;
   uint32_t *uop;
+  dae_uop *op;           /* decoded micro-operations of an instruction */
   uint8_t *dram;
   uint64_t bytes;        /* of dram */
 } dae_state;
