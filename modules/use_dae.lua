@@ -48,15 +48,21 @@ local function copy_of(sch, block, r, scope)
   return sch:cache_read(block, r, scope)
 end
 
+-- The sizes of a loop's tiles, sampled; `least`: the smallest.
+local function sizes(sch, l, least)
+  return sch:sample_perfect_tile(l, { n = 2, decision = least and
+                                      { sch:extent(l), 1 } or nil })
+end
+
 -- Loops, less the last, cut in two of sampled sizes; loop `along` after it was
 -- cut for two virtual threads.  The outer ones, the virtual thread, the inner.
-local function cut(sch, loops, along)
+local function cut(sch, loops, along, least)
   local outer, inner, thread = {}, {}, nil
   for i = 1, #loops - 1 do
     local l = loops[i]
     if i == along then thread, l = sch:split(l, { 2, ts.auto }) end
     outer[i], inner[i] =
-      sch:split(l, { sch:sample_perfect_tile(l, { n = 2 }) })
+      sch:split(l, { sizes(sch, l, least) })
   end
   return outer, thread, inner
 end
@@ -77,9 +83,9 @@ local function fuse(sch, loops)
 end
 
 -- The tiles of what is stored; the loop under which a tile of sums is computed.
-local function tile(sch, last, along, together)
+local function tile(sch, last, along, together, least)
   local loops = { sch:get_loops(last) }
-  local outer, thread, inner = cut(sch, loops, along)
+  local outer, thread, inner = cut(sch, loops, along, least)
   sch:reorder(table.unpack(append(outer, { thread }, inner, { loops[#loops] })))
   if thread then sch:bind(thread, "vthread.x") end
   return thread or (together and fuse(sch, outer)) or outer[#outer]
@@ -98,9 +104,9 @@ end
 
 -- The loops of a part of the sums, under the tile: the reduction's outer ones
 -- as one, then the spatial ones, and the matrix unit's own.
-local function in_parts(sch, block, count)
+local function in_parts(sch, block, count, least)
   local spatial, sums = own_loops(sch, block, count)
-  local outer, _, inner = cut(sch, sums)
+  local outer, _, inner = cut(sch, sums, nil, least)
   local lane, k = table.remove(spatial), sums[#sums]
   sch:reorder(table.unpack(append(outer, spatial, inner, { lane, k })))
   local whole = fuse(sch, outer) or sch:add_unit_loop(spatial[1] or lane)
@@ -137,16 +143,17 @@ local function pipeline_tiles(sch, place, n)
 end
 
 -- One sketch; `way`: how latency is hidden, and `along`: by threads along which
--- loop.
-local function schedule(sch, block, last, found, name, way, along)
+-- loop.  `least`: with the smallest tiles.
+local function schedule(sch, least, block, last, found, name, way, along)
   local count = #{ sch:get_loops(block) }
   local others = read_too(sch, last, block)
-  local place = tile(sch, last, along, way.tiles)
+  local place = tile(sch, last, along, way.tiles, least)
   sch:compute_at(block, place, { preserve_unit_loops = true })
   for _, r in ipairs(others) do
     sch:compute_at(sch:cache_read(last, r, ACC), place)
   end
-  local first, lane = (way.tiles and at_once or in_parts)(sch, block, count)
+  local cut_sums = way.tiles and at_once or in_parts
+  local first, lane = cut_sums(sch, block, count, least)
   for _, x in ipairs { { found.inp, INP }, { found.wgt, WGT } } do
     sch:compute_at(copy_of(sch, block, x[1], x[2]),
                    way.tiles and place or first)
@@ -155,6 +162,20 @@ local function schedule(sch, block, last, found, name, way, along)
   if way.parts then pipeline_parts(sch, first) end
   if way.tiles then pipeline_tiles(sch, place, #others) end
   tiling.tensorize(sch, sch:blockize(lane), name)
+end
+
+-- Refuses smallest tiles that exceed the chip.
+local function check_least(sch, machine, ...)
+  local size = machine.buffer
+  schedule(sch, true, ...)
+  sch:verify_chip_buffers({ inp = size.inp, wgt = size.wgt, acc = size.acc })
+end
+
+-- The sketch; nil and why it has no tiles, not even small ones.
+local function sketch(sch, machine, ...)
+  local least, why = tiling.attempt(sch, check_least, machine, ...)
+  if not least then return nil, why end
+  return tiling.attempt(sch, schedule, false, ...)
 end
 
 -- The loops that two virtual threads can share: those of what is stored.
@@ -197,10 +218,12 @@ local function count_products(sch)
   return n
 end
 
--- A product that stays on the host, with the reason.
+-- A product that stays on the host, on all of its cores, with the reason.
 local function leave(sch, block, why)
   local text = ("%s: %s"):format(sch:block_info(block).name, why)
-  sch:annotate((sch:get_loops(block)), "pragma_host", text)
+  local outer = sch:get_loops(block)
+  if sch:can("parallel", outer) then sch:parallel(outer) end
+  sch:annotate(outer, "pragma_host", text)
   return { sch }, why
 end
 
@@ -241,8 +264,8 @@ return ts.module {
                              threads(ready, last, p.threaded) or { false }) do
         local one, no
         if #list < math.max(1, most) then
-          one, no = tiling.attempt(ready, schedule, block, last, found, name,
-                                   way, along)
+          one, no = sketch(ready, machine, block, last, found, name, way,
+                           along)
         end
         list[#list + 1] = one
         why = why or no

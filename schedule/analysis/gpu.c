@@ -250,11 +250,16 @@ static bool is_doubled(const ir_program *p, ir_stmt scope, ir_buf buf) {
   return false;
 }
 
-/* As many as the pipelined loop asks for in shared memory, 1 where it does
- * not. */
+static bool is_on_chip(uint32_t scope) {
+  return scope >= IR_SCOPE_DAE_INP && scope <= IR_SCOPE_DAE_ACC;
+}
+
+/* As many as the pipelined loop asks for in shared memory or an accelerator's,
+ * 1 where it does not. */
 static int64_t versions_wanted(const ir_program *p, ir_stmt loop, ir_buf buf) {
   int64_t n;
-  return gpu_is_shared(p->buf.v[buf].scope) &&
+  uint32_t scope = p->buf.v[buf].scope;
+  return (gpu_is_shared(scope) || is_on_chip(scope)) &&
                  sch_anno_int(p, loop, "software_pipeline_versions", &n)
              ? n
              : 1;
@@ -425,6 +430,43 @@ static void use_way_out(usage *u, ir_stmt block) {
         count = gpu_times(count, n);
     size_t size = ir_dtype_bytes(p->buf.v[fragment].dtype);
     u->out->shared = gpu_plus(u->out->shared, gpu_times(count, (int64_t)size));
+  }
+}
+
+/* ---- an accelerator ----------------------------------------------------- */
+
+/* Bytes are loaded to accumulators as 32 bits. */
+static int64_t chip_bytes(usage *u, ir_stmt scope, ir_stmt lives, ir_buf b) {
+  const ir_buf_rec *x = &u->p->buf.v[b];
+  int64_t bytes = footprint_bytes(u, scope, lives, b);
+  if (x->scope == IR_SCOPE_DAE_ACC && x->dtype.bits == 8)
+    bytes = gpu_times(bytes, 4);
+  bytes = gpu_times(bytes, versions_of(u->p, scope, lives, b));
+  return gpu_times(bytes,
+                   copies_of(u, scope, lives, b, IR_VTHREAD_X, IR_VTHREAD_Z));
+}
+
+void sch_measure_chip(sch_state *s, ir_stmt nest, sch_chip_use *out) {
+  ir_program *p = s->p;
+  usage u = {.s = s, .p = p, .kernel = nest};
+  ir_stmt root = ir_entry(p)->root;
+  *out = (sch_chip_use){.inp = 0};
+  for (ir_stmt st = root; st; st = ir_next(p, st, root)) {
+    ir_span a = {0};
+    if (ir_is_block(p, st)) a = ir_blk(p, st)->allocs;
+    for (uint32_t i = 0; i < a.n; i++) {
+      ir_buf b = p->arg.v[a.at + i];
+      uint32_t kind = p->buf.v[b].scope;
+      ir_stmt lives =
+          is_on_chip(kind) ? ir_lifetime_scope(p, s->scratch, b) : 0;
+      if (!lives ||
+          !(ir_is_ancestor(p, nest, lives) || ir_is_ancestor(p, lives, nest)))
+        continue;
+      int64_t *sum = kind == IR_SCOPE_DAE_INP   ? &out->inp
+                     : kind == IR_SCOPE_DAE_WGT ? &out->wgt
+                                                : &out->acc;
+      *sum = gpu_plus(*sum, chip_bytes(&u, st, lives, b));
+    }
   }
 }
 

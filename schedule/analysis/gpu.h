@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a kernel of a scheduled program takes on a GPU, found without lowering
- * it: threads, shared memory, registers. */
+ * What a kernel of a scheduled program takes on a GPU, or a nest on the chip of
+ * an accelerator, found without lowering it. */
 #ifndef SCHEDULE_GPU_H
 #define SCHEDULE_GPU_H
 
@@ -24,5 +24,13 @@ bool sch_threads_share(ir_scope scope, const ir_stmt_rec *loop);
  * result that threads reduce together.  What lowering moves to shared memory
  * since threads read each other's elements of a private buffer is not in it. */
 void sch_measure_kernel(sch_state *s, ir_stmt kernel, sch_kernel_use *out);
+
+typedef struct sch_chip_use {
+  int64_t inp, wgt, acc; /* bytes of the buffers of an access-execute machine */
+} sch_chip_use;
+
+/* Of a statement of the root: its buffers in those scopes, and what lives
+ * around it, each as large as lowering makes it. */
+void sch_measure_chip(sch_state *s, ir_stmt nest, sch_chip_use *out);
 
 #endif

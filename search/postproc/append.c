@@ -13,6 +13,7 @@ static const char *const names[] = {"disallow_dynamic_loop",
                                     "rewrite_reduction_block",
                                     "rewrite_tensorize",
                                     "rewrite_unbound_block",
+                                    "verify_chip_buffers",
                                     "verify_gpu_code"};
 
 static bool is_postproc(const char *name) {

@@ -2,6 +2,8 @@
  * The default postprocessors of each kind of target. */
 #include "ir/query.h"
 #include "search/postproc/postproc.h"
+#include <stdio.h>
+#include <stdlib.h>
 
 typedef struct kind {
   const char *target;
@@ -21,6 +23,7 @@ static const kind kinds[] = {
      {"disallow_dynamic_loop", "rewrite_cooperative_fetch",
       "rewrite_unbound_block", "rewrite_parallel_vectorize_unroll",
       "rewrite_reduction_block", "verify_gpu_code"}},
+    {"dae", {"disallow_dynamic_loop", "verify_chip_buffers"}},
 };
 
 static const kind *kind_of(tess_target *t) {
@@ -63,8 +66,17 @@ static const struct limit {
               {"shared-memory-per-block", "max_shared_memory_per_block"},
               {"max-shared-memory-per-block", "max_shared_memory_per_block"}};
 
+/* A number that the text of the target's machine gives; 0: none. */
+static int64_t machine_limit(tess_target *t, const char *operand) {
+  char key[32];
+  snprintf(key, sizeof key, "buffer.%s=", operand);
+  const char *text = t ? strstr(tess_target_text(t), " -machine=") : NULL;
+  const char *at = text ? strstr(text, key) : NULL;
+  return at ? strtoll(at + strlen(key), NULL, 10) : 0;
+}
+
 static vm_value limit_of(tess_target *t, const char *operand) {
-  int64_t found = 0;
+  int64_t found = machine_limit(t, operand);
   for (size_t i = 0; t && i < sizeof limits / sizeof *limits; i++) {
     if (strcmp(limits[i].operand, operand)) continue;
     int64_t v = tess_target_int(t, limits[i].field);

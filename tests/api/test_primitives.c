@@ -261,6 +261,8 @@ static void test_looking_around(void **state) {
   is_last(s, "rewrite_tensorize");
   primitives_ok(tess_sch_rewrite_unbound_block(s));
   is_last(s, "rewrite_unbound_block");
+  primitives_ok(tess_sch_verify_chip_buffers(s));
+  is_last(s, "verify_chip_buffers");
   primitives_ok(tess_sch_verify_gpu_code(s));
   is_last(s, "verify_gpu_code");
   primitives_end(s, p);

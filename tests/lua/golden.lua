@@ -17,7 +17,7 @@ end
 -- What changes no program, or by whose example it ends as it began.
 local keeps = {
   disallow_dynamic_loop = true, enter_postproc = true, guard = true,
-  unannotate = true, verify_gpu_code = true,
+  unannotate = true, verify_chip_buffers = true, verify_gpu_code = true,
 }
 
 -- The first program that the example changes, before and after; or the first

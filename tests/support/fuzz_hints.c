@@ -444,6 +444,7 @@ const fuzz_hint fuzz_hints[] = {
     {"unsafe_set_dtype", 1, .keeps = true, .suits = is_inner,
      .operand = {{"dtype", fuzz_unfit_dtype}}},
     {"vectorize", 4, .suits = has_loops, .operand = {{"loop", narrow_loop}}},
+    {"verify_chip_buffers", 1, .keeps = true, .suits = NULL},
     {"verify_gpu_code", 1, .keeps = true, .suits = NULL},
     {"write_at", 5, .keeps = true, .suits = has_loops, .after = fuzz_tell_how},
     {.prim = NULL}};

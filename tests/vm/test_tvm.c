@@ -20,6 +20,7 @@ static const char *const ours[] = {"annotate_buffer_access",
                                    "rewrite_tensorize",
                                    "rewrite_unbound_block",
                                    "rolling_update",
+                                   "verify_chip_buffers",
                                    "verify_gpu_code"};
 
 /* Operands that TVM does not have. */

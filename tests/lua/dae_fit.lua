@@ -1,0 +1,68 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Tiles that exceed the chip are refused as they are drawn, and no others: what
+-- verify_chip_buffers says of a schedule is what compiling it says.  Layers of
+-- which few tiles fit are tuned in few trials, whatever their size.
+local ts = require "tessera"
+local here = arg[0]:gsub("[^/]*$", "")
+local checks = dofile(here .. "../support/checks.lua")
+local dae = dofile(here .. "../support/dae.lua")
+local machines = require "tessera.machines"
+local use_dae = require "tessera.modules.use_dae"
+
+-- ---- the same as compiling -------------------------------------------------
+
+local function fits_compiler(s, target)
+  local ok, e = pcall(ts.build, s, target)
+  if ok or not e.message:find "exceeds" then return true end
+  return false, e.message
+end
+
+local seen = { [true] = 0, [false] = 0 }
+local function compare(p, target, rounds)
+  local size = machines.of(ts.target(target)).buffer
+  local limits = { inp = size.inp, wgt = size.wgt, acc = size.acc }
+  local space = { use_dae {
+    hiding = { "tiles", "both", "pipeline", "vthread", "none" } } }
+  for i, sketch in ipairs(ts.space.sketches(space, p, target)) do
+    for round = 1, rounds do
+      local s = sketch:replay(p, { resample = true, seed = 100 * i + round })
+      local fits, why = s:can("verify_chip_buffers", limits)
+      local compiles, error = fits_compiler(s, target)
+      assert(fits == compiles, ("%s\n%s\n%s"):format(why, error, s:program()))
+      if not fits then
+        checks.refused(s, "CHIP_BUFFER", "verify_chip_buffers", limits)
+      end
+      seen[fits] = seen[fits] + 1
+    end
+  end
+end
+
+local rounds = checks.checked and 2 or 6
+for _, target in ipairs { "dae", "dae -model=vdla", "dae -model=gemmini" } do
+  compare(dae.conv { h = 10, ic = 256, oc = 128, bias = true }, target, rounds)
+  compare(dae.conv { h = 14, ic = 128, oc = 64, k = 1, stride = 2 }, target,
+          rounds)
+  compare(dae.dense(64, 16, 32), target, rounds)
+end
+assert(seen[true] > 20 and seen[false] > 20,
+       ("%d fit, %d do not"):format(seen[true], seen[false]))
+
+-- ---- tuning ----------------------------------------------------------------
+
+-- Of most draws the weights are too large; the products are as many as a GPU
+-- would compute the reference of.
+local large = dae.conv { h = 28, ic = 512, oc = 512 }
+local r = ts.tune(large, { target = "dae -model=vdla", trials = 4, seed = 1,
+                           min_time = 1e-6, timeout = 300 })
+assert(r.schedule, r.funnel)
+assert(r.funnel:find "rejected by verify_chip_buffers: CHIP_BUFFER" and
+       not r.funnel:find "exceeds", r.funnel)
+
+-- Sums that are never cut have weights that never fit: no sketch, and a reason.
+local why = "on the host: C: [^;]*keeps 147456 bytes in local.wgt_buffer, " ..
+            "more than 32768"
+local deep = dae.conv { h = 7, ic = 512, oc = 512 }
+r = ts.tune(deep, {
+  target = "dae -model=vdla", trials = 1, min_time = 1e-6, timeout = 300,
+  space = ts.space.compose { use_dae { hiding = { "tiles" } } } })
+assert(r.note:find(why), r.note)
