@@ -48,6 +48,17 @@ if(TARGET tessera_command)
           DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera/library)
 endif()
 
+# All that is installed, for packages, which want no tests and benches.
+add_custom_target(product)
+foreach(target tessera tessera_static primitives tessera_lua tessera_spaces
+        tessera_command tessera_worker tessera_gsl stubs)
+  if(TARGET ${target})
+    add_dependencies(product ${target})
+  endif()
+endforeach()
+get_property(runner_targets GLOBAL PROPERTY TESS_RUNNER_TARGETS)
+add_dependencies(product ${runner_targets})
+
 # For linking libtessera.a, which says nothing of what it needs itself.
 set(TESS_STATIC_LIBS
     "-ljansson -lxxhash -lisl -lsqlite3 -lhwloc -lprotobuf-c ${LLVM_LIBRARY} -lpthread -ldl -lm")
