@@ -6,8 +6,8 @@ chapters.names = { "tutorial", "describing", "operators", "modules",
                    "searching", "tasks", "models", "database",
                    "measuring", "fleet", "stepping", "tensor-intrinsics",
                    "gpu", "dae",
-                   "embedding", "adding-a-primitive", "adding-a-pass",
-                   "architecture", "benchmarks" }
+                   "embedding", "python", "adding-a-primitive",
+                   "adding-a-pass", "architecture", "benchmarks" }
 
 -- How many lines of one chapter are shown.
 local most = 3
