@@ -138,7 +138,7 @@ static int trace_index(lua_State *L) {
     return push_inst(L, t, (uint32_t)i);
   }
   lua_pushvalue(L, 2);
-  lua_rawget(L, lua_upvalueindex(1));
+  lua_gettable(L, lua_upvalueindex(1));
   return 1;
 }
 
@@ -344,6 +344,8 @@ void lt_open_trace(lua_State *L) {
   lt_class(L, LT_TRACE, meta, methods, trace_gc);
   luaL_getmetatable(L, LT_TRACE);
   lua_getfield(L, -1, "__index");
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -3, "methods"); /* where Lua finds them */
   lua_pushcclosure(L, trace_index, 1);
   lua_setfield(L, -2, "__index");
   lua_pop(L, 1);

@@ -2,6 +2,7 @@
 -- Graphs of operators: what the raw object of lua/lgraph.c gets to be pleasant
 -- to use.  g:NAME(values.., options) adds a node of the operator ops.NAME.
 local ts = require "tessera"
+local options = require "tessera.options"
 local value = require "tessera.graph.value"
 local program = require "tessera.graph.program"
 
@@ -65,16 +66,28 @@ local function add_operator(g, row, ...)
   return table.unpack(made)
 end
 
+-- Raises for a name that is no operator's, nor of the table `known`.
+local function unknown(name, known)
+  if type(name) ~= "string" then return nil end
+  local names = program.names()
+  for other in next, known or {} do names[#names + 1] = other end
+  table.sort(names)
+  invalid(("there is no operator %s%s"):format(options.quoted(name),
+          options.suggestion(name, names)))
+end
+
 setmetatable(methods, { __index = function(_, name)
   local row = program.row(name)
-  return row and function(g, ...) return add_operator(g, row, ...) end
+  if not row then return unknown(name, methods) end
+  return function(g, ...) return add_operator(g, row, ...) end
 end })
 
 -- The operators as functions of a graph's values, in place of tessera.ops.
 function graph.ops(g)
   return setmetatable({}, { __index = function(_, name)
     local row = program.row(name)
-    return row and function(...) return add_operator(g, row, ...) end
+    if not row then return unknown(name) end
+    return function(...) return add_operator(g, row, ...) end
   end })
 end
 

@@ -18,6 +18,14 @@ function program.row(name)
   return rows[name]
 end
 
+-- The names of all operators, sorted.
+function program.names()
+  local list = {}
+  for i, row in ipairs(declare.list) do list[i] = row.name end
+  table.sort(list)
+  return list
+end
+
 -- ---- shapes ----------------------------------------------------------------
 
 -- Sizes by name as variables, one for each name.

@@ -501,16 +501,14 @@ local function add_builder(ts, core)
   end
 end
 
--- What a schedule does not have is refused by its name.
-local function name_methods(core, methods)
-  setmetatable(methods, { __index = function(_, name)
-    if type(name) ~= "string" then return nil end
-    local there = {}
-    for method in next, methods do there[#there + 1] = method end
-    table.sort(there)
-    core.invalid(("a schedule has no method %s%s"):format(
-      checking.quoted(name), checking.suggestion(name, there)))
-  end })
+-- What objects do not have is refused by its name.
+local function name_methods(registry)
+  for _, class in ipairs { "schedule", "program", "trace", "kernel", "tensor",
+                           "target", "database", "space", "stepper" } do
+    local meta = registry["tessera." .. class]
+    checking.refuse_unknown(meta.methods or meta.__index,
+                            ("a %s has no method"):format(class))
+  end
 end
 
 -- What a stepper is asked is answered by Lua, loaded when it is.
@@ -532,7 +530,7 @@ return function(ts)
     return index_map(core, f)
   end
   registry["tessera.invalid"] = core.invalid      -- ops.lua, tensor.lua
-  name_methods(core, registry["tessera.schedule"].__index)
+  name_methods(registry)
   add_formals(core)
   -- Errors name the first line of Lua outside of the folder above.
   registry["tessera.folder"] =

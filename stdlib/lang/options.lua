@@ -157,6 +157,19 @@ function options.suggestion(given, words)
   return best and (" (is '%s' meant?)"):format(best) or ""
 end
 
+-- Makes a table refuse what it does not have by its name, in place of nil:
+-- `what` comes before that, others() gives names that are known besides.
+function options.refuse_unknown(t, what, others)
+  return setmetatable(t, { __index = function(_, name)
+    if type(name) ~= "string" then return nil end
+    local there = others and others() or {}
+    for known in next, t do there[#there + 1] = known end
+    table.sort(there)
+    debug.getregistry()["tessera.invalid"](("%s %s%s"):format(
+      what, options.quoted(name), options.suggestion(name, there)))
+  end })
+end
+
 -- A float with an integer's value, such as 1e3, is that integer.
 local function fits(x, wanted)
   if wanted == "integer" then

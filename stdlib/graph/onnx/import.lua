@@ -324,9 +324,6 @@ local function named_ops(state)
   end
   return setmetatable({}, { __index = function(_, name)
     local f = ops[name]
-    if not f then
-      error({ refused = ("there is no operator ops.%s"):format(name) }, 0)
-    end
     return function(...) return f(named(...)) end
   end })
 end
