@@ -16,9 +16,21 @@ static void fill(const tess_saved_tensor *t, void *data) {
       ((float *)data)[i] = (float)(i % 4) * 0.25f;
 }
 
+/* Element i of a tensor of any of the types that models mostly have. */
+static double element(const char *dtype, const void *data, uint64_t i) {
+  if (!strcmp(dtype, "float32")) return ((const float *)data)[i];
+  if (!strcmp(dtype, "float64")) return ((const double *)data)[i];
+  if (!strcmp(dtype, "int64")) return (double)((const int64_t *)data)[i];
+  if (!strcmp(dtype, "int32")) return ((const int32_t *)data)[i];
+  if (!strcmp(dtype, "int8")) return ((const int8_t *)data)[i];
+  return ((const uint8_t *)data)[i]; /* uint8, bool, .. */
+}
+
 static void print_sum(const tess_saved_tensor *t, const void *data) {
   double sum = 0;
-  for (uint64_t i = 0; i < t->bytes / 4; i++) sum += ((const float *)data)[i];
+  uint64_t n = 1;
+  for (int32_t d = 0; d < t->ndim; d++) n *= (uint64_t)t->shape[d];
+  for (uint64_t i = 0; i < n; i++) sum += element(t->dtype, data, i);
   printf("%s %.6g\n", t->name, sum);
 }
 

@@ -71,6 +71,13 @@ local function write(path, text)
   print(path)
 end
 
+-- Without a budget all comes from the database, which has to be there.
+local function check_database(o)
+  if not o.db or o.trials or o.deadline then return end
+  local f <close>, why = io.open(o.db)
+  if not f then error(why, 0) end
+end
+
 -- ---- the command -----------------------------------------------------------
 
 local known = {
@@ -98,6 +105,7 @@ return function(args)
   local o, rest = arguments.parse(args, known)
   check(o, rest)
   if o.target then arguments.target(o.target) end
+  check_database(o)
   local g = onnx.read(rest[1], { shapes = o.shape and shapes_of(o.shape) })
   local function after(name, h)
     print(("-- after %s"):format(name))
@@ -118,6 +126,9 @@ return function(args)
   if not all.after and not o.o then print(m) end
   if o.times then tell_times(m) end
   tell_memory(m)
+  for _, note in ipairs(o.db and m.notes or {}) do
+    io.stderr:write(note, "\n")
+  end
   if m.status ~= "OK" then
     io.stderr:write("interrupted: this is the best so far\n")
   end

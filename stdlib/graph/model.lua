@@ -113,21 +113,30 @@ local function default_results(tasks, o)
   return ts.tune_tasks(tasks, list)
 end
 
--- The kernels of the tasks, and how the tuning ended.  What it was broken off
--- before, or found nothing for, is compiled by the default schedule.
-local function kernels_of(tasks, o)
+-- The results of the tasks, and how the tuning ended.  What it was broken off
+-- before, or found nothing for, has the default schedule.
+local function results_of(tasks, o)
   if not o.trials and not o.deadline then
-    local results = default_results(tasks, o)
-    local kernels = {}
-    for i = 1, #tasks do kernels[i] = results[i].kernel end
-    return kernels, "OK"
+    return default_results(tasks, o), "OK"
   end
-  local results, kernels = ts.tune_tasks(tasks, chosen(passed, o)), {}
+  local results, list = ts.tune_tasks(tasks, chosen(passed, o)), {}
   for i = 1, #tasks do
-    kernels[i] = results[i].kernel or
-                 default_results({ tasks[i] }, o)[1].kernel
+    list[i] = results[i].kernel and results[i] or
+              default_results({ tasks[i] }, o)[1]
   end
-  return kernels, results.status
+  return list, results.status
+end
+
+-- What there is to say of results, each text once.
+local function notes_of(results, n)
+  local notes = {}
+  for i = 1, n do
+    local note = results[i].note
+    if note and note ~= "" and not notes[note] then
+      notes[#notes + 1], notes[note] = note, true
+    end
+  end
+  return notes
 end
 
 local function compile(steps, o)
@@ -135,13 +144,13 @@ local function compile(steps, o)
   for _, s in ipairs(steps) do
     if s.program then tasks[#tasks + 1] = s.program end
   end
-  local kernels, status = {}, "OK"
-  if #tasks > 0 then kernels, status = kernels_of(tasks, o) end
+  local results, status = {}, "OK"
+  if #tasks > 0 then results, status = results_of(tasks, o) end
   for k, s in ipairs(steps) do
     if s.program then i = i + 1 end
-    list[k] = { s.program and kernels[i] or false, s.values }
+    list[k] = { s.program and results[i].kernel or false, s.values }
   end
-  return list, status
+  return list, status, notes_of(results, #tasks)
 end
 
 -- A model of a graph, which is changed and then belongs to it, or of an ONNX
@@ -159,7 +168,7 @@ function model.new(from, o)
   end
   passes.run(g, o)
   local steps = steps_of(g)
-  local list, status = compile(steps, o)
+  local list, status, notes = compile(steps, o)
   local network = g:make_network(list)
   if o.kernel_threads then network:set_threads(o.kernel_threads) end
   local kernels = {}
@@ -167,7 +176,8 @@ function model.new(from, o)
     if s.program then kernels[#kernels + 1] = s end
   end
   return setmetatable({ graph = g, network = network, kernels = kernels,
-                        steps = list, status = status }, model)
+                        steps = list, status = status, notes = notes },
+                      model)
 end
 
 -- ---- running ---------------------------------------------------------------

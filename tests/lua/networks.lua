@@ -241,6 +241,7 @@ check.case("a saved model runs in a host of C without Tessera", function()
   local values = g:outputs()
   g:output("flat", g:reshape(values[1], { to = { 4, 36 } }))
   g:output("x", g:inputs()[1])
+  g:output("place", g:arg_max(g:reshape(values[1], { to = { 144 } })))
   local m = ts.model(g, { seed = 1 })
   local want = table.pack(m:run { quarters { 1, 4, 6, 6 } })
   local folder = os.tmpname()
@@ -255,14 +256,14 @@ check.case("a saved model runs in a host of C without Tessera", function()
   assert(sh(("cc -std=c17 -Wall -Wextra -Werror -I. %s ./model.so " ..
              "-o run && ./run > sums && ! ldd ./run | grep -q tessera")
             :format(source)))
-  local i, names = 0, { "y", "flat", "x" }
+  local i, names = 0, { "y", "flat", "x", "place" }
   for line in io.lines(folder .. "/sums") do
     i = i + 1
     local name, got = line:match "^(%S+) (%S+)$"
     assert(name == names[i], line)
     assert(math.abs(tonumber(got) - sum(want[i])) < 1e-4 * sum(want[i]), line)
   end
-  assert(i == 3)
+  assert(i == 4)
   local ok, e = pcall(m.save, m, folder .. "/model.o")
   assert(not ok and e.message:find("NAME.so", 1, true))
   os.execute("rm -r " .. folder)
@@ -275,4 +276,12 @@ check.case("the command prints what a file becomes", function()
   assert(f:close())
   assert(text:find("-- 1\n  %4 = conv2d_nchw(x, w, b, ", 1, true), text)
   assert(text:find("output y = ", 1, true), text)
+end)
+
+check.case("a database that is not there is told", function()
+  local f = io.popen(("'%s' model '%s../data/onnx/beside.onnx' " ..
+                      "--db none.db 2>&1"):format(arg[-1], here))
+  local text = f:read "a"
+  assert(not f:close() and text == "tessera: none.db: No such file or " ..
+         "directory\n", text)
 end)
