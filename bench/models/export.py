@@ -32,6 +32,7 @@ MODELS = {
     "lstm": texts.lstm,
     "dqn": nets.dqn,
     "dcgan": nets.dcgan,
+    "quantized": nets.quantized,
 }
 KINDS = {1: np.float32, 2: np.uint8, 3: np.int8, 6: np.int32, 7: np.int64, 9: np.bool_,
          10: np.float16, 11: np.float64}

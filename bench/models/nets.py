@@ -213,3 +213,54 @@ def dcgan(small=False):
     side = 4 * 2 ** (len(channels) - 2)
     b.output("image", b("Tanh", x), [1, 3, side, side])
     return b.model()
+
+
+class Quantized(Images):
+    """What quantized exports have: each value as bytes, dequantized before an operator."""
+
+    def bytes(self, x, scale, zero=0, kind=np.uint8):
+        parameters = self.constant(np.float32(scale)), self.constant(kind(zero))
+        return self("DequantizeLinear", self("QuantizeLinear", x, *parameters), *parameters)
+
+    def codes(self, *shape, axis=0):
+        """Of int8, with a scale for each channel of the result."""
+        fan_in = int(np.prod(shape)) // shape[axis]
+        x = self.random.standard_normal(shape, dtype=np.float32) * np.sqrt(2.0 / fan_in)
+        others = tuple(d for d in range(len(shape)) if d != axis)
+        scale = (np.abs(x).max(axis=others) / 127).astype(np.float32)
+        along = [-1 if d == axis else 1 for d in range(len(shape))]
+        q = np.round(x / scale.reshape(along)).astype(np.int8)
+        w = self("DequantizeLinear", self.constant(q), self.constant(scale),
+                 self.constant(np.zeros(shape[axis], np.int8)), axis=axis)
+        return w, scale
+
+    def conv(self, x, ci, co, k, stride=1, scale=4 / 255, **more):
+        """x: quantized by `scale`; the bias is of int32, in units of both scales."""
+        w, steps = self.codes(co, ci, k, k)
+        unit = (steps * np.float32(scale)).astype(np.float32)
+        bias = self.random.integers(-2000, 2000, co).astype(np.int32)
+        b = self("DequantizeLinear", self.constant(bias), self.constant(unit),
+                 self.constant(np.zeros(co, np.int32)), axis=0)
+        return self("Conv", x, w, b, kernel_shape=[k, k], strides=[stride] * 2, pads=[k // 2] * 4)
+
+
+def quantized(small=False):
+    """A net with residual blocks as exporters quantize it."""
+    size, wide, classes, blocks = (16, 8, 10, 1) if small else (112, 64, 1000, 4)
+    b = Quantized("quantized")
+    step = 4 / 255
+    x = b.bytes(b.input("image", [1, 3, size, size]), step, 3)
+    x = b.bytes(b("Relu", b.conv(x, 3, wide, 3, 2)), step)
+    x = b.bytes(b("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4), step)
+    for _ in range(blocks):
+        y = b.bytes(b("Relu", b.conv(x, wide, wide, 3)), step)
+        y = b.bytes(b.conv(y, wide, wide, 3), 8 / 255, -5, np.int8)
+        x = b.bytes(b("Relu", b("Add", x, y)), step)
+    x = b.bytes(b("GlobalAveragePool", x), step)
+    x = b("Reshape", x, b.ints(1, wide))
+    w, _ = b.codes(wide, classes, axis=1)
+    x = b.bytes(b("MatMul", x, w), 8 / 255, 1, np.int8)
+    x = b("Add", x, b.normal(classes, scale=0.1))
+    b.output("codes", b("QuantizeLinear", x, b.constant(np.float32(8 / 255)), b.constant(np.uint8(128))),
+             [1, classes], T.UINT8)
+    return b.model()

@@ -9,7 +9,7 @@ local of_message = {
   { "is 0; it must be", "extents of 0" }, { "the number 0", "extents of 0" },
   { "not positive", "extents of 0" }, { "nothing of", "extents of 0" },
   { "random", "random numbers" }, { "a graph of its own", "a graph inside" },
-  { "is no tensor", "sequences, optional values" },
+  { "is no tensor", "optional values" }, { "NoneType", "optional values" },
 }
 
 -- Of what is no operator here.

@@ -33,7 +33,8 @@ list("out_fusable", [[
   conv2d_transpose_nhwc conv2d_transpose_nchw conv3d_transpose_ndhwc
   conv3d_transpose_ncdhw max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d
   avg_pool3d lp_pool1d lp_pool2d lp_pool3d global_pool1d global_pool2d
-  global_pool3d matmul_integer qlinear_matmul einsum]])
+  global_pool3d matmul_integer qlinear_matmul conv_integer qlinear_conv
+  einsum]])
 
 -- Opaque where it is not said otherwise: alone in a program.
 function category.of(op) return of[op] or category.opaque end

@@ -8,6 +8,9 @@ local fold = require "tessera.graph.fold"
 local simplify = require "tessera.graph.simplify"
 
 passes.list = {
+  { name = "integers",
+    help = "what dequantized bytes go into computes with the bytes",
+    run = require "tessera.graph.integers" },
   { name = "fold", help = "nodes of constants become constants", run = fold },
   { name = "simplify", help = "what changes nothing goes, chains become one",
     run = simplify },

@@ -63,7 +63,7 @@ function program.infer(row, inputs, o)
     tensors[i] = v and placeholder("x" .. i, v, size)
   end
   local results = table.pack(apply(row, tensors, o))
-  for i = 1, results.n do
+  for i = 1, #results do -- those that are left out come last
     local shape = results[i].shape
     for d, x in ipairs(shape) do
       shape[d] = math.tointeger(x) or tostring(x)

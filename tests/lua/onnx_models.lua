@@ -9,7 +9,8 @@ package.path = here .. "../../bench/models/?.lua;" .. package.path
 local support = require "support"
 local folder = here .. "../data/models"
 
-local compiled = { mobilenet_v2 = true, gpt2_step = true, lstm = true }
+local compiled = { mobilenet_v2 = true, gpt2_step = true, lstm = true,
+                   quantized = true }
 
 local function in_order(g, inputs)
   local list = {}

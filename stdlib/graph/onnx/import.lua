@@ -253,6 +253,15 @@ local function results_of(state, f, n)
   return results
 end
 
+-- What somebody takes has to be there.
+local function check_results(n, results)
+  for k = 1, n.nout do
+    if n:wants(k) and not results[k] then
+      n:refuse("its output %d is not computed", k)
+    end
+  end
+end
+
 local function convert_node(state, scope, info)
   local results
   local f, why = family_of(info)
@@ -263,6 +272,7 @@ local function convert_node(state, scope, info)
     local n = node.new(state, info, inputs, wanted(scope, info))
     n.state, n.scope = state, scope
     results = results_of(state, f, n)
+    check_results(n, results)
   end)
   why = why or not ok and reason_of(e)
   if why then note(state, scope.from, info, why) end

@@ -139,10 +139,12 @@ return function(of)
       onesided = n:flag("onesided", 1) })
   end
   function of.CausalConvWithState(n)
-    local w, act = n:needs(2), n:attr("activation", "none")
-    local k = w.shape[3]
-    return n.ops.causal_conv1d(n:needs(1), n:reshape(w, { w.shape[1], k }), {
+    local x, w, act = n:needs(1), n:needs(2), n:attr("activation", "none")
+    local c, k = w.shape[1], w.shape[3]
+    local y, present = n.ops.causal_conv1d(x, n:reshape(w, { c, k }), {
       bias = n:x(3), past = k > 1 and n:x(4) or nil,
       act = act ~= "none" and "silu" or nil })
+    if k == 1 then present = n:constant(x.dtype, { x.shape[1], c, 0 }) end
+    return y, present
   end
 end

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- ONNX's operators of quantized tensors.
+local fold = require "tessera.graph.onnx.fold"
 local packed = require "tessera.graph.onnx.packed"
 local windows = require "tessera.graph.onnx.windows"
 
@@ -14,10 +15,12 @@ local function options(n, scale)
   return o
 end
 
--- A scale or zero point without dimensions as one of one element.
+-- A scale or zero point without dimensions as one of one element; a constant
+-- stays one, since passes look at it.
 local function one(n, x)
-  if #x.shape == 0 then return n:reshape(x, { 1 }) end
-  return x
+  if #x.shape > 0 then return x end
+  if x.kind ~= "constant" then return n:reshape(x, { 1 }) end
+  return n:constant(x.dtype, { 1 }, fold.elements(x:tensor()))
 end
 
 -- What has neither is 0.
