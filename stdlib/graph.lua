@@ -2,7 +2,7 @@
 -- Graphs of operators: what the raw object of lua/lgraph.c gets to be pleasant
 -- to use.  g:NAME(values.., options) adds a node of the operator ops.NAME.
 local ts = require "tessera"
-local options = require "tessera.options"
+local options = require "tessera.lang.options"
 local value = require "tessera.graph.value"
 local program = require "tessera.graph.program"
 

@@ -18,4 +18,4 @@ end
 
 local ops = declare.ops
 for name, f in pairs(require "tessera.ops.suite") do ops[name] = f end
-return require "tessera.options".refuse_unknown(ops, "there is no operator")
+return require "tessera.lang.options".refuse_unknown(ops, "there is no operator")
