@@ -18,4 +18,5 @@ end
 
 local ops = declare.ops
 for name, f in pairs(require "tessera.ops.suite") do ops[name] = f end
-return require "tessera.lang.options".refuse_unknown(ops, "there is no operator")
+local options = require "tessera.lang.options"
+return options.refuse_unknown(ops, "there is no operator")
