@@ -17,7 +17,7 @@ static void fill(const tess_saved_tensor *t, void *data) {
 }
 
 /* Element i of a tensor of any of the types that models mostly have. */
-static double element(const char *dtype, const void *data, uint64_t i) {
+static double read_number(const char *dtype, const void *data, uint64_t i) {
   if (!strcmp(dtype, "float32")) return ((const float *)data)[i];
   if (!strcmp(dtype, "float64")) return ((const double *)data)[i];
   if (!strcmp(dtype, "int64")) return (double)((const int64_t *)data)[i];
@@ -30,7 +30,7 @@ static void print_sum(const tess_saved_tensor *t, const void *data) {
   double sum = 0;
   uint64_t n = 1;
   for (int32_t d = 0; d < t->ndim; d++) n *= (uint64_t)t->shape[d];
-  for (uint64_t i = 0; i < n; i++) sum += element(t->dtype, data, i);
+  for (uint64_t i = 0; i < n; i++) sum += read_number(t->dtype, data, i);
   printf("%s %.6g\n", t->name, sum);
 }
 
