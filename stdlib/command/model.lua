@@ -71,6 +71,25 @@ local function write(path, text)
   print(path)
 end
 
+local function shell_quoted(text)
+  return "'" .. text:gsub("'", "'\\''") .. "'"
+end
+
+-- A drawing in the language of Graphviz, or as NAME.svg what `dot` makes of it.
+local function draw(path, g)
+  if not path:find "%.svg$" then return write(path, g:dot()) end
+  local from = os.tmpname()
+  ts.write_file(from, g:dot())
+  local drawn = os.execute(("dot -Tsvg -o %s %s 2>/dev/null"):format(
+    shell_quoted(path), shell_quoted(from)))
+  os.remove(from)
+  if not drawn then
+    error(("--dot %s: `dot`, of Graphviz, did not draw it; NAME.dot is " ..
+           "written without it"):format(path), 0)
+  end
+  print(path)
+end
+
 -- Without a budget all comes from the database, which has to be there.
 local function check_database(o)
   if not o.db or o.trials or o.deadline then return end
@@ -84,7 +103,7 @@ local known = {
   db = "string", target = "string", trials = 1 << 30, deadline = "seconds",
   seed = "unsigned", threads = 1024, shape = "string", dot = "string",
   ["print-after-all"] = "flag", passes = "flag", times = "flag",
-  o = "string", header = "string",
+  o = "string", header = "string", ["trace-event"] = "string",
 }
 
 local function check(o, rest)
@@ -94,7 +113,8 @@ local function check(o, rest)
     usage("option -o: '%s' is no NAME.so", o.o)
   end
   for option, name in pairs { ["-o"] = "o", ["--dot"] = "dot",
-                              ["--header"] = "header" } do
+                              ["--header"] = "header",
+                              ["--trace-event"] = "trace-event" } do
     if o[name] then
       arguments.check_output(option, o[name], { rest[1], o.db })
     end
@@ -115,16 +135,19 @@ return function(args)
   if o.passes then
     passes.run(g, all)
     print(g)
-    if o.dot then write(o.dot, g:dot()) end
+    if o.dot then draw(o.dot, g) end
     return 0
   end
   local m = graph.model(g, {
     target = o.target, database = o.db, trials = o.trials,
     deadline = o.deadline, seed = o.seed, kernel_threads = o.threads,
     progress = (o.trials or o.deadline) and true or nil, after = all.after })
-  if o.dot then write(o.dot, m.graph:dot()) end
+  if o.dot then draw(o.dot, m.graph) end
   if not all.after and not o.o then print(m) end
   if o.times then tell_times(m) end
+  if o["trace-event"] then
+    write(o["trace-event"], m:trace_events(some_inputs(m.graph)))
+  end
   tell_memory(m)
   for _, note in ipairs(o.db and m.notes or {}) do
     io.stderr:write(note, "\n")

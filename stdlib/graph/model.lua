@@ -4,6 +4,7 @@
 local ts = require "tessera"
 local passes = require "tessera.graph.passes"
 local program = require "tessera.graph.program"
+local json = require "tessera.command.json".text
 local invalid = debug.getregistry()["tessera.invalid"]
 
 local model = {}
@@ -227,6 +228,19 @@ function model:times(given, runs)
     end
   end
   return list
+end
+
+-- One run as trace events: JSON that Perfetto and chrome://tracing show.
+function model:trace_events(given)
+  local tensors, events, at = with_outputs(self, given), {}, 0
+  self.network:run(tensors) -- so that pages and caches are there
+  for k, seconds in ipairs(self.network:times(tensors)) do
+    events[k] = { name = self.kernels[k].program:name(), ph = "X", pid = 1,
+                  tid = 1, ts = at * 1e6, dur = seconds * 1e6,
+                  args = { kernel = k } }
+    at = at + seconds
+  end
+  return json { displayTimeUnit = "ms", traceEvents = events } .. "\n"
 end
 
 -- Bytes: arena, its least possible, the sum of all that is computed, and of

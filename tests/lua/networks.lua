@@ -278,10 +278,31 @@ check.case("the command prints what a file becomes", function()
   assert(text:find("output y = ", 1, true), text)
 end)
 
+-- What the command prints, and whether it ended well.
+local function run_command(text)
+  local f = io.popen(("'%s' model '%s../data/onnx/beside.onnx' %s 2>&1")
+                     :format(arg[-1], here, text))
+  local said = f:read "a"
+  return said, f:close()
+end
+
+check.case("the command writes drawings and trace events", function()
+  local path = os.tmpname()
+  local has_dot = os.execute "command -v dot >/dev/null 2>&1"
+  local text, ok = run_command("--passes --dot " .. path .. ".svg")
+  assert((ok or false) == (has_dot or false), text)
+  assert(has_dot or text:find("`dot`, of Graphviz, did not draw it", 1, true))
+  text, ok = run_command("--trace-event " .. path)
+  assert(ok, text)
+  local f <close> = io.open(path)
+  local event = f:read "a"
+  assert(event:find('"name": "matmul_1", "ph": "X"', 1, true), event)
+  os.remove(path)
+  os.remove(path .. ".svg")
+end)
+
 check.case("a database that is not there is told", function()
-  local f = io.popen(("'%s' model '%s../data/onnx/beside.onnx' " ..
-                      "--db none.db 2>&1"):format(arg[-1], here))
-  local text = f:read "a"
-  assert(not f:close() and text == "tessera: none.db: No such file or " ..
-         "directory\n", text)
+  local text, ok = run_command "--db none.db"
+  assert(not ok and text == "tessera: none.db: No such file or directory\n",
+         text)
 end)
