@@ -81,7 +81,8 @@ end
 -- Options that ts.tune_tasks gets as they are.
 local passed = { "target", "database", "trials", "deadline", "seed", "threads",
                  "kernel_threads", "batch", "min_time", "progress", "strategy",
-                 "cost_model", "scheduler", "timeout" }
+                 "cost_model", "scheduler", "timeout", "measure",
+                 "measure_name" }
 
 local own = { "shapes", "values", "after", "without" }
 
