@@ -42,7 +42,7 @@ endforeach()
 # "tessera.modules.NAME" is the name of what is also "modules.NAME".
 install(CODE "file(CREATE_LINK ../modules \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${lua_script_dir}/tessera/modules\" SYMBOLIC)")
 install(FILES LICENSE NOTICE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 if(TARGET tessera_command)
   install(FILES ${TESS_LUA_STUBS}
           DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera/library)
@@ -58,6 +58,21 @@ foreach(target tessera tessera_static primitives tessera_lua tessera_spaces
 endforeach()
 get_property(runner_targets GLOBAL PROPERTY TESS_RUNNER_TARGETS)
 add_dependencies(product ${runner_targets})
+
+# The runtime of saved kernels, for hosts that compile it in.
+set(runtime_dir ${CMAKE_BINARY_DIR}/share/tessera/runtime)
+set(runtime_files ${runtime_dir}/tessera_runtime.c
+                  ${runtime_dir}/tessera_runtime.h)
+add_custom_command(
+  OUTPUT ${runtime_files}
+  COMMAND ${CMAKE_SOURCE_DIR}/scripts/runtime ${runtime_dir}
+  DEPENDS scripts/runtime backends/llvm/saved/pool.c include/tessera/kernel.h
+          include/tessera/tessera.h
+  VERBATIM COMMENT "Writing the runtime of saved kernels")
+add_custom_target(runtime ALL DEPENDS ${runtime_files})
+add_dependencies(product runtime)
+install(FILES ${runtime_files}
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera/runtime)
 
 # For linking libtessera.a, which says nothing of what it needs itself.
 set(TESS_STATIC_LIBS

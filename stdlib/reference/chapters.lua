@@ -2,7 +2,8 @@
 -- Full-text search of the chapters in docs/, for `tessera doc WORD`.
 local chapters = {}
 
-chapters.names = { "tutorial", "describing", "operators", "modules",
+chapters.names = { "installing", "tutorial", "describing", "operators",
+                   "modules",
                    "searching", "tasks", "models", "database",
                    "measuring", "fleet", "stepping", "tensor-intrinsics",
                    "gpu", "dae",

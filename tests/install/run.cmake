@@ -139,4 +139,24 @@ endif()
 if(EXISTS ${inst}/bin/tessera)
   run(${inst}/bin/tessera ${SOURCE}/stock.lua ${names})
 endif()
+
+# With DESTDIR, and nothing but PATH and LD_LIBRARY_PATH: the example of
+# docs/installing.md, and one of those that are installed.
+if(EXISTS ${inst}/bin/tessera)
+  file(REMOVE_RECURSE ${inst})
+  run(${CMAKE_COMMAND} -E env DESTDIR=${work}/destdir
+      ${CMAKE_COMMAND} --install ${BUILD})
+  file(GLOB_RECURSE command ${work}/destdir/tessera)
+  file(GLOB_RECURSE library ${work}/destdir/libtessera.so)
+  file(GLOB_RECURSE example ${work}/destdir/matmul.lua)
+  cmake_path(GET command PARENT_PATH bin)
+  cmake_path(GET library PARENT_PATH lib)
+  set(bare env -i PATH=${bin}:$ENV{PATH} LD_LIBRARY_PATH=${lib})
+  run(${bare} tessera ${SOURCE}/block.lua ${SOURCE}/../../docs/installing.md
+      "Ten lines of Lua")
+  if(NOT said MATCHES "GFLOP/s after 16 trials")
+    message(FATAL_ERROR "the example said '${said}'")
+  endif()
+  run(${bare} tessera ${example} 2)
+endif()
 file(REMOVE_RECURSE ${BUILD}/install_test)
