@@ -31,16 +31,12 @@ if(TARGET tessera_gsl)
   install(TARGETS tessera_gsl
           LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tessera)
 endif()
-foreach(pair stdlib/:tessera modules/:modules)
-  string(REPLACE ":" ";" pair ${pair})
-  list(POP_FRONT pair from to)
-  if(EXISTS ${CMAKE_SOURCE_DIR}/${from})
-    install(DIRECTORY ${from} DESTINATION ${lua_script_dir}/${to}
-            FILES_MATCHING PATTERN "*.lua")
-  endif()
-endforeach()
-# "tessera.modules.NAME" is the name of what is also "modules.NAME".
-install(CODE "file(CREATE_LINK ../modules \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${lua_script_dir}/tessera/modules\" SYMBOLIC)")
+install(DIRECTORY stdlib/ DESTINATION ${lua_script_dir}/tessera
+        FILES_MATCHING PATTERN "*.lua")
+install(DIRECTORY modules DESTINATION ${lua_script_dir}/tessera
+        FILES_MATCHING PATTERN "*.lua")
+install(DIRECTORY ${TESS_LUA_DIR}/modules DESTINATION ${lua_script_dir}
+        FILES_MATCHING PATTERN "*.lua")
 install(FILES LICENSE NOTICE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 if(TARGET tessera_command)

@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 # The Lua module, the command, and the Lua files beside them.  The build
 # tree's lib/lua is one folder for LUA_PATH and LUA_CPATH together:
-#   lib/lua/tessera.so  lib/lua/tessera/*.lua (stdlib/)  lib/lua/modules/*.lua
+#   lib/lua/tessera.so  lib/lua/tessera/: links to what is in stdlib/, and one
+#   to modules/         lib/lua/modules/NAME.lua: "tessera.modules.NAME"
 set(TESS_LUA_DIR ${CMAKE_BINARY_DIR}/lib/lua)
-file(MAKE_DIRECTORY ${TESS_LUA_DIR})
-foreach(pair stdlib:tessera modules:modules)
-  string(REPLACE ":" ";" pair ${pair})
-  list(POP_FRONT pair from to)
-  if(EXISTS ${CMAKE_SOURCE_DIR}/${from})
-    file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${from} ${TESS_LUA_DIR}/${to}
-         SYMBOLIC)
-  endif()
+file(REMOVE_RECURSE ${TESS_LUA_DIR}/tessera ${TESS_LUA_DIR}/modules)
+file(MAKE_DIRECTORY ${TESS_LUA_DIR}/tessera)
+file(GLOB parts CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/stdlib
+     ${CMAKE_SOURCE_DIR}/stdlib/*)
+foreach(part ${parts})
+  file(CREATE_LINK ${CMAKE_SOURCE_DIR}/stdlib/${part}
+       ${TESS_LUA_DIR}/tessera/${part} SYMBOLIC)
+endforeach()
+file(CREATE_LINK ${CMAKE_SOURCE_DIR}/modules ${TESS_LUA_DIR}/tessera/modules
+     SYMBOLIC)
+file(GLOB modules CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
+     ${CMAKE_SOURCE_DIR}/modules/*.lua)
+foreach(module ${modules})
+  file(WRITE ${TESS_LUA_DIR}/${module}
+       "return require(\"tessera.lang.names\").of_tessera(...)\n")
 endforeach()
 
 file(GLOB_RECURSE lua_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lua/*.c)

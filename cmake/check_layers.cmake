@@ -126,22 +126,60 @@ macro(check_hidden file)
   endforeach()
 endmacro()
 
-# Lua: what stdlib/ and modules/ may require, besides "tessera".
-set(lua_layers stdlib modules)
-set(lua_stdlib "^tessera(\\..*)?$")
-set(lua_modules "^tessera(\\..*)?$")
+# Lua: the rooms of stdlib/, and what each may require, besides "tessera" and
+# itself.  "tessera.ROOM.NAME" is of a room, and so is the file that users
+# require, "tessera.ROOM", which lies beside it, or one of door_NAME.  "modules"
+# is the folder modules/ but for its list and its default spaces, and "open"
+# what `require "tessera"` loads.
+set(lua_rooms lang ops intrin machines steps template search graph step report
+    records reference command open modules)
+set(door_tensor intrin)
+set(door_tiling steps)
+set(allow_lua_lang list)
+set(allow_lua_ops lang)
+set(allow_lua_intrin lang)
+set(allow_lua_machines lang)
+set(allow_lua_steps lang intrin)
+set(allow_lua_template lang steps)
+set(allow_lua_search lang spaces)
+set(allow_lua_graph lang ops)
+set(allow_lua_step lang)
+set(allow_lua_report lang)
+set(allow_lua_records lang)
+set(allow_lua_reference lang ops intrin step spaces)
+set(allow_lua_command lang graph step report records reference)
+set(allow_lua_open lang search step graph)
+set(allow_lua_modules lang intrin machines steps list)
 
-macro(check_requires layer file)
+# The room of a part of stdlib/, given as "ROOM/..." or "ROOM": "" for none.
+macro(lua_room_of out part)
+  string(REGEX MATCH "^[^/]*" ${out} "${part}")
+  if(DEFINED door_${${out}})
+    set(${out} ${door_${${out}}})
+  endif()
+  if("${part}" MATCHES "^modules/(list|spaces)$")
+    set(${out} ${CMAKE_MATCH_1})
+  endif()
+endmacro()
+
+macro(check_required room file name)
+  string(REGEX REPLACE "^tessera\\." "" part "${name}")
+  string(REPLACE "." "/" part "${part}")
+  lua_room_of(to "${part}")
+  if(NOT "${name}" STREQUAL "tessera" AND NOT "${to}" STREQUAL "${room}" AND
+     NOT ("${name}" MATCHES "^tessera\\." AND
+          "${to}" IN_LIST allow_lua_${room}))
+    string(REPLACE ";" ", " may "${allow_lua_${room}}")
+    number_of(line ${file} "${text}")
+    complain(${file} ${line} "${room}/ may not require \"${name}\" (rooms it may use: ${may})")
+  endif()
+endmacro()
+
+macro(check_requires room file)
   file(STRINGS "${ROOT}/${file}" lines REGEX "^[^-]*require *\\(?[\"'][^\"']*[\"']")
   foreach(text IN LISTS lines)
     string(REGEX MATCH "require *\\(?[\"']([^\"']*)[\"']" found "${text}")
-    set(name "${CMAKE_MATCH_1}")
-    if(NOT name MATCHES "${lua_${layer}}" OR
-       ("${layer}" STREQUAL "stdlib" AND name MATCHES "^tessera\\.modules\\."
-        AND NOT name STREQUAL "tessera.modules.spaces"))
-      number_of(line ${file} "${text}")
-      complain(${file} ${line} "${layer}/ may not require \"${name}\"")
-    endif()
+    check_required(${room} ${file} "${CMAKE_MATCH_1}")
   endforeach()
 endmacro()
 
@@ -183,11 +221,18 @@ foreach(layer ${layers})
   endforeach()
 endforeach()
 
-foreach(layer ${lua_layers})
-  file(GLOB_RECURSE files RELATIVE "${ROOT}" "${ROOT}/${layer}/*.lua")
-  foreach(file ${files})
-    check_requires(${layer} ${file})
-  endforeach()
+file(GLOB_RECURSE files RELATIVE "${ROOT}"
+     "${ROOT}/stdlib/*.lua" "${ROOT}/modules/*.lua")
+foreach(file ${files})
+  string(REGEX REPLACE "^stdlib/|\\.lua$" "" part "${file}")
+  lua_room_of(room "${part}")
+  if(NOT room IN_LIST lua_rooms)
+    set(room modules)
+    if(NOT file MATCHES "^modules/")
+      complain(${file} 1 "it is in none of the rooms of stdlib/")
+    endif()
+  endif()
+  check_requires(${room} ${file})
 endforeach()
 
 if(bad)

@@ -106,7 +106,7 @@ static lua_Integer push_living(lua_State *L, int weak, lua_Integer made) {
   return n;
 }
 
-/* The sections of Lua's builders, which describe.lua keeps. */
+/* The sections of Lua's builders, which lang/builder.lua keeps. */
 static void list_sections(lua_State *L, tess_kept *k) {
   uint32_t n = 0;
   int t = lua_gettop(L) + 1;

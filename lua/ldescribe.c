@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Binding of the builder: the raw functions in ts._core on which
- * stdlib/lang/describe.lua implements the language of descriptions. */
+ * stdlib/lang/ implements the language of descriptions. */
 #include "lua/ldescribe.h"
 
 /* ---- parameters and expressions ----------------------------------------- */
@@ -317,7 +317,7 @@ static int compute(lua_State *L) { /* (function, name, shape, axis names) */
   return lt_describe(L, 1, compute_begin, compute_end);
 }
 
-/* Raises an error that stdlib/lang/describe.lua detected. */
+/* Raises an error that stdlib/lang/ detected. */
 static int invalid(lua_State *L) { /* (message) */
   return lt_error(L, TESS_INVALID, "%s", lua_tostring(L, 1));
 }

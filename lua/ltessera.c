@@ -76,7 +76,7 @@ static void push_script(lua_State *L) {
 
 /* Pushes "file:line: " of the Lua that called: the innermost function that is
  * neither C nor in the folder of Tessera's own Lua files (recorded by
- * describe.lua); where it ended by a call, of the script. */
+ * open.lua); where it ended by a call, of the script. */
 static void push_where(lua_State *L) {
   lua_Debug ar;
   lua_getfield(L, LUA_REGISTRYINDEX, "tessera.folder");
@@ -363,7 +363,7 @@ static int open_module(lua_State *L) {
   extend_path(L);
   /* What is written in Lua adds itself to the table. */
   lua_getglobal(L, "require");
-  lua_pushliteral(L, "tessera.lang.describe");
+  lua_pushliteral(L, "tessera.open");
   lua_call(L, 1, 1);
   lua_pushvalue(L, -2);
   lua_call(L, 1, 0);

@@ -1,22 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The list of the modules in this folder, and the default space of each kind of
--- target; stdlib/ loads it on first use.
+-- Finds modules by name, and has the default space of each kind of target;
+-- stdlib/ loads it on first use.
 local ts = require "tessera"
 local intrin = require "tessera.intrin"
 local names = require "tessera.lang.names"
 local spaces = {}
 
 -- The schedule modules that come with Tessera.
-spaces.modules = {
-  "add_rfactor", "apply_custom_rule", "auto_bind", "auto_inline",
-  "block_factorization", "cache_tile", "cross_thread_reduction",
-  "fuse_epilogue", "inline_constant_scalars",
-  "multi_level_tiling", "multi_level_tiling_wide_vector",
-  "multi_level_tiling_with_intrin", "online_softmax", "pack",
-  "parallel_vectorize_unroll", "random_compute_location", "register_tile",
-  "stage_transposed", "use_amx", "use_dae", "use_dots", "use_mma",
-  "use_tensor_core", "winograd",
-}
+spaces.modules = require "tessera.modules.list"
 
 -- The module of this name, and its file: of those here, else one in a folder
 -- modules/ of the user's; nil where there is none.

@@ -3,6 +3,7 @@
 -- to use.  g:NAME(values.., options) adds a node of the operator ops.NAME.
 local ts = require "tessera"
 local options = require "tessera.lang.options"
+local words = require "tessera.lang.words"
 local value = require "tessera.graph.value"
 local program = require "tessera.graph.program"
 
@@ -73,7 +74,7 @@ local function unknown(name, known)
   for other in next, known or {} do names[#names + 1] = other end
   table.sort(names)
   invalid(("there is no operator %s%s"):format(options.quoted(name),
-          options.suggestion(name, names)))
+          words.suggestion(name, names)))
 end
 
 setmetatable(methods, { __index = function(_, name)

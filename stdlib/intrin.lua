@@ -4,6 +4,7 @@
 -- does in its place, the features that it needs and its page.
 local ts = require "tessera"
 local options = require "tessera.lang.options"
+local words = require "tessera.lang.words"
 local kit = require "tessera.intrin.kit"
 
 for _, family in ipairs { "vectors", "x86", "arm", "cuda", "dae" } do
@@ -16,9 +17,9 @@ local invalid = debug.getregistry()["tessera.invalid"]
 local function find(name)
   local x = kit.entries[name]
   if not x then
-    invalid(("there is no intrinsic %s%s; intrin.names() lists them"):format(
-      options.quoted(name),
-      options.suggestion(tostring(name), intrin.names())))
+    local meant = words.suggestion(tostring(name), intrin.names())
+    invalid(("there is no intrinsic %s%s"):format(options.quoted(name),
+      meant ~= "" and meant or "; intrin.names() lists them"))
   end
   return x
 end

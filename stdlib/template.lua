@@ -11,7 +11,7 @@
 local ts = require "tessera"
 local options = require "tessera.lang.options"
 local sampling = require "tessera.steps.sampling"
-local branching = require "tessera.search.branching"
+local branching = require "tessera.template.branching"
 local template = {}
 
 -- So many sketches at most.

@@ -104,12 +104,37 @@ foreach(line "#/**/include ${from}" "/* x */ #include ${from}"
         "#include HIDDEN_HEADER" "#include /**/ ${from}")
   refuses_line(ir/a.c "${line}" "write this directive plainly")
 endforeach()
-refuses_line(stdlib/a.lua "local m = require \"modules.auto_inline\""
-             "stdlib/ may not require \"modules.auto_inline\"")
-refuses_line(stdlib/a.lua "local m = require \"tessera.modules.auto_inline\""
-             "stdlib/ may not require \"tessera.modules.auto_inline\"")
-refuses_line(stdlib/a.lua "require('modules.' .. name)"
-             "stdlib/ may not require \"modules.\"")
+foreach(name modules.auto_inline tessera.modules.auto_inline modules.
+        tessera.steps.nests tessera.tiling tessera.open)
+  refuses_line(stdlib/lang/a.lua "local m = require(\"${name}\")"
+               "lang/ may not require \"${name}\"")
+endforeach()
+refuses_line(stdlib/search/a.lua "require('tessera.reference.pages')"
+             "search/ may not require \"tessera.reference.pages\"")
+refuses_line(stdlib/tiling.lua "require 'tessera.search.tasks'"
+             "steps/ may not require \"tessera.search.tasks\"")
 refuses_line(modules/a.lua "local x = require(\"socket\")"
              "modules/ may not require \"socket\"")
+refuses_line(modules/a.lua "local x = require \"tessera.graph\""
+             "modules/ may not require \"tessera.graph\"")
+
+# What lies at the top of stdlib/ belongs to a room.
+foreach(pair "modules/a.lua:tessera.tiling" "modules/a.lua:tessera.modules.b"
+        "stdlib/steps/a.lua:tessera.tiling" "stdlib/tensor.lua:tessera.lang.a"
+        "stdlib/search/a.lua:tessera.modules.spaces" "stdlib/ops.lua:tessera")
+  fresh_tree()
+  string(REPLACE ":" ";" pair ${pair})
+  list(POP_FRONT pair file name)
+  file(WRITE ${TREE}/${file} "local a = require \"${name}\"\n")
+  check()
+  if(result)
+    message(SEND_ERROR "${file}: require ${name} was refused: ${said}")
+  endif()
+endforeach()
+fresh_tree()
+file(WRITE ${TREE}/stdlib/other.lua "\n")
+check()
+if(NOT result OR NOT said MATCHES "in none of the rooms of stdlib/")
+  message(SEND_ERROR "stdlib/other.lua: expected a refusal, said '${said}'")
+endif()
 file(REMOVE_RECURSE ${TREE})

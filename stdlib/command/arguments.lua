@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Command-line arguments of the sub-commands: options by their kinds, errors of
 -- usage.
-local reference = require "tessera.reference.pages"
+local words = require "tessera.lang.words"
 
 local arguments = {}
 
@@ -105,7 +105,7 @@ local function unknown(option, known, of)
   local names = {}
   for name in pairs(known) do names[#names + 1] = name end
   table.sort(names)
-  local near = reference.nearest(option:match "^%-%-([^=]+)", names)
+  local near = words.nearest(option:match "^%-%-([^=]+)", names)
   for i, name in ipairs(names) do names[i] = dashed(name) end
   usage("unknown option %s%s%s", option,
         of and (" of %s, which has %s"):format(of, #names > 0 and

@@ -1,30 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The names of the schedule modules: "tessera.modules.NAME" finds a file of
--- modules/, which stands in the folder above, too, before any of that name on
--- package.path, as below a folder tessera/ of the user's.  "modules.NAME",
--- which a folder of the user's may have as well, is the same module where it
--- would find the same file.
+-- The names of the schedule modules: "tessera.modules.NAME", which a folder
+-- tessera/modules/ of the user's does not shadow, and "modules.NAME", where the
+-- build writes a file each that calls names.of_tessera.
 local names = {}
 
 local folder = debug.getinfo(1, "S").source:match "^@(.*[/\\])lang[/\\]"
 
 -- The file that `require(name)` loads; nil where there is none.
 function names.path(name)
-  local rest = name:match "^tessera%.(modules%..+)$"
-  return rest and package.searchpath(rest, folder .. "?.lua") or
+  local module = name:match "^tessera%.(modules%..+)$"
+  return module and package.searchpath(module, folder .. "?.lua") or
          package.searchpath(name, package.path)
-end
-
--- Where modules/ lies besides: next to the folder tessera/.
-local function beside(path)
-  return (path:gsub("tessera([/\\]modules[/\\][^/\\]*)$", function(rest)
-    return rest:sub(2)
-  end))
-end
-
-local function is_same_file(name, path)
-  local ours = names.path("tessera." .. name)
-  return ours and beside(ours) == path
 end
 
 local function text_of(path)
@@ -32,37 +18,36 @@ local function text_of(path)
   return file and file:read "a"
 end
 
--- A file of the user's for "modules.NAME" further on in package.path, with
--- other contents than ours.
+-- A file of the user's for "modules.NAME" further on in package.path: it is not
+-- what stands in ours.
 local function hidden(name, ours)
   for template in package.path:gmatch "[^;]+" do
     local path = package.searchpath(name, template)
-    if path and not is_same_file(name, path) and
-       text_of(path) ~= text_of(ours) then
-      return path
-    end
+    if path and text_of(path) ~= text_of(ours) then return path end
   end
 end
 
-local function search(name)
-  if name:find "^tessera%.modules%." then
-    local path = names.path(name)
-    return path and assert(loadfile(path)), path
-  end
-  if not name:find "^modules%." then return nil end
-  local path = package.searchpath(name, package.path)
-  if not path or not is_same_file(name, path) then return nil end
-  local theirs = hidden(name, path)
+-- What "modules.NAME", found in that file of ours, is.
+function names.of_tessera(name, path)
+  local theirs, ours = hidden(name, path), name:gsub("^modules", "tessera.%0")
   if theirs then
     error(("%s is hidden by Tessera's module of that name: give the file " ..
-           "another name, or require 'tessera.%s'"):format(theirs, name), 0)
+           "another name, or require %q"):format(theirs, ours), 0)
   end
-  return function() return require("tessera." .. name) end, path
+  return require(ours)
 end
 
--- Once in a state, behind the loaders that are there before files are sought.
+-- Once in a state.
 function names.install()
-  if package.searchers then table.insert(package.searchers, 2, search) end
+  local list = { "list", "spaces" }
+  table.move(require "tessera.modules.list", 1, 99, 3, list)
+  for _, module in ipairs(list) do
+    local name = "tessera.modules." .. module
+    package.preload[name] = function()
+      local path = names.path(name)
+      return assert(loadfile(path))(name, path)
+    end
+  end
 end
 
 return names

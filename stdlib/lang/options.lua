@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Declarations and checks of options, shared by ts.tune and `tessera tune`.
+local words = require "tessera.lang.words"
 local options = {}
 
 -- Options of ts.tune, and, in options.of["ts.tune_tasks"], of many tasks alone,
@@ -87,7 +88,7 @@ options.of = {
   },
 }
 
--- What the engine declares; describe.lua hands it over when the module is
+-- What the engine declares; open.lua hands it over when the module is
 -- opened.
 function options.declare(declared)
   options.of["ts.tune_tasks"] = declared.tasks
@@ -129,34 +130,6 @@ function options.quoted(x)
   return ("'%s'"):format(tostring(x):gsub("\n", "\\n"))
 end
 
--- How many letters must be changed, left out or put in to make one word the
--- other.
-local function distance(a, b)
-  local row = {}
-  for j = 0, #b do row[j] = j end
-  for i = 1, #a do
-    local above = row[0]
-    row[0] = i
-    for j = 1, #b do
-      local change = above + (a:byte(i) == b:byte(j) and 0 or 1)
-      above = row[j]
-      row[j] = math.min(change, above + 1, row[j - 1] + 1)
-    end
-  end
-  return row[#b]
-end
-
--- " (is 'split' meant?)", if one of the words, a list, is so like the given
--- one.
-function options.suggestion(given, words)
-  local best, least = nil, math.max(1, #given // 3) + 1
-  for _, word in ipairs(words) do
-    local d = distance(given, word)
-    if d < least then best, least = word, d end
-  end
-  return best and (" (is '%s' meant?)"):format(best) or ""
-end
-
 -- Makes a table refuse what it does not have by its name, in place of nil:
 -- `what` comes before that, others() gives names that are known besides.
 function options.refuse_unknown(t, what, others)
@@ -166,7 +139,7 @@ function options.refuse_unknown(t, what, others)
     for known in next, t do there[#there + 1] = known end
     table.sort(there)
     debug.getregistry()["tessera.invalid"](("%s %s%s"):format(
-      what, options.quoted(name), options.suggestion(name, there)))
+      what, options.quoted(name), words.suggestion(name, there)))
   end })
 end
 

@@ -4,6 +4,7 @@
 -- page = a function that gives its page }: "sch:split", "ts.sum", "trials".
 local ts = require "tessera"
 local options = require "tessera.lang.options"
+local words = require "tessera.lang.words"
 local plugins = require "tessera.reference.plugins"
 local functions = require "tessera.reference.functions"
 local objects = require "tessera.reference.objects"
@@ -370,25 +371,6 @@ end
 
 -- ---- names that do not exist -----------------------------------------------
 
--- How many letters to change, add or leave out, or neighbours to swap.
-local function distance(a, b)
-  local two, one = {}, {}
-  for j = 0, #b do one[j] = j end
-  for i = 1, #a do
-    local row = { [0] = i }
-    for j = 1, #b do
-      local same = a:byte(i) == b:byte(j) and 0 or 1
-      row[j] = math.min(one[j] + 1, row[j - 1] + 1, one[j - 1] + same)
-      if i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and
-         a:byte(i - 1) == b:byte(j) then
-        row[j] = math.min(row[j], two[j - 2] + 1)
-      end
-    end
-    two, one = one, row
-  end
-  return one[#b]
-end
-
 -- A name's last part, "split" of "sch:split".
 local function last_part(name) return name:match "([^.:]+)$" or name end
 
@@ -405,9 +387,9 @@ end
 -- The least distance from a name's last part, or a word of it.
 local function nearness(word, name)
   local part = last_part(name):lower()
-  local least = distance(word, part)
+  local least = words.distance(word, part)
   for piece in part:gmatch "[^_]+" do
-    if #piece > 4 then least = math.min(least, distance(word, piece)) end
+    if #piece > 4 then least = math.min(least, words.distance(word, piece)) end
   end
   return least
 end
@@ -417,26 +399,13 @@ function reference.near(name)
   local list, word = {}, last_part(bare(name)):lower()
   for i, e in ipairs((everything())) do
     local d = nearness(word, e.name)
-    if d <= math.max(1, #word // 4) then
+    if words.is_slip(#word, d) then
       list[#list + 1] = { name = e.name, key = d * 10000 + i }
     end
   end
   table.sort(list, function(a, b) return a.key < b.key end)
   for i = 1, #list do list[i] = i <= 3 and list[i].name or nil end
   return list
-end
-
--- The one of the names that the word nearly is, or that begins with it.
-function reference.nearest(word, names)
-  local best, least
-  for _, name in ipairs(word and #word > 1 and names or {}) do
-    local d = distance(word, name)
-    if name:sub(1, #word) == word then d = 0 end
-    if d <= math.max(1, #word // 4) and (not least or d < least) then
-      best, least = name, d
-    end
-  end
-  return best
 end
 
 function reference.index()

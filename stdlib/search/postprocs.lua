@@ -2,6 +2,7 @@
 -- The option postprocs: names of postprocessors, tables { name, parameter =
 -- value }, and functions of a schedule, or { name, function }.
 local options = require "tessera.lang.options"
+local words = require "tessera.lang.words"
 
 local USAGE = "a list of names, of tables { name, parameter = value }, and " ..
               "of functions, or { name, function }"
@@ -47,7 +48,7 @@ return function(ts, core, deterministic)
     for _, known in ipairs(names) do
       if name == known then return end
     end
-    local near = require("tessera.reference.pages").nearest(name, names)
+    local near = words.nearest(name, names)
     invalid("entry %d: there is no postprocessor %s; %s", i,
             options.quoted(name), near and ("did you mean '%s'?"):format(near)
             or "there are " .. table.concat(names, ", "))

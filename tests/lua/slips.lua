@@ -12,7 +12,7 @@ end
 
 -- Names that there are not.
 local sch = ts.schedule(p)
-says("a schedule has no method 'splitt' (is 'split' meant?)", function()
+says("a schedule has no method 'splitt'; did you mean 'split'?", function()
   sch:splitt()
 end)
 says("a schedule has no method 'quantum'\n", function()
@@ -21,26 +21,26 @@ end)
 local graph = require "tessera.graph"
 local g = graph.new "slips"
 local x = g:input("x", { 2, 3 })
-says("there is no operator 'matmull' (is 'matmul' meant?)", function()
+says("there is no operator 'matmull'; did you mean 'matmul'?", function()
   ops.matmull { m = 8 }
 end)
-says("there is no operator 'rellu' (is 'relu' meant?)", function()
+says("there is no operator 'rellu'; did you mean 'relu'?", function()
   g:rellu(x)
 end)
-says("there is no operator 'outputt' (is 'output' meant?)", function()
+says("there is no operator 'outputt'; did you mean 'output'?", function()
   g:outputt("y", x)
 end)
-says("there is no operator 'rellu' (is 'relu' meant?)", function()
+says("there is no operator 'rellu'; did you mean 'relu'?", function()
   graph.ops(g).rellu(x)
 end)
-says("a trace has no method 'reply' (is 'replay' meant?)", function()
+says("a trace has no method 'reply'; did you mean 'replay'?", function()
   sch:trace():reply(p)
 end)
-says("a tensor has no method 'sett' (is 'set' meant?)", function()
+says("a tensor has no method 'sett'; did you mean 'set'?", function()
   ts.tensor("float32", { 1 }):sett(0, 1)
 end)
 says('there is no block named "c": there are "C"', sch.get_block, sch, "c")
-says("there is no intrinsic 'dot_16x4_vnnj' (is 'dot_16x4_vnni' meant?)",
+says("there is no intrinsic 'dot_16x4_vnnj'; did you mean 'dot_16x4_vnni'?",
      intrin.use, "dot_16x4_vnnj")
 
 -- A module that forgets to return what it did, not one that did nothing.
