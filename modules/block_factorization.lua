@@ -18,11 +18,10 @@
 local ts = require "tessera"
 local factoring = require "tessera.steps.factoring"
 local options = require "tessera.lang.options"
-local register_tiles = require "tessera.steps.register_tiles"
+local machine = require "tessera.steps.machine"
 local sampling = require "tessera.steps.sampling"
 local tiling = require "tessera.tiling"
 
-local function refuse(why) error({ code = "REFUSED", message = why }, 0) end
 
 -- Those of the list that are at most so many, or that many.
 local function up_to(list, most)
@@ -45,8 +44,9 @@ end
 -- Samples the sizes of tiles and of blocks, innermost last.
 local function sizes_of(sch, nest, levels, p)
   local n, sizes = nest.n, {}
-  local lanes, registers = register_tiles.facts(sch, nest.block, p.registers)
-  if n <= 4 * lanes then refuse(("%d pivots are too few"):format(n)) end
+  local registers = machine.registers(sch, p.registers)
+  local lanes = machine.lanes(sch, nest.block, machine.vector_bytes(sch))
+  if n <= 4 * lanes then tiling.refuse("%d pivots are too few", n) end
   local vectors, rows = up_to(p.vectors, n // (8 * lanes)),
                         up_to(p.rows, math.min(lanes, registers // 2))
   vectors, sizes.exact = dividing(vectors, nest.columns, lanes)

@@ -12,6 +12,7 @@
 -- multi_level_tiling.
 local ts = require "tessera"
 local options = require "tessera.lang.options"
+local machine = require "tessera.steps.machine"
 local tiling = require "tessera.tiling"
 local parameters = require "tessera.steps.tiling_parameters"
 
@@ -26,9 +27,9 @@ local function limits(sch, block, p)
   local target, bytes = sch:target(), 1
   for r = 0, sch:block_info(block).reads - 1 do
     local dtype = sch:access_info(block, "read", r).dtype
-    bytes = math.max(bytes, (tonumber(dtype:match "%d+") or 8) // 8)
+    bytes = math.max(bytes, machine.bits(dtype) // 8)
   end
-  local vector = target and target:get "vector-bytes" or 32
+  local vector = machine.vector_bytes(sch)
   local l1 = field(target, "l1", p.l1, 32 << 10)
   local l2 = field(target, "l2", p.l2, 512 << 10)
   local reduce = math.max(1, math.floor(l1 * p.share) // (2 * vector))

@@ -100,9 +100,8 @@ local function check_atomics(sch, block)
      written.dtype:match "%d+$" == "32" then
     return
   end
-  error({ code = "REFUSED", message = ("%s is %s, and the target 'opencl' " ..
-    "updates elements of 32 bits atomically"):format(written.buffer,
-                                                     written.dtype) }, 0)
+  tiling.refuse("%s is %s, and the target 'opencl' updates elements of 32 " ..
+                "bits atomically", written.buffer, written.dtype)
 end
 
 -- Each block of threads reduces a part of a result to a value of its own, and

@@ -9,6 +9,7 @@
 -- The other parameters are those of multi_level_tiling.
 local ts = require "tessera"
 local options = require "tessera.lang.options"
+local machine = require "tessera.steps.machine"
 local tiling = require "tessera.tiling"
 local parameters = require "tessera.steps.tiling_parameters"
 
@@ -19,8 +20,7 @@ local function lanes_of(sch, block, p)
     bits = target and (target:get "vector-bytes" or 0) * 8 or 0
     if bits == 0 then bits = 1024 end
   end
-  local dtype = sch:access_info(block, "write", 0).dtype
-  return math.max(1, bits // (tonumber(dtype:match "%d+") or 8))
+  return machine.lanes(sch, block, bits // 8)
 end
 
 -- The position of the loop that walks the last dimension of the result.

@@ -14,6 +14,7 @@
 local ts = require "tessera"
 local options = require "tessera.lang.options"
 local reductions = require "tessera.steps.reductions"
+local machine = require "tessera.steps.machine"
 local tiling = require "tessera.tiling"
 
 -- What reads the block: blocks without a reduction, and reductions.
@@ -90,9 +91,8 @@ return ts.module {
   end,
   apply = function(sch, block, p)
     if not sch:is_reduction(block) then return nil, "it is no reduction" end
-    local target = sch:target()
-    local bytes = target and target:get "vector-bytes" or 32
-    local lanes = p.lanes > 0 and p.lanes or math.max(1, bytes // 2)
+    local lanes = p.lanes > 0 and p.lanes or
+                  math.max(1, machine.vector_bytes(sch) // 2)
     local loops = { sch:get_loops(block) }
     local length = #loops > 1 and sch:extent(loops[#loops])
     if not length or length < p.min_row or length % lanes ~= 0 then

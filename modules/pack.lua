@@ -95,7 +95,7 @@ local function lay_out(sch, block, o, copies)
     end
     return
   elseif not copies then
-    error({ code = "REFUSED", message = "that would be a copy" }, 0)
+    tiling.refuse "that would be a copy"
   end
   local copy = sch:cache_read(block, o.read, "global",
                               { consumer_blocks = { block } })

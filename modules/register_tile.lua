@@ -17,6 +17,7 @@
 -- splits, and of its partial results, there are but the last sketch and the
 -- block as it was.  The other parameters are those of multi_level_tiling.
 local ts = require "tessera"
+local machine = require "tessera.steps.machine"
 local nests = require "tessera.steps.nests"
 local options = require "tessera.lang.options"
 local reductions = require "tessera.steps.reductions"
@@ -24,7 +25,6 @@ local register_tiles = require "tessera.steps.register_tiles"
 local tiling = require "tessera.tiling"
 local parameters = require "tessera.steps.tiling_parameters"
 
-local function refuse(why) error({ code = "REFUSED", message = why }, 0) end
 
 -- What only a padded copy reads, as an image with a border, is computed there.
 local function inline_into_copies(sch, block)
@@ -46,7 +46,7 @@ local function pad(sch, block, sizes, p)
     needed = needed or sch:extent(loop) % by[i] ~= 0
   end
   if needed and not p.pad_extents then
-    refuse "tiles do not divide its extents"
+    tiling.refuse "tiles do not divide its extents"
   end
   if not needed then return end
   sch:pad_einsum(block, by)
@@ -55,7 +55,7 @@ end
 
 local function schedule(sch, block, vectors, p)
   local sizes, column = register_tiles.shape(sch, block, vectors, p.registers)
-  if not sizes then refuse "it has no rows and columns" end
+  if not sizes then tiling.refuse "it has no rows and columns" end
   pad(sch, block, sizes, p)
   local batch = register_tiles.batch(sch, block, sizes)
   local kinds = sch:block_info(block).iters
@@ -81,10 +81,8 @@ end
 -- Whether it makes partial results of a reduction, or add_rfactor has a sketch
 -- in which there are some.
 local function is_split(sch, block)
-  local target = sch:target()
-  local cores = target and target:get "num-cores" or 1
   return reductions.makes_partials(sch, block) or
-         sch:needs_rfactor(block, 16 * cores)
+         sch:needs_rfactor(block, 16 * machine.cores(sch))
 end
 
 return ts.module {

@@ -9,6 +9,7 @@
 -- sampled.  `max_threads`: the most that a block of threads has.
 local ts = require "tessera"
 local options = require "tessera.lang.options"
+local sampling = require "tessera.steps.sampling"
 local tiling = require "tessera.tiling"
 
 local size = { float64 = 8, int64 = 8, uint64 = 8, float32 = 4, int32 = 4,
@@ -68,12 +69,11 @@ local function stage(sch, block, p)
   local loops = { sch:get_loops(block) }
   local vector = math.max(1, 4 // size[dtype])
   local tile = p.width * vector
-  local list, even = {}, {}
+  local list = {}
   for _, n in ipairs(p.heights) do
     if n * p.width <= p.max_threads then list[#list + 1] = n end
   end
-  for i = 1, #list do even[i] = 1 / #list end
-  local height = sch:sample_categorical(list, even)
+  local height = sampling.evenly(sch, list)
   local copy = sch:cache_read(block, read, "shared")
   local blocks, columns, rows = cut(sch, loops, column, row, tile)
   sch:bind(blocks, "blockIdx.x")

@@ -16,6 +16,7 @@ local kit = require "tessera.intrin.kit"
 local options = require "tessera.lang.options"
 local parameters = require "tessera.steps.tiling_parameters"
 local tensor = require "tessera.tensor"
+local machine = require "tessera.steps.machine"
 local tiling = require "tessera.tiling"
 
 local full = { u8 = "uint8", s8 = "int8" }
@@ -45,13 +46,8 @@ end
 
 -- Tiles of rows by vectors: the loops of each level.
 local function tile(sch, piece, p)
-  local loops, registers = { sch:get_loops(piece) }, p.registers
-  local target = sch:target()
-  if registers == 0 then
-    local many = target and (target:get "vector-bytes" >= 64 or
-                             tostring(target):find "aarch64")
-    registers = many and 32 or 16
-  end
+  local loops, registers = { sch:get_loops(piece) },
+                           machine.registers(sch, p.registers)
   local n, sizes = #loops, {}
   local columns = amx.part(sch:extent(loops[n - 1]), p.vectors)
   sizes[n - 1] = columns

@@ -16,13 +16,14 @@
 -- whether there is no sketch with the block as it is.
 local ts = require "tessera"
 local options = require "tessera.lang.options"
+local sampling = require "tessera.steps.sampling"
 local tiling = require "tessera.tiling"
 local warps = require "tessera.steps.warp_tiling"
 
 -- Copies as many stages ahead of the products as there are buffers, fragments a
 -- step.
 local function pipeline(sch, outer, inner, p)
-  local last = warps.one_of(sch, p.stages)
+  local last = sampling.evenly(sch, p.stages)
   sch:annotate(inner, "software_pipeline_stage", { 0, 0, 1 })
   sch:annotate(inner, "software_pipeline_order", { 0, 1, 2 })
   sch:annotate(outer, "software_pipeline_async_stages", { 0 })

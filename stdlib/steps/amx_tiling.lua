@@ -62,7 +62,7 @@ local function operand(sch, block)
       return r
     end
   end
-  error({ code = "REFUSED", message = "no operand is one for all rows" }, 0)
+  tiling.refuse "no operand is one for all rows"
 end
 
 -- A map of ndim indices, of which two are cut by sizes into tiles at the end.
@@ -104,8 +104,7 @@ function amx.pack(sch, block, x)
   local dims, at = sch:access_info(block, "read", r).dims, {}
   for d, i in ipairs(dims) do at[i or 0] = d end
   if not at[n - 1] or not at[n] then
-    error({ code = "REFUSED", message = "columns are no index of an operand" },
-          0)
+    tiling.refuse "columns are no index of an operand"
   end
   local map = tiles(#dims, at[n - 1], x.width or 16, at[n], x.packed)
   local where, made, copy = { "read", r }, maker(sch, block, r), nil
@@ -158,7 +157,7 @@ function amx.store(sch, copy, next, loop, acc)
     tiling.match_inner(sch, next, 16)
   end
   local first, why = tensor.tile(sch, copy, { 16, 16 })
-  if not first then error({ code = "REFUSED", message = why }, 0) end
+  if not first then tiling.refuse(why) end
   local whole = sch:blockize(first)
   amx.unroll(sch, whole, 2)
   tiling.tensorize(sch, whole, intrin.use("amx_store_16x16_" .. acc))
@@ -173,7 +172,7 @@ end
 -- intrinsics of zeros (nil: none) and of products.
 local function schedule(sch, block, x, p, steps)
   local first, why = tensor.fit(sch, block, x.name, x.desc)
-  if not first then error({ code = "REFUSED", message = why }, 0) end
+  if not first then tiling.refuse(why) end
   local copy, map = amx.pack(sch, block, x)
   if copy then
     sch = tiling.attempt(sch, amx.order, copy, map, x) or sch

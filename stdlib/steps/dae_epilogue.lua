@@ -122,8 +122,7 @@ end
 local function join(sch, block, list, n, column, m)
   if n == 0 then
     if m.store.acc ~= 1 then
-      error({ code = "REFUSED", message =
-              "the machine stores bytes only, and the sums are int32" }, 0)
+      tiling.refuse "the machine stores bytes only, and the sums are int32"
     end
     return { last = sch:cache_write(block, 0, "local.acc_buffer"), j = column }
   end
@@ -133,7 +132,7 @@ local function join(sch, block, list, n, column, m)
   local why = not j and "it does not read the sums column by column" or
               unfit_store(sch, last, sums, m) or
               unfit_reads(sch, last, sums, j)
-  if why then error({ code = "REFUSED", message = why }, 0) end
+  if why then tiling.refuse(why) end
   sch:set_scope(block, 0, "local.acc_buffer")
   return { last = last, j = j }
 end

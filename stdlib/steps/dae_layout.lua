@@ -2,7 +2,6 @@
 -- Products in the layout of a decoupled access-execute machine: which iters the
 -- lanes of its matrix unit are, blocks whose last iters are lanes, and operands
 -- whose last dimensions are, by copies that the host makes where they are not.
-local tiling = require "tessera.tiling"
 local layout = {}
 
 -- ---- which iters -----------------------------------------------------------

@@ -5,7 +5,7 @@ local ts = require "tessera"
 local tiling = require "tessera.tiling"
 local factoring = {}
 
-local function refuse(why) error({ code = "REFUSED", message = why }, 0) end
+local refuse = tiling.refuse
 
 -- The statements in a loop, number `depth` of those around its blocks: loops,
 -- false for blocks.  And the last block.
@@ -165,8 +165,8 @@ local function solve(sch, x, nest, sizes)
   local k, j = x.rest, x.right
   if cut and not triangular then
     list[#list] = sch:loop_partition(rows, nil, true, x.blocks, x.behind)
-    _, j = sch:fission(x.right, #list)
-    _, k = sch:fission(x.rest, 1)
+    j = select(2, sch:fission(x.right, #list))
+    k = select(2, sch:fission(x.rest, 1))
     if nest.along then
       local jo = substitute(sch, x.rest, x.right, list, sizes.columns)
       if sizes[x.level + 1] then
@@ -177,8 +177,8 @@ local function solve(sch, x, nest, sizes)
               { peel(sch, jo, x.blocks, x.behind, sizes.columns, nest.n) }
     end
   elseif #list > 1 then
-    _, j = sch:fission(x.right, #list - 1)
-    _, k = sch:fission(x.rest, 1)
+    j = select(2, sch:fission(x.right, #list - 1))
+    k = select(2, sch:fission(x.rest, 1))
   end
   return k, j, triangular, tiles
 end
@@ -223,7 +223,7 @@ end
 -- Pivot by pivot, in vectors.
 local function panel(sch, j, depth, along, n)
   local list = statements(sch, j, depth)
-  if #list > 1 then _, j = sch:fission(j, #list - 1) end
+  if #list > 1 then j = select(2, sch:fission(j, #list - 1)) end
   local a, b = last_loops(sch, j)
   if along then sch:reorder(b, a) end
   local _, jv = sch:split(along and a or b, { ts.auto, n })

@@ -52,15 +52,15 @@ end
 -- one.
 function gpu.sample_digits(sch, list)
   if #list == 1 then return list[1] end
-  local base, codes, even = 1, {}, {}
+  local base, codes = 1, {}
   for _, c in ipairs(list) do
     for _, d in ipairs(c) do base = math.max(base, d + 1) end
   end
   for i, c in ipairs(list) do
-    codes[i], even[i] = 0, 1 / #list
+    codes[i] = 0
     for _, d in ipairs(c) do codes[i] = codes[i] * base + d end
   end
-  local code, count, digits = sch:sample_categorical(codes, even), #list[1], {}
+  local code, count, digits = sampling.evenly(sch, codes), #list[1], {}
   for i = 1, count do
     local place = math.tointeger(base ^ (count - i))
     digits[i] = i == 1 and code // place or code // place % base

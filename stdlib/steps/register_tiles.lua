@@ -1,20 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What a register tile is made of: its size for a target, the loops that it
 -- tiles, and the order of the others.
+local machine = require "tessera.steps.machine"
 local register_tiles = {}
-
--- Lanes of a vector of what is computed, and how many vector registers there
--- are.  AVX-512 and NEON have 32, SSE and AVX 16.
-function register_tiles.facts(sch, block, registers)
-  local target = sch:target()
-  local bytes = target and target:get "vector-bytes" or 32
-  local dtype = sch:access_info(block, "write", 0).dtype
-  if registers == 0 then
-    local arm = target and tostring(target):find "aarch64"
-    registers = (bytes >= 64 or arm) and 32 or 16
-  end
-  return math.max(1, bytes * 8 // (tonumber(dtype:match "%d+") or 8)), registers
-end
 
 -- The loops of columns, which are the last index of the result, and of rows:
 -- the innermost other spatial one of more than one iteration.
@@ -44,9 +32,9 @@ end
 
 -- The size of each loop's innermost tile, by position; nil: there are no rows.
 function register_tiles.shape(sch, block, vectors, wanted)
-  local lanes, registers = register_tiles.facts(sch, block, wanted)
+  local lanes = machine.lanes(sch, block, machine.vector_bytes(sch))
   local loops, column, row = tile_loops(sch, block)
-  local rows = (registers - vectors - 1) // vectors
+  local rows = (machine.registers(sch, wanted) - vectors - 1) // vectors
   if not column or not row or rows < 1 then return nil end
   return { [column] = size_of(sch:extent(loops[column]), vectors * lanes,
                               lanes),

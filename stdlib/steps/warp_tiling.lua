@@ -6,6 +6,8 @@ local divisors = require "tessera.steps.divisors"
 local intrin = require "tessera.intrin"
 local gpu = require "tessera.steps.gpu_tiling"
 local tensor = require "tessera.tensor"
+local machine = require "tessera.steps.machine"
+local sampling = require "tessera.steps.sampling"
 local tiling = require "tessera.tiling"
 local warps = {}
 
@@ -33,7 +35,7 @@ end
 function warps.pieces(sch, block, group, structure)
   sch:annotate(block, "tiling_structure", structure)
   local first, why = tensor.fit(sch, block, sync_of(group), nil, true)
-  if not first then error({ code = "REFUSED", message = why }, 0) end
+  if not first then tiling.refuse(why) end
   local piece = sch:blockize(first)
   fill_of(group)             -- is declared
   sch:annotate(piece, "auto_tensorize", "wmma_sync")
@@ -50,17 +52,9 @@ function warps.tensorize(sch, piece, group, k)
   sch:tensorize(piece, sync_of(group))
 end
 
--- One of the numbers, all as likely.
-local function one_of(sch, list)
-  local even = {}
-  for i = 1, #list do even[i] = 1 / #list end
-  return sch:sample_categorical(list, even)
-end
-warps.one_of = one_of
-
 -- How many bytes a thread copies at a time: one of p.vector_bytes.
 function warps.sample_bytes(sch, copy, p)
-  sch:annotate(copy, "vector_bytes", one_of(sch, p.vector_bytes))
+  sch:annotate(copy, "vector_bytes", sampling.evenly(sch, p.vector_bytes))
 end
 
 -- Copies the result out of fragments under `warp`.
@@ -268,7 +262,7 @@ function warps.cut(sch, piece, p, bytes, trans)
   local shape = gpu.sample_digits(sch, list)
   return function(on, loop, _, _, i)
     if letters[i] == "R" then
-      local two = { ts.auto, one_of(on, depths[i]) }
+      local two = { ts.auto, sampling.evenly(on, depths[i]) }
       return two, { on:split(loop, two) }
     end
     if i ~= row and i ~= column then
@@ -293,7 +287,7 @@ end
 function warps.fetch(sch, piece, operand, loop, p)
   local copy = sch:read_at(loop, piece, operand, "shared.dyn")
   local dtype = sch:access_info(copy, "write", 0).dtype
-  local bytes = tonumber(dtype:match "%d+") // 8
+  local bytes = machine.bits(dtype) // 8
   warps.sample_bytes(sch, copy, p)
   sch:storage_align(copy, 0, -2, 4 * PAD // bytes, PAD // bytes)
 end

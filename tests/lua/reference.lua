@@ -243,33 +243,3 @@ do
     assert(reference.page "funnel":find(words, 1, true), words)
   end
 end
-
--- The chapter of modules has the signature of each function that tiling modules
--- share, and each annotation that a module asks for.
-do
-  local root = arg[0]:gsub("[^/]*$", "../../")
-  local function read(path)
-    local f <close> = assert(io.open(root .. path))
-    return f:read "a"
-  end
-  local chapter = read "docs/modules.md"
-  for name in pairs(require "tessera.tiling") do
-    assert(chapter:find("| `tiling." .. name .. "(", 1, true),
-           "docs/modules.md has no row of tiling." .. name)
-  end
-  local files = {}
-  for _, name in ipairs(require "tessera.modules.spaces".modules) do
-    files[#files + 1] = "modules/" .. name .. ".lua"
-  end
-  for _, name in ipairs { "steps/gpu_tiling", "steps/nests",
-                          "steps/reductions", "search/searching", "tiling",
-                          "steps/warp_tiling" } do
-    files[#files + 1] = "stdlib/" .. name .. ".lua"
-  end
-  for _, path in ipairs(files) do
-    for call, key in read(path):gmatch ':(%l*annotat%l+)%([^\n]-, "([%l_]+)"' do
-      assert(chapter:find("`" .. key .. "`", 1, true), path .. ": " .. call ..
-             " of " .. key .. ", which docs/modules.md does not have")
-    end
-  end
-end
