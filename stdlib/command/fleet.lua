@@ -2,7 +2,7 @@
 -- `tessera fleet`: makes, shows and steers a fleet.
 local ts = require "tessera"
 local arguments = require "tessera.command.arguments"
-local json = require "tessera.command.json"
+local json = require "tessera.lang.write_json"
 local metrics = require "tessera.command.metrics"
 local read = require "tessera.lang.read_json"
 

@@ -4,7 +4,7 @@ local ts = require "tessera"
 local options = require "tessera.lang.options"
 local arguments = require "tessera.command.arguments"
 local files = require "tessera.command.files"
-local json = require "tessera.command.json"
+local json = require "tessera.lang.write_json"
 
 local usage = arguments.usage
 

@@ -4,7 +4,7 @@
 local ts = require "tessera"
 local passes = require "tessera.graph.passes"
 local program = require "tessera.graph.program"
-local json = require "tessera.command.json".text
+local json = require "tessera.lang.write_json".text
 local invalid = debug.getregistry()["tessera.invalid"]
 
 local model = {}

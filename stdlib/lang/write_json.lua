@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Values as JSON text, for --json.
+-- Values as JSON text.
 
 -- JSON text, to stand in a value as it is.
 local written = {}
