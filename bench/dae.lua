@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Tunes ResNet-18's convolutions for access-execute machines, with and without
 -- latency hiding, for build/bench/dae:
---   dae [--quick] [--machine M,..] [--layer C2,..] [--trials N] [--seed N]
---       [--timeline]
+--   dae [--quick] [--bare] [--machine M,..] [--layer C2,..] [--trials N]
+--       [--seed N] [--timeline]
+-- A shift and a cut-off are behind each sum; `--bare`: its low byte is stored.
 -- Prints a line of JSON for each layer, machine and way: the utilisation of the
 -- matrix unit, its cycles, and its place in the roofline.  Without hiding and
 -- with, a layer is tuned with as many trials, so both figures are those of the
@@ -21,15 +22,15 @@ do
   local i = 1
   while arg[i] do
     local name = arg[i]:match "^%-%-(%a+)$"
-    if name == "quick" or name == "timeline" then
+    if name == "quick" or name == "timeline" or name == "bare" then
       given[name] = true
     elseif given[name] and arg[i + 1] then
       given[name] = arg[i + 1]
       i = i + 1
     else
-      io.stderr:write(("dae: what is '%s'?\nusage: dae [--quick] [--machine " ..
-        "M,..] [--layer C2,..] [--trials N] [--seed N] [--timeline]\n"):format(
-        arg[i]))
+      io.stderr:write(("dae: what is '%s'?\nusage: dae [--quick] [--bare] " ..
+        "[--machine M,..] [--layer C2,..] [--trials N] [--seed N] " ..
+        "[--timeline]\n"):format(arg[i]))
       os.exit(2)
     end
     i = i + 1
@@ -55,12 +56,13 @@ local function work(o)
 end
 
 -- Cycles of the memory and of the compute unit, of which the longer bounds what
--- can be reached: three operations of the vector unit and a reset follow each
--- accumulator.
+-- can be reached: each accumulator is reset, and three operations of the vector
+-- unit follow it.
 local function bounds(w, m)
   local memory = w.bytes / m.memory.bus
+  local follow = given.bare and 0 or 3 * m.vector.interval
   local unit = w.products * m.matrix.interval +
-               w.stored * (m.matrix.interval + 3 * m.vector.interval)
+               w.stored * (m.matrix.interval + follow)
   return { roofline = math.min(1, w.products / math.max(w.products, memory)),
            unit = w.products / math.max(unit, memory) }
 end
@@ -114,6 +116,7 @@ for machine in given.machine:gmatch "[^,]+" do
   for _, layer in ipairs(dae.resnet18) do
     local name, o = table.unpack(layer)
     if matches(given.layer, name) then
+      o.bare = given.bare
       local p, w = dae.conv(o), work(o)
       local bound, share = bounds(w, m), {}
       for _, way in ipairs(ways) do

@@ -24,6 +24,7 @@ typedef struct storing {
   dae_form from, at; /* in place, in memory */
   ir_expr value;     /* of accumulators */
   bool narrows;      /* to bytes */
+  bool wraps;        /* to their low ones */
   bool changed;      /* what was in place */
 } storing;
 
@@ -51,6 +52,20 @@ static dae_tried refuse_store(const storing *x, const char *why) {
   return DAE_REFUSED;
 }
 
+static bool is_shift(const ir_program *p, ir_expr e, uint32_t fn, ir_expr *of) {
+  const ir_node *n = ir_at(p, e);
+  bool is = n->op == IR_CALL && n->a == fn && n->dtype.bits == 32 &&
+            ir_is_const(p, p->arg.v[n->b + 1], 24);
+  if (is) *of = p->arg.v[n->b];
+  return is;
+}
+
+/* The low byte of a sum, shr(shl(x, 24), 24), is what the machine stores. */
+static bool is_low_byte(const ir_program *p, ir_expr e, ir_expr *of) {
+  ir_expr inner;
+  return is_shift(p, e, IR_FN_SHR, &inner) && is_shift(p, inner, IR_FN_SHL, of);
+}
+
 static dae_tried read_store(storing *x) {
   dae_compile *c = x->c;
   const ir_stmt_rec r = *ir_st(c->p, x->n->leaf);
@@ -60,6 +75,8 @@ static dae_tried read_store(storing *x) {
   x->narrows = top.op == IR_CAST && t.bits == 8 && ir_is_int(t) &&
                ir_at(c->p, top.a)->dtype.bits == 32;
   x->value = x->narrows ? top.a : r.value;
+  x->wraps = x->narrows && t.code == TESS_DTYPE_INT &&
+             is_low_byte(c->p, top.a, &x->value);
   if (!x->narrows && (t.bits != 32 || !c->m->stores_acc))
     return refuse_store(x, "the machine stores bytes only: int8 of what the "
                            "accumulators hold");
@@ -76,14 +93,14 @@ static dae_tried read_store(storing *x) {
 }
 
 /* A cast saturates, where a store takes the low byte: both are the same where
- * the value is in range, as it is after these. */
+ * the value is in range, as it is after these, or is a low byte itself. */
 static dae_tried saturate(storing *x) {
   dae_compile *c = x->c;
   tess_dtype t = c->p->buf.v[x->to].dtype;
   int64_t least = t.code == TESS_DTYPE_INT ? -128 : 0, most = least + 255;
   const ir_node v = *ir_at(c->p, x->value);
   dae_tried done = DAE_DONE;
-  if (!x->narrows) return done;
+  if (!x->narrows || x->wraps) return done;
   if (v.lo < least) {
     x->changed = true;
     done = dae_emit_imm(c, x->n, DAE_MAX, least, x->place, &x->from);

@@ -6,7 +6,7 @@
 static dae_tried refuse_vector(dae_compile *c, const dae_nest *n) {
   dae_refuse(c, n->leaf,
              "the vector unit has no such operation; it adds, multiplies, "
-             "shifts right, and takes minima and maxima of int32");
+             "shifts, and takes minima and maxima of int32");
   return DAE_REFUSED;
 }
 
@@ -97,10 +97,11 @@ static bool read_shift(const dae_compile *c, const ir_node *n, operation *out) {
     return true;
   }
   const uint32_t *arg = c->p->arg.v + n->b;
-  if (n->a != IR_FN_SHR || !ir_const_int(c->p, arg[1], &by) || by < 0 ||
-      by > 31)
+  bool left = n->a == IR_FN_SHL;
+  if ((n->a != IR_FN_SHR && !left) || !ir_const_int(c->p, arg[1], &by) ||
+      by < 0 || by > 31)
     return false;
-  *out = (operation){DAE_SHR, arg[0], 0, by, false};
+  *out = (operation){DAE_SHR, arg[0], 0, left ? -by : by, false};
   return true;
 }
 

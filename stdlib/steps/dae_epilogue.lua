@@ -8,7 +8,7 @@ local tiling = require "tessera.tiling"
 local epilogue = {}
 
 local commutes = { ["+"] = true, ["*"] = true, min = true, max = true }
-local shifts = { ["//"] = true, shr = true }
+local shifts = { ["//"] = true, shl = true, shr = true }
 
 local function is_immediate(x)
   return math.type(x) == "integer" and x >= -32768 and x <= 32767
@@ -32,7 +32,7 @@ local function no_shift(x)
   local by = x[3]
   if math.type(by) ~= "integer" then
     return "the vector unit shifts by constants only"
-  elseif x[1] == "shr" then
+  elseif x[1] ~= "//" then
     return (by < 0 or by > 31) and ("a shift by %d"):format(by) or nil
   end
   return (by < 1 or by & (by - 1) ~= 0) and

@@ -292,6 +292,29 @@ for _, o in ipairs {
   end
 end
 
+do -- the low byte of sums, which is what the machine stores
+  local q = dae.conv { h = 6, ic = 32, oc = 32, bare = true }
+  local sketch = ts.space.sketches(ts.space.default "dae", q, "dae")[1]
+  local kernel = check(q, sketch:replay(q, { resample = true, seed = 1 }))
+  assert(not kernel:source "stream":find "alu")
+  -- That of bytes without sign is another, and other shifts are computed.
+  for dtype, by in pairs { int8 = 20, uint8 = 24 } do
+    local A = ts.placeholder("A", { 4, 16 }, "int32")
+    local B = ts.compute("B", { 4, 16 }, function(i, l)
+      return A(i, l) + A(i, l)
+    end)
+    local C = ts.compute("C", { 4, 16 }, function(i, l)
+      return ts.cast(ts.shr(ts.shl(B(i, l), by), by), dtype)
+    end)
+    local shifted = ts.program("shifted", { A }, { C })
+    local s = ts.schedule(shifted)
+    s:set_scope(s:get_block "B", 0, ACC)
+    s:cache_read(s:get_block "B", 0, ACC)
+    local stream = check(shifted, s):source "stream"
+    assert(stream:find("alu shr -" .. by) and stream:find("alu shr " .. by))
+  end
+end
+
 local r = ts.tune(dae.dense(32, 4, 4), { target = "dae", trials = 16, seed = 1,
                                         min_time = 1e-6 })
 assert(r.latency < slow and r.schedule)

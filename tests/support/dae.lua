@@ -11,6 +11,7 @@ local function quantized(name, C, shape, o)
       local at = { ... }
       x = x + o.bias(at[o.channel], at[#at])
     end
+    if o.bare then return ts.cast(ts.shr(ts.shl(x, 24), 24), "int8") end
     return ts.cast(ts.max(ts.min(x // (1 << (o.shift or 8)), 127),
                           o.relu and 0 or -128), "int8")
   end)
@@ -34,7 +35,8 @@ function dae.dense(m, n, k, o)
 end
 
 -- A convolution of `ic` to `oc` channels (multiples of 16), over images of h x
--- w (h without w), "same" padding.
+-- w (h without w), "same" padding.  `bare`: what is stored is the low byte of
+-- the sums.
 function dae.conv(o)
   local h, w, k, s = o.h, o.w or o.h, o.k or 3, o.stride or 1
   local p, ic, oc = (o.k or 3) // 2, o.ic // 16, o.oc // 16
@@ -56,7 +58,7 @@ function dae.conv(o)
   end)
   local D = quantized("D", C, { oc, oh, ow, 16 },
                       { bias = bias, channel = 1, shift = o.shift,
-                        relu = o.relu })
+                        relu = o.relu, bare = o.bare })
   return ts.program("conv", bias and { A, B, bias } or { A, B }, { D })
 end
 
