@@ -29,7 +29,8 @@ list("reduction",
 list("out_fusable", [[
   matmul dense gemm batch_matmul transpose_batch_matmul conv1d_nlc conv1d_ncl
   conv2d_nhwc conv2d_nchw conv2d_nchwc conv3d_ndhwc conv3d_ncdhw
-  depthwise_conv2d_nhwc conv1d_transpose_nlc conv1d_transpose_ncl
+  depthwise_conv2d_nhwc depthwise_conv2d_nchwc conv1d_transpose_nlc
+  conv1d_transpose_ncl
   conv2d_transpose_nhwc conv2d_transpose_nchw conv3d_transpose_ndhwc
   conv3d_transpose_ncdhw max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d
   avg_pool3d lp_pool1d lp_pool2d lp_pool3d global_pool1d global_pool2d

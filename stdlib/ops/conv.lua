@@ -161,6 +161,30 @@ declare_conv("conv3d_ncdhw", 3, true, "NCDHW",
 
 -- ---- blocks of channels ----------------------------------------------------
 
+local in_blocks = { "n", "co", "h", "w", "ob" }
+
+-- What follows a sum of that shape, in blocks; a bias has blocks, too.
+local function blocked_epilogue(o, y, shape, sum_type, bias)
+  if o.bn then declare.wrong(o.name, "'bn' is of the other layouts") end
+  if bias then
+    local of = y
+    y = kit.compute("biased", shape, in_blocks, function(n, co, i, j, at)
+      return of(n, co, i, j, at) + kit.as(bias(co, at), kit.beside(o), sum_type)
+    end)
+  end
+  return kit.epilogue(o, y, shape, in_blocks, 2, sum_type)
+end
+
+local function blocks(channels, block)
+  return function(o) return o[channels] // o[block] end
+end
+
+local function padded_blocks(o, X, channels, block, windows)
+  return kit.padded(X, { o.n, channels // block, o.h, o.w, block },
+                    { "n", "c", "h", "w", "b" }, windows, 3,
+                    ts.const(0, o.dtype))
+end
+
 declare.operator {
   name = "conv2d_nchwc",
   summary = "A convolution of images, channels in blocks, layout NCHW[c]c.",
@@ -178,12 +202,10 @@ has the shape [co/ob, ob].]],
   example = "{ n = 1, h = 2, w = 2, ci = 2, co = 2, k = 1, in_block = 2, " ..
             "out_block = 2 }",
   tensors = {
-    tensor("X", { "n", function(o) return o.ci // o.in_block end, "h", "w",
-                  "in_block" }),
-    tensor("W", { function(o) return o.co // o.out_block end,
-                  function(o) return o.ci // o.in_block end, "k.1", "k.2",
-                  "in_block", "out_block" }),
-    tensor("bias", { function(o) return o.co // o.out_block end, "out_block" },
+    tensor("X", { "n", blocks("ci", "in_block"), "h", "w", "in_block" }),
+    tensor("W", { blocks("co", "out_block"), blocks("ci", "in_block"), "k.1",
+                  "k.2", "in_block", "out_block" }),
+    tensor("bias", { blocks("co", "out_block"), "out_block" },
            { type = kit.beside, when = "bias" }),
   },
   infer = function(o, tensors)
@@ -202,30 +224,62 @@ has the shape [co/ob, ob].]],
       declare.wrong(o.name, "blocks of %d and %d do not divide %d and %d " ..
                     "channels", ib, ob, o.ci, o.co)
     end
-    if o.bn then declare.wrong(o.name, "'bn' is of the other layouts") end
     local windows = kit.windows(o, { o.h, o.w })
-    local h, w = windows[1], windows[2]
-    local P = kit.padded(X, { o.n, o.ci // ib, o.h, o.w, ib },
-                         { "n", "c", "h", "w", "b" }, windows, 3,
-                         ts.const(0, o.dtype))
+    local P = padded_blocks(o, X, o.ci, ib, windows)
     local c, b = ts.reduce_axis("ci", o.ci // ib), ts.reduce_axis("ib", ib)
     local axes, where = window_axes(windows, letters[2])
-    local shape = { o.n, o.co // ob, h.out, w.out, ob }
-    local names = { "n", "co", "h", "w", "ob" }
-    local y = kit.compute("conv", shape, names, function(n, co, i, j, of)
+    local shape = { o.n, o.co // ob, windows[1].out, windows[2].out, ob }
+    local y = kit.compute("conv", shape, in_blocks, function(n, co, i, j, of)
       local at = where { i, j }
       return ts.sum(wide(P(n, c, at[1], at[2], b)) *
                     wide(W(co, c, axes[1], axes[2], b, of)),
                     { c, axes[1], axes[2], b })
     end)
-    if bias then
-      local of = y
-      y = kit.compute("biased", shape, names, function(n, co, i, j, at)
-        return of(n, co, i, j, at) +
-               kit.as(bias(co, at), kit.beside(o), sum_type)
-      end)
+    return blocked_epilogue(o, y, shape, sum_type, bias)
+  end,
+}
+
+declare.operator {
+  name = "depthwise_conv2d_nchwc",
+  summary = "A convolution of each channel by itself, channels in blocks.",
+  says = [[
+Y[n, c/b, h, w, c%b] = act(sum over kh, kw of
+  X[n, c/b, h*s + kh*d - p, w*s + kw*d - p, c%b] * W[c/b, kh, kw, c%b] + bias)
+b: block, which divides c; X is zero outside; bias has the shape [c/b, b].]],
+  options = with_epilogue(options_of(2, {
+    count("c", "their channels"), count("block", "channels of a block", "1"),
+  })),
+  example = "{ n = 1, h = 3, w = 3, c = 2, k = 2, block = 2 }",
+  tensors = {
+    tensor("X", { "n", blocks("c", "block"), "h", "w", "block" }),
+    tensor("W", { blocks("c", "block"), "k.1", "k.2", "block" }),
+    tensor("bias", { blocks("c", "block"), "block" },
+           { type = kit.beside, when = "bias" }),
+  },
+  infer = function(o, tensors)
+    local x = tensors.X.shape
+    if #x == 5 then o.c = x[2] * x[5] end
+  end,
+  check = function(o) kit.each(o, "k", 2) end,
+  symbolic = { n = true },
+  result = "conv",
+  apply = function(o, X, W, bias)
+    local sum_type, wide = kit.accumulator(o)
+    if o.c % o.block ~= 0 then
+      declare.wrong(o.name, "blocks of %d do not divide %d channels", o.block,
+                    o.c)
     end
-    return kit.epilogue(o, y, shape, names, 2, sum_type)
+    local windows = kit.windows(o, { o.h, o.w })
+    local P = padded_blocks(o, X, o.c, o.block, windows)
+    local axes, where = window_axes(windows, letters[2])
+    local shape = { o.n, o.c // o.block, windows[1].out, windows[2].out,
+                    o.block }
+    local y = kit.compute("conv", shape, in_blocks, function(n, c, i, j, b)
+      local at = where { i, j }
+      return ts.sum(wide(P(n, c, at[1], at[2], b)) *
+                    wide(W(c, axes[1], axes[2], b)), axes)
+    end)
+    return blocked_epilogue(o, y, shape, sum_type, bias)
   end,
 }
 

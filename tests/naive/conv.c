@@ -162,6 +162,27 @@ static void conv2d_nchwc(naive *x) {
   }
 }
 
+static void depthwise_nchwc(naive *x) {
+  naive_tensor *X = &x->t[0], *W = &x->t[1], *y = &x->t[x->n - 1];
+  for (int64_t i = 0; i < y->n; i++) {
+    int64_t a[NAIVE_DIM];
+    double sum = 0;
+    naive_indices(y, i, a);
+    for (int64_t j = 0; j < W->shape[1]; j++)
+      for (int64_t k = 0; k < W->shape[2]; k++) {
+        int64_t h = a[2] * naive_entry(x, "stride", 0, 1) +
+                    j * naive_entry(x, "dilation", 0, 1) -
+                    naive_entry(x, "pad", 0, 0);
+        int64_t w = a[3] * naive_entry(x, "stride", 1, 1) +
+                    k * naive_entry(x, "dilation", 1, 1) -
+                    naive_entry(x, "pad", 1, 0);
+        if (h >= 0 && h < X->shape[2] && w >= 0 && w < X->shape[3])
+          sum += AT(X, a[0], a[1], h, w, a[4]) * AT(W, a[1], j, k, a[4]);
+      }
+    y->v[i] = naive_epilogue(x, sum, a[1] * y->shape[4] + a[4], 2);
+  }
+}
+
 static void depthwise(naive *x) {
   conv c = conv_of(x, 2, false);
   naive_tensor *y = &x->t[x->n - 1];
@@ -270,6 +291,7 @@ const naive_op naive_conv[] = {
     {"conv3d_ncdhw", conv3d_ncdhw},
     {"conv2d_nchwc", conv2d_nchwc},
     {"depthwise_conv2d_nhwc", depthwise},
+    {"depthwise_conv2d_nchwc", depthwise_nchwc},
     {"conv1d_transpose_nlc", transpose_nlc},
     {"conv1d_transpose_ncl", transpose_ncl},
     {"conv3d_transpose_ndhwc", transpose_ndhwc},

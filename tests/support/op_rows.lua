@@ -161,6 +161,10 @@ each("depthwise_conv2d_nhwc", { n = 2, h = 5, w = 6, c = 3, k = 3 }, {
   {}, { pad = 1, stride = 2 }, { c = 1, k = 1 }, { dilation = 2, pad = 2 },
   epilogues,
 })
+each("depthwise_conv2d_nchwc", { n = 2, h = 5, w = 6, c = 6, k = 3 }, {
+  {}, { block = 3, pad = 1, stride = { 2, 1 } }, { c = 1, k = 1 },
+  { block = 2, dilation = 2, pad = 2, bias = true, act = "relu" },
+})
 for _, layout in ipairs { "nhwc", "nchw" } do
   each("conv2d_transpose_" .. layout,
        { n = 2, h = 3, w = 2, ci = 2, co = 3, k = 4 }, {
