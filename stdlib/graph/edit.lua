@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What passes over graphs share: who makes a value, what is known before it
 -- runs, how often it is taken.
+local category = require "tessera.graph.categories"
 local value = require "tessera.graph.value"
 
 local edit = {}
@@ -59,6 +60,15 @@ function edit.with(attrs, more)
   for key, x in pairs(attrs) do o[key] = x end
   for key, x in pairs(more) do o[key] = x end
   return o
+end
+
+local by_channel = { broadcast = true, batch_norm = true, prelu = true }
+
+-- Whether a node computes an element of the elements of its inputs there, of
+-- which any dimensions may be broadcast.
+function edit.is_pointwise(n)
+  return category.of(n.op) <= category.broadcast and not by_channel[n.op] and
+         #n.outputs == 1
 end
 
 -- The dimensions that a transpose takes, from 0.

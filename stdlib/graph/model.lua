@@ -55,16 +55,16 @@ end
 
 -- The steps, each { program =, values =, results = } or, of reshapes,
 -- { values = }.
-local function steps_of(g)
+local function steps_of(g, o)
   local steps, outside = {}, outside_of(g)
+  local role = not (o.without or {}).layout and "layout_free" or nil
   for i, group in ipairs(groups_of(g)) do
     if only_reshapes(group) then
       for _, n in ipairs(group) do
         steps[#steps + 1] = { values = { n.inputs[1], n.outputs[1] } }
       end
     else
-      local p, inputs, outputs = program.of(g, group, outside, "layout_free",
-                                              i)
+      local p, inputs, outputs = program.of(g, group, outside, role, i)
       if #p:params() > 120 then
         invalid(("group %d of graph %s takes %d tensors"):format(
           i, g:name(), #p:params()))
@@ -169,7 +169,7 @@ function model.new(from, o)
                                                   values = o.values })
   end
   passes.run(g, o)
-  local steps = steps_of(g)
+  local steps = steps_of(g, o)
   local list, status, notes = compile(steps, o)
   local network = g:make_network(list)
   if o.kernel_threads then network:set_threads(o.kernel_threads) end

@@ -22,7 +22,10 @@ passes.list = {
   { name = "into_convolutions",
     help = "batch norms, scales, shifts and borders go into convolutions",
     run = require "tessera.graph.convolutions" },
+  { name = "layout", help = "images take channels in blocks of a vector",
+    run = require "tessera.graph.layout" },
   { name = "fold_again", help = "what these made of constants", run = fold },
+  { name = "simplify_last", help = "what stays of them", run = simplify },
   { name = "fuse", help = "nodes become groups, each one program",
     run = function(g)
       local list = {}
@@ -38,7 +41,7 @@ function passes.run(g, o)
   g:sweep()
   for _, pass in ipairs(passes.list) do
     if not without[pass.name] then
-      pass.run(g)
+      pass.run(g, o)
       g:sweep()
       g:verify()
     end

@@ -2,7 +2,6 @@
 -- Transposes sink: an operator element by element of transposed values is the
 -- transposed operator of the values, so that those that exports put around each
 -- convolution meet, and cancel.
-local category = require "tessera.graph.categories"
 local edit = require "tessera.graph.edit"
 
 -- The value that is transposed and the dimensions, of a transpose's result.
@@ -45,13 +44,6 @@ local function untransposed(g, v, perm)
 end
 
 -- ---- element by element ----------------------------------------------------
-
-local by_channel = { broadcast = true, batch_norm = true, prelu = true }
-
-local function is_pointwise(n)
-  return category.of(n.op) <= category.broadcast and not by_channel[n.op] and
-         #n.outputs == 1
-end
 
 local function sink(g, n)
   local perm = common_perm(g, n)
@@ -109,7 +101,7 @@ end
 return function(g)
   for _, node in ipairs(g:nodes()) do
     local n = g:node_info(node.id)
-    local rule = is_pointwise(n) and sink or rules[n.op]
+    local rule = edit.is_pointwise(n) and sink or rules[n.op]
     local y = rule and rule(g, n)
     if y then g:replace_value(n.outputs[1], y.id) end
   end
