@@ -95,7 +95,7 @@ local kinds = {
 }
 
 local function absorb(g, n, uses)
-  local y = edit.input(g, { inputs = n.outputs }, 1)
+  local y = edit.result(g, n)
   local channel = { [2] = true, [#y.shape] = true }
   for d in pairs(channel) do
     local by, x = per_channel(g, n, y, d)

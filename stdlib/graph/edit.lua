@@ -19,6 +19,9 @@ function edit.input(g, n, i)
   return id ~= 0 and value.of(g, id) or nil
 end
 
+-- The first result of a node.
+function edit.result(g, n) return value.of(g, n.outputs[1]) end
+
 -- What was found out of each graph: by the number of a value.
 local known = setmetatable({}, { __mode = "k" })
 

@@ -1,15 +1,17 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Data layout: convolutions of images take and give channels in blocks as wide
--- as the target's vectors, NCHW[c]c (Liu et al., "Optimizing CNN model inference
--- on CPUs", 2019), and so does all between them that can, so that images are
--- converted where such a region begins and ends, and weights when they fold.
+-- as the target's vectors, NCHW[c]c (Liu et al., "Optimizing CNN model
+-- inference on CPUs", 2019), and so does all between them that can, so that
+-- images are converted where such a region begins and ends, and weights when
+-- they fold.
 local ts = require "tessera"
 local blocked = require "tessera.graph.blocked"
 local edit = require "tessera.graph.edit"
 local program = require "tessera.graph.program"
 local value = require "tessera.graph.value"
 
--- Channels of a block: the float32 of a vector of a processor; nil: it has none.
+-- Channels of a block: the float32 of a vector of a processor; nil: there are
+-- no vectors.
 local function block_of(target)
   target = ts.target(target)
   if not tostring(target):find "^llvm" then return nil end
@@ -36,13 +38,13 @@ local function kind_of(g, n)
 end
 
 -- What a convolution costs in multiply-adds, in blocks and as it is, where they
--- take so many times as long (measured on AVX-512; docs/models.md), and what
--- it costs to convert an element.
+-- take so many times as long (docs/models.md, "Layout"), and what it costs
+-- to convert an element.
 local slower = { dense = 1.5, depthwise = 3 }
 local conversion = 32
 
 local function costs(g, n, kind, b)
-  local w, y = edit.input(g, n, 2).shape, edit.input(g, { inputs = n.outputs }, 1)
+  local w, y = edit.input(g, n, 2).shape, edit.result(g, n)
   local ci, co = w[2], w[1]
   local at = program.size(y) // co * w[3] * w[4]
   local of = kind == "dense" and ci > b and blocked.round_up(ci, b) or ci
@@ -87,7 +89,7 @@ local function operand(l, v, c, with)
 end
 
 local function pointwise(l, n)
-  local c = edit.input(l.g, { inputs = n.outputs }, 1).shape[2]
+  local c = edit.result(l.g, n).shape[2]
   local args, any = {}, false
   if c % l.b ~= 0 and not finite[n.op] then return nil end
   for i = 1, #n.inputs do
@@ -117,7 +119,7 @@ local function joins(l, n)
   if not x or n.op == "conv2d_nchw" then return false end
   if blocked.rules[n.op] then return is_image(x) end
   return edit.is_pointwise(n) and
-         is_image(edit.input(l.g, { inputs = n.outputs }, 1))
+         is_image(edit.result(l.g, n))
 end
 
 -- What blocks gain, by region: operators that take what another gives.
