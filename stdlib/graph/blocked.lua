@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Images whose channels are in blocks, [n, c / b, h, w, b], of those of a graph,
--- [n, c, h, w]: what the pass over layouts converts, and how operators compute
--- with them.  Channels that do not fill the last block are followed by others,
--- which are finite, and which weights of 0 leave out.
+-- Images whose channels are in blocks, [n, c / b, h, w, b], of those of a
+-- graph, [n, c, h, w]: what the pass over layouts converts, and how operators
+-- compute with them.  Channels that do not fill the last block are followed by
+-- others, which are finite, and which weights of 0 leave out.
 local edit = require "tessera.graph.edit"
+local value = require "tessera.graph.value"
 
 local blocked = {}
 
@@ -112,9 +113,7 @@ local function is_channel(axis) return (axis or -1) % 4 == 1 end
 function rules.concat(g, n, x, _, b)
   if not is_channel(n.attrs.axis) then return nil end
   for i, id in ipairs(n.inputs) do
-    if edit.input(g, { inputs = { id } }, 1).shape[2] % b ~= 0 or not x[i] then
-      return nil
-    end
+    if value.of(g, id).shape[2] % b ~= 0 or not x[i] then return nil end
   end
   x[#x + 1] = { axis = 1 }
   return g:concat(table.unpack(x))

@@ -21,17 +21,26 @@ end
 
 -- ---- convolutions ----------------------------------------------------------
 
+-- Whether extents are known.
+local function is_fixed(v)
+  for _, extent in ipairs(v.shape) do
+    if type(extent) == "string" then return false end
+  end
+  return true
+end
+
+local function is_image(v)
+  return #v.shape == 4 and v.dtype == "float32" and is_fixed(v)
+end
+
 -- "dense" or "depthwise" where it has such a form in blocks; nil: it has none.
 local function kind_of(g, n)
   local o, w = n.attrs, edit.input(g, n, 2)
   local x, bias = edit.input(g, n, 1), edit.input(g, n, 3)
   local groups = o.groups or 1
-  if n.op ~= "conv2d_nchw" or x.dtype ~= "float32" or o.out or o.acc or o.bn or
+  if n.op ~= "conv2d_nchw" or not is_image(x) or o.out or o.acc or o.bn or
      not edit.is_known(g, w) or bias and not edit.is_known(g, bias) then
     return nil
-  end
-  for _, extent in ipairs(x.shape) do
-    if type(extent) == "string" then return nil end
   end
   if groups == 1 then return "dense" end
   return groups == w.shape[1] and groups == x.shape[2] and "depthwise" or nil
@@ -109,10 +118,6 @@ end
 -- ---- regions ---------------------------------------------------------------
 
 -- Whether there may be a form of the node in blocks.
-local function is_image(v)
-  return #v.shape == 4 and v.dtype == "float32"
-end
-
 local function joins(l, n)
   if l.kind[n.id] then return true end
   local x = edit.input(l.g, n, 1)
@@ -136,7 +141,9 @@ local function find_regions(l)
   end
   local function pays(i, by) gain[find(i)] = gain[find(i)] + by end
   local function convert(i, v)
-    if not edit.is_known(l.g, v) then pays(i, -conversion * program.size(v)) end
+    if is_fixed(v) and not edit.is_known(l.g, v) then
+      pays(i, -conversion * program.size(v))
+    end
   end
   for _, n in ipairs(l.g:nodes()) do
     inside[n.id] = joins(l, n)

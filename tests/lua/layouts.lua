@@ -136,6 +136,14 @@ check.case("what blocks do not pay for stays as it is", function()
   assert(n.conv2d_nchw == 2 and n.transpose == 0)
 end)
 
+check.case("extents that are not known yet stay", function()
+  local g = graph.new "symbolic"
+  local x = conv(g, g:input("x", { "batch", 8, 8, 8 }), 8, 3)
+  g:output("y", conv(g, g:relu(x), 8, 3))
+  passes.run(g, { target = target })
+  assert(count(g).conv2d_nchw == 2)
+end)
+
 check.case("a model in blocks gives what its nodes give", function()
   local g = between(function(g, x)
     local y = g:relu(conv(g, x, 16, 3, { groups = 16 }))
