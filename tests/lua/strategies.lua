@@ -56,7 +56,9 @@ do
       strategy = s.name, trials = 1000, seed = 3,
       measure = function(session, c)
         local key = table.concat(c.decisions, " ")
-        assert(not seen[key] and session:program(c), s.name)
+        assert(session:program(c), s.name)
+        -- The first one twice: the function is exact.
+        assert(not seen[key] or not next(seen, next(seen)), s.name)
         seen[key] = true
         return time_of(session, c)
       end,
@@ -106,8 +108,7 @@ do
     end,
     measure = function(session, c)
       local hash = session:program(c):hash()
-      assert(not hashes[hash])
-      hashes[hash] = 1e-3 * (1 + #results)
+      hashes[hash] = hashes[hash] or 1e-3 * (1 + #results)
       return hashes[hash]
     end,
     measured = function(session, list)
@@ -119,10 +120,12 @@ end
 
 -- What fails is recorded, and an error ends the run.
 do
-  local n = 0
+  local n, number = 0, {}
   local r = ts.tune(p, with { trials = 20, measure = function(_, c)
-    n = n + 1
-    if n % 2 == 0 then return nil, "TIMEOUT" end
+    local key = table.concat(c.decisions, " ")
+    if not number[key] then n = n + 1 end
+    number[key] = number[key] or n
+    if number[key] % 2 == 0 then return nil, "TIMEOUT" end
     return time_of(nil, c)
   end })
   assert(r.trials == 20 and r.failed == 10)
@@ -136,6 +139,32 @@ do
   fails("no more", ts.tune, p, with {
     measure = time_of, measured = function() error "no more" end })
   fails("'measure' is the number 7", ts.tune, p, with { measure = 7 })
+end
+
+-- The least of noisy readings is a lucky one: the best so far and the finalists
+-- are read again, so that the winner is good, and its time what it takes.
+for seed = 1, 10 do
+  local random, read = seed, 0
+  local function noise()
+    random = random * 1103515245 + 12345 & 0x7fffffff
+    return (random >> 8) / 0x7fffff
+  end
+  local r = ts.tune(p, with {
+    trials = 150, seed = seed, strategy = "replay",
+    measure = function(_, c)
+      read = read + 1
+      return time_of(nil, c) * (0.7 + 0.6 * noise())
+    end })
+  local d = {}
+  for k = 1, #r.trace do
+    local own = r.trace[k].decision
+    if own then
+      table.move({ #own, table.unpack(own) }, 1, #own + 1, #d + 1, d)
+    end
+  end
+  local is = time_of(nil, { decisions = d })
+  assert(read > 150 and read < 250, read)
+  assert(math.abs(r.latency / is - 1) < 0.15, r.latency / is)
 end
 
 -- A database keeps such times apart from those of this machine, and a run goes
@@ -155,7 +184,7 @@ do
   go(30, "replay")
   for k, s in ipairs(ts.strategies()) do
     local r, n = go(30 + 10 * k, s.name)
-    assert(r.trials == 30 + 10 * k and n >= 10 and n <= 11, s.name)
+    assert(r.trials == 30 + 10 * k and n >= 11 and n <= 12, s.name)
   end
   for _, end_ in ipairs { "", "-wal", "-shm" } do os.remove(path .. end_) end
 end
