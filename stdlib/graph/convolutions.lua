@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What stands around a convolution becomes part of it: a border of zeros of its
 -- padding; products with and sums of numbers of each channel, which a batch
--- norm of constants is, of its weights and its bias.
+-- norm of constants is, of its weights and its bias.  So do such products and
+-- sums behind a product of matrices.
 local ts = require "tessera"
 local edit = require "tessera.graph.edit"
 local program = require "tessera.graph.program"
@@ -54,13 +55,13 @@ local function per_channel(g, n, y, d)
   end
 end
 
--- The convolution that makes x, which only one node takes, if its weights are
--- known.
+-- The convolution or product that makes x, which only one node takes, if its
+-- weights are known.
 local function convolution(g, x, uses)
   if x.kind ~= "result" or (uses[x.id] or 1) ~= 1 then return nil end
   local c = g:node_info(x.node)
   local bias = edit.input(g, c, 3)
-  if not edit.convolutions[c.op] or c.attrs.act or c.attrs.out or
+  if not edit.channels(g, c) or c.attrs.act or c.attrs.relu or c.attrs.out or
      x.dtype ~= "float32" or not edit.is_known(g, edit.input(g, c, 2)) or
      bias and not edit.is_known(g, bias) then
     return nil
@@ -75,14 +76,14 @@ end
 
 local function scaled(g, c, f, by)
   local w, bias = edit.input(g, c, 2), edit.input(g, c, 3)
-  local at = edit.convolutions[c.op][1]
+  local at = edit.channels(g, c)
   return again(g, c, f(g, w, along(g, by, #w.shape, at)),
                bias and f(g, bias, by))
 end
 
 local function shifted(g, c, f, by)
   local w, bias = edit.input(g, c, 2), edit.input(g, c, 3)
-  local n = w.shape[edit.convolutions[c.op][1]]
+  local n = w.shape[edit.channels(g, c)]
   bias = bias or g:constant("", ts.tensor("float32", { n }))
   return again(g, c, w, f(g, bias, by))
 end
@@ -100,7 +101,7 @@ local function absorb(g, n, uses)
   for d in pairs(channel) do
     local by, x = per_channel(g, n, y, d)
     local c = x and convolution(g, x, uses)
-    if c and edit.convolutions[c.op][2] == d then
+    if c and select(2, edit.channels(g, c)) == d then
       return kinds[n.op](g, c, by)
     end
   end

@@ -89,4 +89,21 @@ edit.convolutions = {
   conv1d_nlc = { 3, 3 }, conv2d_nhwc = { 4, 4 }, conv3d_ndhwc = { 5, 5 },
 }
 
+-- Where the weights of a product of matrices have the columns of the result;
+-- nil: it is none of all rows with the same weights.
+function edit.columns(g, n)
+  if n.op == "dense" then return 1 end
+  if n.op ~= "matmul" or #edit.input(g, n, 2).shape ~= 2 then return nil end
+  return n.attrs.trans_b and 1 or 2
+end
+
+-- The same of a convolution, and where the result has its channels; of products
+-- these are the columns.
+function edit.channels(g, n)
+  if edit.convolutions[n.op] then return table.unpack(edit.convolutions[n.op])
+  end
+  local columns = edit.columns(g, n)
+  return columns, columns and #edit.result(g, n).shape
+end
+
 return edit
