@@ -173,8 +173,8 @@ local function measure(net)
     :format(memory.arena * 1e-6, memory.bound * 1e-6, memory.sum * 1e-6,
             memory.converted * 1e-6))
   local saved, runtime = other_processes(net, best.model)
-  print(("saved: loads in %.2f ms, resident %.1f MB then and %.1f MB after a " ..
-         "run, %.2f ms a run"):format(table.unpack(saved)))
+  print(("saved: loads in %.2f ms, resident %.1f MB then and %.1f MB after " ..
+         "a run, %.2f ms a run"):format(table.unpack(saved)))
   print(("ONNX Runtime: %.2f ms a run, %.2f times the saved model's"):format(
     runtime, runtime / saved[4]))
   print(("{\"figure\": \"model_%s\", \"value\": %.3f, \"unit\": \"ms\", " ..
