@@ -30,7 +30,7 @@ static double resident(void) {
   return (double)here * (double)sysconf(_SC_PAGESIZE) * 1e-6;
 }
 
-static void make(void **data, const tess_saved_tensor *t, int n) {
+static void make_tensors(void **data, const tess_saved_tensor *t, int n) {
   for (int i = 0; i < n; i++) {
     data[i] = malloc(t[i].bytes);
     memset(data[i], 0, t[i].bytes);
@@ -56,8 +56,8 @@ int main(int n, char **arg) {
   double loaded = now() - start, before = resident();
   entry run;
   memcpy(&run, &symbol, sizeof run);
-  make(in, inputs, model_inputs);
-  make(out, outputs, model_outputs);
+  make_tensors(in, inputs, model_inputs);
+  make_tensors(out, outputs, model_outputs);
   void *arena = aligned_alloc(64, (*memory + 127) / 64 * 64);
   const void *const *given = (const void *const *)in;
   if (run(given, out, arena, NULL)) return 1;

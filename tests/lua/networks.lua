@@ -120,6 +120,29 @@ check.case("products of one value become one", function()
   assert(not ops_of(g):find "[^t]mul:", ops_of(g))
 end)
 
+-- Layer normalisation as exporters write it out; `squared` of a difference.
+local function written_out(g, x, squared, bias)
+  local d = g:sub(x, g:reduce(x, { op = "mean", axes = { -1 }, keep = true }))
+  local v = g:reduce(squared(d), { op = "mean", axes = { 2 }, keep = true })
+  local eps = g:constant("", ts.tensor("float32", {}, 1e-5))
+  local y = g:div(d, g:sqrt(g:add(v, eps)))
+  y = g:mul(weight(g, 8), y)
+  return bias and g:add(y, weight(g, 8)) or y
+end
+
+check.case("norms that were written out are one node", function()
+  local g = graph.new "norms"
+  local x = g:input("x", { 2, 3, 8 })
+  local two = g:constant("two", ts.tensor("float32", {}, 2))
+  local y = written_out(g, x, function(d) return g:pow(d, two) end, true)
+  y = written_out(g, y, function(d) return g:mul(d, d) end)
+  g:output("y", y)
+  g:output("z", g:add(g:constant("one", ts.tensor("float32", { 1 }, { 1 })),
+                      written_out(g, y, function(d) return g:square(d) end)))
+  stays(g, ts.tensor("float32", { 2, 3, 8 }, "random", 1))
+  assert(ops_of(g) == "layer_norm:1 layer_norm:2 layer_norm:3 add:4", ops_of(g))
+end)
+
 check.case("chains become one, and what changes nothing goes", function()
   local g = graph.new "chains"
   local x = g:input("x", { 2, 3, 4 })
