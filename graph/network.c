@@ -25,6 +25,7 @@ typedef struct making {
   network_place *place; /* by value, of roots */
   plan_block *block;    /* by value, of roots in the arena */
   uint8_t *live;        /* by value: whether it has a block */
+  bool elsewhere;       /* kernels run on a device */
   arena scratch;
 } making;
 
@@ -53,11 +54,9 @@ static tess_status check_argument(const making *m, const tess_gstep *s,
 
 static tess_status check_step(const making *m, const tess_gstep *s) {
   if (!s->kernel) return TESS_OK;
-  if (s->kernel->foreign)
-    return ctx_fail(m->g->c, TESS_UNSUPPORTED, "%s", s->kernel->foreign);
-  if (s->kernel->remote.n)
-    return ctx_fail(m->g->c, TESS_UNSUPPORTED,
-                    "kernel '%s' of graph %s runs on a device, in a worker",
+  if (network_is_elsewhere(s->kernel) != m->elsewhere)
+    return ctx_fail(m->g->c, TESS_INVALID,
+                    "kernel '%s' of graph %s does not run where the first does",
                     tess_kernel_name(s->kernel), m->g->name);
   if (s->n != tess_program_nparams(s->kernel->program))
     return ctx_fail(m->g->c, TESS_INVALID,
@@ -148,6 +147,9 @@ static void take_steps(making *m) {
     if (!s->kernel) continue;
     network_step *to = &net->step[net->nstep];
     to->place = arena_array(&net->memory, const network_place *, s->n);
+    tess_gvalue *value = arena_array(&net->memory, tess_gvalue, s->n);
+    memcpy(value, s->value, s->n * sizeof *value);
+    to->value = value;
     to->args = arena_zalloc(&net->memory, s->n * sizeof *to->args);
     to->bytes = arena_array(&net->memory, uint64_t, s->n);
     to->n = s->n;
@@ -219,7 +221,6 @@ static tess_status convert_all(tess_network *net) {
     tess_status s = convert_constants(net, &net->step[k], rt);
     if (s != TESS_OK) return s;
   }
-  net->info.kernels = net->nstep;
   return TESS_OK;
 }
 
@@ -231,7 +232,8 @@ static tess_status make_network(void *ud) {
   m->g->refs++;
   arena_init(&m->net->memory, heap);
   tess_status s = mem_protect(heap, fill_network, m);
-  if (s == TESS_OK) s = convert_all(m->net);
+  m->net->info.kernels = m->net->nstep;
+  if (s == TESS_OK && !m->elsewhere) s = convert_all(m->net);
   if (s == TESS_OK) return TESS_OK;
   tess_network_free(m->net);
   m->net = NULL;
@@ -242,14 +244,22 @@ tess_status tess_network_new(tess_graph *g, uint32_t n, const tess_gstep *step,
                              tess_network **out) {
   making m = {.g = g, .nstep = n, .step = step};
   arena_init(&m.scratch, &g->c->heap);
+  for (uint32_t k = 0; k < n && !m.elsewhere; k++)
+    m.elsewhere = network_is_elsewhere(step[k].kernel);
   tess_status s = ctx_run(g->c, make_network, &m);
   arena_free(&m.scratch);
+  if (s == TESS_OK && m.elsewhere) s = network_to_device(m.net, n, step);
+  if (s != TESS_OK) {
+    tess_network_free(m.net);
+    m.net = NULL;
+  }
   *out = m.net;
   return s;
 }
 
 void tess_network_free(tess_network *net) {
   if (!net) return;
+  network_leave_device(net);
   for (uint32_t k = 0; k < net->nstep; k++) {
     bundle_args_free(&net->step[k].made);
     tess_kernel_free(net->step[k].kernel);

@@ -23,7 +23,8 @@ typedef struct network_step {
   tess_kernel *kernel;     /* held */
   bundle_args made;        /* constants in the layout that it wants */
   uint32_t n;
-  const network_place **place; /* by parameter */
+  const tess_gvalue *value;    /* by parameter */
+  const network_place **place; /* of these */
   uint64_t *bytes;         /* by parameter, as described */
   void **args;             /* of one run */
 } network_step;
@@ -35,6 +36,17 @@ typedef struct network_copy {
   const network_place *from;
 } network_copy;
 
+/* Of kernels that run elsewhere: the values on their device, and all steps,
+ * with those that only reshape. */
+enum { NETWORK_MOVES = UINT32_MAX };
+typedef struct network_device {
+  tess_tensor **tensor;    /* by value, held; NULL: no step takes it */
+  uint32_t n;
+  uint32_t *kernel;        /* by step: which kernel; NETWORK_MOVES: none */
+  tess_gvalue *move;       /* from and to, of such */
+  const char *foreign;     /* why this machine cannot run it; else NULL */
+} network_device;
+
 struct tess_network {
   tess_context *c;
   arena memory;            /* of all below */
@@ -42,6 +54,7 @@ struct tess_network {
   uint32_t nstep, ncopy, threads;
   network_step *step;
   network_copy *copy;
+  network_device *there;   /* NULL: kernels run here */
   tess_network_info info;
   void *block;             /* the arena, and where it begins in it */
   size_t block_bytes;
@@ -50,5 +63,18 @@ struct tess_network {
 
 /* A value's elements in bytes; UINT64_MAX where its extents are not known. */
 uint64_t network_bytes(const tess_gtype *t);
+
+/* ---- on devices (network_device.c) -------------------------------------- */
+
+/* Whether a kernel runs in a worker, or not on this machine. */
+bool network_is_elsewhere(const tess_kernel *k);
+/* Puts constants on the device and makes room for the rest; the network has
+ * its steps.  Sets the context's error. */
+tess_status network_to_device(tess_network *net, uint32_t n,
+                              const tess_gstep *step);
+void network_leave_device(tess_network *net);
+/* tess_network_run, of checked tensors. */
+tess_status network_run_there(tess_network *net, tess_tensor *const *tensor,
+                              double *seconds);
 
 #endif

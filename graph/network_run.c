@@ -80,6 +80,7 @@ tess_status tess_network_run(tess_network *net, uint32_t n,
   ctx_clear(net->c);
   tess_status s = check_tensors(&r);
   if (s != TESS_OK) return s;
+  if (net->there) return network_run_there(net, tensor, seconds);
   const tess_runtime *rt = tess_default_runtime(net->c, net->threads);
   if (!rt) return net->c->err.code;
   for (uint32_t k = 0; s == TESS_OK && k < net->nstep; k++) {

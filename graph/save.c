@@ -238,6 +238,11 @@ static tess_status check_path(tess_network *net, const char *path) {
                     "'%s' needs the system's C compiler to link it, and with "
                     "the option in_process no process is started",
                     path);
+  if (net->there)
+    return ctx_fail(net->c, TESS_UNSUPPORTED,
+                    "'%s': graph %s runs on a device, and only models of the "
+                    "processor are saved",
+                    path, net->g->name);
   if (n > 3 && !strcmp(path + n - 3, ".so")) return TESS_OK;
   return ctx_fail(net->c, TESS_INVALID,
                   "'%s': a model is saved as a shared library, NAME.so", path);

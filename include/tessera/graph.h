@@ -191,7 +191,9 @@ typedef struct tess_network tess_network;  /* a graph that runs */
 /* Plans the memory of what the steps compute, one arena, and lays out
  * constants as kernels want them.  The graph is kept, and may not be changed
  * any more.  INVALID for arguments that do not fit, or a layout-free parameter
- * that is no constant; UNSUPPORTED for kernels that run elsewhere. */
+ * that is no constant, and where only some kernels run on a device.  What runs
+ * on a device has each value there, in memory of its own; where this machine
+ * has none, running is UNSUPPORTED. */
 TESS_API tess_status tess_network_new(tess_graph *g, uint32_t n,
                                       const tess_gstep *step,
                                       TESS_GIVE tess_network **out);

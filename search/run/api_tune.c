@@ -146,7 +146,7 @@ static tess_status check_tune_sizes(tess_context *c, const ir_program *p) {
 
 static tess_status find_target(tune_work *w) {
   tess_status s = TESS_OK;
-  bool here = !w->o.measure && !w->o.fleet;
+  bool here = !w->o.measure && !w->o.fleet && !w->o.frozen;
   if (!w->target) {
     s = w->o.fleet ? fleet_target(w->c, &w->o, &w->own_target)
                    : tess_target_new(w->c, "llvm", &w->own_target);

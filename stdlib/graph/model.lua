@@ -149,7 +149,10 @@ local function compile(steps, o)
   local results, status = {}, "OK"
   if #tasks > 0 then results, status = results_of(tasks, o) end
   for k, s in ipairs(steps) do
-    if s.program then i = i + 1 end
+    if s.program then
+      i = i + 1
+      s.trace = results[i].trace
+    end
     list[k] = { s.program and results[i].kernel or false, s.values }
   end
   return list, status, notes_of(results, #tasks)

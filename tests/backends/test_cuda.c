@@ -57,6 +57,15 @@ static void grids(void **state) {
                                    "blockIdx.y, where 65535 are possible"));
 }
 
+/* All kernels of a whole model, which has them untuned. */
+static void model(void **state) {
+  (void)state;
+  gpu_compared c = {0};
+  gpu_compare_cases("model", 1, "cuda -arch=sm_80", &c);
+  assert_int_equal(c.refused, 0);
+  assert_int_equal(c.right, 5);
+}
+
 static void tensor_cores(void **state) {
   (void)state;
   gpu_compared c = {0};
@@ -165,12 +174,13 @@ static void layouts(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bound_loops),  cmocka_unit_test(suite),
-      cmocka_unit_test(tensor_cores), cmocka_unit_test(convolutions),
-      cmocka_unit_test(ahead),        cmocka_unit_test(mma),
-      cmocka_unit_test(bert),         cmocka_unit_test(fetching),
-      cmocka_unit_test(layouts),      cmocka_unit_test(pipelined),
-      cmocka_unit_test(staged),       cmocka_unit_test(atomics),
-      cmocka_unit_test(grids),        cmocka_unit_test(one_block),
+      cmocka_unit_test(model),        cmocka_unit_test(tensor_cores),
+      cmocka_unit_test(convolutions), cmocka_unit_test(ahead),
+      cmocka_unit_test(mma),          cmocka_unit_test(bert),
+      cmocka_unit_test(fetching),     cmocka_unit_test(layouts),
+      cmocka_unit_test(pipelined),    cmocka_unit_test(staged),
+      cmocka_unit_test(atomics),      cmocka_unit_test(grids),
+      cmocka_unit_test(one_block),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -345,6 +345,30 @@ local function transposing(layout)
   local B = ts.compute("B", { 64, 64 }, function(i, j) return A(j, i) end)
   return schedule, { transpose = ts.program("transpose", { A }, { B }) }
 end
+-- The kernels of a whole model, by the schedules that it has untuned.
+function kinds.model()
+  local graph = require "tessera.graph"
+  local g, n = graph.new "net", 0
+  local function weight(...)
+    n = n + 1
+    return g:constant("w" .. n, ts.tensor("float32", { ... }, "integers", n))
+  end
+  local x = g:input("x", { 1, 4, 12, 12 })
+  local y = g:relu(g:conv2d_nchw(x, weight(8, 4, 3, 3), weight(8),
+                                 { pad = 1 }))
+  y = g:max_pool2d(y, { k = 2, stride = 2 })
+  y = g:relu(g:add(g:conv2d_nchw(y, weight(8, 8, 3, 3), { pad = 1 }), y))
+  y = g:reshape(g:global_pool2d(y, { op = "max" }), { to = { 1, 8 } })
+  g:output("y", g:dense(y, weight(10, 8), weight(10)))
+  local m = graph.model(g, { target = "cuda -arch=sm_80", seed = 1 })
+  local programs, traces = {}, {}
+  for k, kernel in ipairs(m.kernels) do
+    programs["kernel" .. k], traces[kernel.program] = kernel.program,
+                                                      kernel.trace
+  end
+  return function(p) return { traces[p] } end, programs
+end
+
 function kinds.transposed() return transposing() end
 function kinds.padded() return transposing "padded" end
 function kinds.rotated() return transposing "rotated" end
