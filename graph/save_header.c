@@ -73,6 +73,7 @@ void save_put_header(network_saving *w) {
   str_printf(&w->text,
              "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
              "enum { %s_inputs = %u, %s_outputs = %u };\n"
+             "/* After the last one is a row without a name. */\n"
              "extern const tess_saved_tensor %s_input[], %s_output[];\n"
              "/* Bytes that a run computes in. */\n"
              "extern const uint64_t %s_memory;\n\n",
@@ -120,7 +121,7 @@ static void put_table(network_saving *w, const char *what, uint32_t n,
   for (uint32_t i = 0; i < n; i++)
     put_row(w, what, i, inputs ? g->value.v[v[i]].name : g->output_name.v[i],
             &g->value.v[v[i]].type);
-  str_puts(&w->text, n ? "};\n" : "  {0}};\n");
+  str_puts(&w->text, "  {0}};\n");
 }
 
 void save_put_tables(network_saving *w) {

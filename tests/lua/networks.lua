@@ -318,6 +318,10 @@ check.case("a saved model runs in a host of C without Tessera", function()
     assert(math.abs(tonumber(got) - sum(want[i])) < 1e-4 * sum(want[i]), line)
   end
   assert(i == 4)
+  -- Several threads at once, under TSan.
+  source = source:gsub("examples/run_model.c", "tests/support/model_threads.c")
+  assert(sh(("cc -std=c17 -g -fsanitize=thread -Wall -Wextra -Werror -I. %s " ..
+             "./model.so -lpthread -o threads && ./threads"):format(source)))
   local ok, e = pcall(m.save, m, folder .. "/model.o")
   assert(not ok and e.message:find("NAME.so", 1, true))
   os.execute("rm -r " .. folder)
