@@ -36,7 +36,11 @@ end
 
 check.case("what is not said is asked for", function()
   local file = data .. "parts.onnx"
-  refused("say what 'batch' is, as --shape x=1x...", file)
+  refused("input 'x' is of shape batchx3x4x4: say what 'batch' is, as " ..
+          "--shape x=1x3x4x4, or --shape batch=1", file)
+  local g = onnx.read(file, { shapes = { batch = { 2 } } })
+  assert(g:inputs()[1].shape[1] == 2)
+  refused("size 'batch' is one number", file, { shapes = { batch = { 1, 2 } } })
   refused("there is no input 'z'", file, { shapes = { z = { 1 } } })
   refused("has 4 dimensions, and 1 are given", file, { shapes = { x = { 1 } } })
   refused("dimension 1 of input 'x' is 3, and 4 is given", file,

@@ -56,36 +56,63 @@ local function add_input(state, info, shape)
   return packed.unpack(state, bytes, dtype, shape)
 end
 
--- The inputs as values of the new graph.
-function inputs.add(state, from, shapes)
-  local list, sizes, infos = {}, {}, {}
+-- Raises for an extent that is not known, with what to say: 1 is often right.
+local function check_fixed(info, shape)
+  local open, own, example = {}, {}, {}
+  for d, x in ipairs(shape) do
+    own[d] = tostring(info.shape[d])
+    example[d] = tostring(type(x) == "string" and 1 or x)
+    if type(x) == "string" then open[#open + 1] = ("'%s'"):format(x) end
+  end
+  if #open == 0 then return end
+  wrong("input '%s' is of shape %s: say what %s is, as --shape %s=%s, or " ..
+        "--shape %s=1", info.name, table.concat(own, "x"),
+        table.concat(open, " and "), info.name, table.concat(example, "x"),
+        open[1]:sub(2, -2))
+end
+
+-- What the file's inputs are, and which names of sizes they have.
+local function all_inputs(from)
+  local infos, sizes = {}, {}
   for i, id in ipairs(from:input_values()) do
     infos[i] = from:value_info(id)
-    if shapes[infos[i].name] then fixed_shape(infos[i], shapes, sizes) end
+    infos[infos[i].name] = true
+    for _, x in ipairs(infos[i].shape) do
+      if type(x) == "string" then sizes[x] = true end
+    end
+  end
+  return infos, sizes
+end
+
+-- The inputs as values of the new graph.  `shapes` has shapes by the names of
+-- inputs, and { extent } by the name of a size.
+function inputs.add(state, from, shapes)
+  local list, sizes = {}, {}
+  local infos, names = all_inputs(from)
+  for name in pairs(names) do
+    if shapes[name] and not infos[name] then
+      check_extents(name, shapes[name])
+      if #shapes[name] ~= 1 then wrong("size '%s' is one number", name) end
+      sizes[name] = shapes[name][1]
+    end
+  end
+  for _, info in ipairs(infos) do
+    if shapes[info.name] then fixed_shape(info, shapes, sizes) end
   end
   for i, info in ipairs(infos) do
     local shape = fixed_shape(info, shapes, sizes)
-    for d, x in ipairs(shape) do
-      if type(x) == "string" then
-        local text = {}
-        for k, y in ipairs(info.shape) do text[k] = tostring(y) end
-        wrong("input '%s' is of shape %s: say what '%s' is, as " ..
-              "--shape %s=1x...", info.name, table.concat(text, "x"), x,
-              info.name)
-      end
-    end
+    check_fixed(info, shape)
     list[i] = add_input(state, info, shape)
   end
   return list
 end
 
 local function check_names(from, names, what)
-  local known = {}
-  for _, id in ipairs(from:input_values()) do
-    known[from:value_info(id).name] = true
-  end
+  local infos, sizes = all_inputs(from)
   for name in pairs(names) do
-    if not known[name] then wrong("%s: there is no input '%s'", what, name) end
+    if not infos[name] and not sizes[name] then
+      wrong("%s: there is no input '%s'", what, name)
+    end
   end
 end
 
