@@ -319,7 +319,7 @@ check.case("a saved model runs in a host of C without Tessera", function()
   end
   assert(i == 4)
   -- Several threads at once, under TSan.
-  source = source:gsub("examples/run_model.c", "tests/support/model_threads.c")
+  source = source:gsub("examples/run_model.c", "tests/data/model_threads.c")
   assert(sh(("cc -std=c17 -g -fsanitize=thread -Wall -Wextra -Werror -I. %s " ..
              "./model.so -lpthread -o threads && ./threads"):format(source)))
   local ok, e = pcall(m.save, m, folder .. "/model.o")
