@@ -3,6 +3,7 @@
 #include "base/context.h"
 #include "base/file.h"
 
+#include <build_options.inc>
 #include <string.h>
 
 static tess_status copy_worker_path(tess_context *c, const char *path) {
@@ -96,4 +97,11 @@ const char *tess_version(void) {
   return VERSION(TESS_VERSION_MAJOR, TESS_VERSION_MINOR, TESS_VERSION_PATCH);
 }
 
-const char *tess_build_info(void) { return TESS_BUILD_INFO; }
+const char *tess_build_info(void) { return BUILD_INFO; }
+
+const char *tess_build_option(uint32_t i, const char **value) {
+  static const char *const options[][2] = {BUILD_OPTIONS};
+  bool known = i < sizeof options / sizeof *options;
+  *value = known ? options[i][1] : NULL;
+  return known ? options[i][0] : NULL;
+}

@@ -35,14 +35,22 @@ function(tess_layer name)
 endfunction()
 
 tess_layer(base deps_core)
-# What tess_build_info() says.
+# What tess_build_info() and tess_build_option() say.
 string(CONCAT build_info
   "tessera ${PROJECT_VERSION}, LLVM ${llvm_version}, "
   "hwloc ${hwloc_VERSION}, isl ${isl_VERSION}, jansson ${jansson_VERSION}, "
   "SQLite ${sqlite3_VERSION}, xxHash ${xxhash_VERSION}, "
   "${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION}, ${CMAKE_BUILD_TYPE}")
-set_property(SOURCE ${CMAKE_SOURCE_DIR}/base/api.c APPEND PROPERTY
-             COMPILE_DEFINITIONS "TESS_BUILD_INFO=\"${build_info}\"")
+set(checked no)
+if(TESS_CHECKED)
+  set(checked yes)
+endif()
+set(sanitizer none)
+if(TESS_SANITIZE)
+  set(sanitizer ${TESS_SANITIZE})
+endif()
+configure_file(cmake/build_options.inc.in
+               ${CMAKE_BINARY_DIR}/include/build_options.inc @ONLY)
 tess_layer(ir deps_core)
 tess_layer(lower deps_core)
 tess_layer(schedule deps_core PkgConfig::isl)

@@ -10,7 +10,7 @@ endforeach()
 
 add_library(tessera SHARED ${layer_objects})
 set_target_properties(tessera PROPERTIES
-  LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION 1
+  LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${TESS_SOVERSION}
   LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/tessera.map)
 target_link_options(tessera PRIVATE
   -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/tessera.map)

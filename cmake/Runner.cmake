@@ -22,7 +22,7 @@ list(APPEND runner_sources ${runner_more})
 # tess_runner(ARCH CC): libexec/tessera-run-ARCH by the compiler CC.
 function(tess_runner arch cc)
   set(flags -std=c17 -O2 -g1 -DNDEBUG -D_GNU_SOURCE -DTESS_CHECKED=0
-    -DXXH_INLINE_ALL -DTESS_BUILD_INFO="" -fno-math-errno -ffp-contract=off
+    -DXXH_INLINE_ALL -fno-math-errno -ffp-contract=off
     -fno-omit-frame-pointer -ffunction-sections -fdata-sections
     -I${CMAKE_SOURCE_DIR} -I${CMAKE_SOURCE_DIR}/include
     -I${CMAKE_BINARY_DIR}/include)

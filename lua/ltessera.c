@@ -298,6 +298,15 @@ static int version(lua_State *L) {
   return 2;
 }
 
+/* A table of the options by name. */
+static int build_options(lua_State *L) {
+  const char *name, *value;
+  lua_newtable(L);
+  for (uint32_t i = 0; (name = tess_build_option(i, &value)); i++)
+    set_str(L, name, value);
+  return 1;
+}
+
 /* Pushes the folder of this shared library. */
 static void push_own_folder(lua_State *L) {
   Dl_info info;
@@ -345,7 +354,9 @@ static void check_libraries(lua_State *L) {
 }
 
 static int open_module(lua_State *L) {
-  static const luaL_Reg functions[] = {{"version", version}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"version", version},
+                                       {"build_options", build_options},
+                                       {NULL, NULL}};
   static const luaL_Reg meta[] = {
       {"__tostring", error_tostring}, {"__index", error_index}, {NULL, NULL}};
   static void (*const parts[])(lua_State *) = {

@@ -431,14 +431,23 @@ static int run_in_state(int argc, char **argv, int at) {
   return status;
 }
 
+/* With --verbose also each build option, a line each. */
+static int print_version(void) {
+  const char *name, *value;
+  printf("tessera %s (%s)\n", tess_version(), tess_build_info());
+  for (uint32_t i = 0;
+       main_options.verbose && (name = tess_build_option(i, &value)); i++)
+    printf("  %-10s  %s\n", name, value);
+  return 0;
+}
+
 static int dispatch(int argc, char **argv) {
   int at = read_command_options(&argc, argv);
   if (wants_help(argc, argv)) return print_help(), 0;
   if (at < 0) return 2;
   if (at || argc == 1) return run_in_state(argc, argv, at);
   if (strcmp(argv[1], "--version")) return unknown_option(argv[1]), 2;
-  printf("tessera %s (%s)\n", tess_version(), tess_build_info());
-  return 0;
+  return print_version();
 }
 
 int main(int argc, char **argv) {

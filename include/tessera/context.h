@@ -65,6 +65,9 @@ TESS_API int tess_file_same(const char *a, const char *b);
 /* "0.1.0"; and what was built in, with versions; static. */
 TESS_API const char *tess_version(void);
 TESS_API const char *tess_build_info(void);  /* LLVM, jansson, SQLite, ... */
+/* The same and more, one by one, from 0: "llvm" and "19.1.7", "checked" and
+ * "no", "libdir" and its path; NULL past the last; static. */
+TESS_API const char *tess_build_option(uint32_t i, const char **value);
 /* "float32" and so on to a dtype and back; false (0) when unknown. */
 TESS_API int tess_dtype_parse(const char *text, tess_dtype *out);
 TESS_API void tess_dtype_text(tess_dtype t, char out[32]);

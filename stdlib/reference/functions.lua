@@ -509,6 +509,9 @@ local rows = {
     "embedding" },
   { "ts.version()", "string, string", "The version, and how it was built.",
     "tutorial" },
+  { "ts.build_options()", "table<string, string>",
+    "How it was built, by name: llvm, compiler, checked, libdir, ..",
+    "embedding" },
   { "ts.on_warning(f)", "function?",
     "Let warnings go to a function; gives the one before.", "modules" },
   -- require "tessera.ops", besides the operators

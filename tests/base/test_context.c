@@ -325,6 +325,16 @@ static void test_version(void **state) {
   snprintf(want, sizeof want, "%d.%d.%d", TESS_VERSION_MAJOR,
            TESS_VERSION_MINOR, TESS_VERSION_PATCH);
   assert_string_equal(tess_version(), want);
+
+  const char *name, *value;
+  uint32_t n = 0;
+  assert_string_equal(tess_build_option(0, &value), "version");
+  assert_string_equal(value, want);
+  while ((name = tess_build_option(n, &value))) {
+    assert_true(*name && *value);
+    n++;
+  }
+  assert_true(n > 10 && !value);
 }
 
 int main(void) {
