@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The default space for hosts without Lua: the modules run in a Lua state of
- * this library's own, which lives as long as the space. */
+ * Lua for hosts without it: the modules of the default space, and scripts of
+ * the host's, run in a Lua state of this library's own, which lives as long as
+ * the space that they make. */
 #include "lua/spaces/spaces.h"
 #include "lua/lt.h"
 
@@ -12,8 +13,9 @@
 
 typedef struct spaces_request {
   tess_context *c;
-  const char *target;
-  tess_space *made;
+  const char *script, *argument;
+  tess_space **space; /* NULL: a program is wanted */
+  tess_program **program;
 } spaces_request;
 
 /* Modules and what they require stand in the build tree below this library,
@@ -33,20 +35,35 @@ static void set_path(lua_State *L) {
   lua_pop(L, 2);
 }
 
-/* The Lua object keeps the modules' functions, and so it stays: what is handed
- * out is a space over it. */
+/* The program at the top, which needs nothing of the state it was made in. */
+static void take_program(lua_State *L, spaces_request *r) {
+  lt_program(L, -1);
+  void **box = lua_touserdata(L, -1);
+  *r->program = *box;
+  *box = NULL;
+}
+
+/* The Lua object at the top keeps the modules' functions, and so it stays: what
+ * is handed out is a space over it. */
+static void take_space(lua_State *L, spaces_request *r) {
+  tess_space *inner = lt_get(L, -1, LT_SPACE);
+  luaL_ref(L, LUA_REGISTRYINDEX);
+  lt_check(L, tess_space_union(r->c, 1, &inner, r->space));
+}
+
 static int spaces_make(lua_State *L) {
   spaces_request *r = lua_touserdata(L, 1);
   luaL_openlibs(L);
   set_path(L);
   tess_lua_open(L, r->c);
-  lua_getfield(L, -1, "space");
-  lua_getfield(L, -1, "default");
-  lua_pushstring(L, r->target);
+  if (luaL_loadbufferx(L, r->script, strlen(r->script), "=script", "t"))
+    lt_error(L, TESS_PARSE, "%s", lua_tostring(L, -1));
+  lua_pushstring(L, r->argument);
   lua_call(L, 1, 1);
-  tess_space *inner = lt_get(L, -1, LT_SPACE);
-  luaL_ref(L, LUA_REGISTRYINDEX);
-  lt_check(L, tess_space_union(r->c, 1, &inner, &r->made));
+  if (r->space)
+    take_space(L, r);
+  else
+    take_program(L, r);
   return 0;
 }
 
@@ -69,11 +86,11 @@ static tess_status report(lua_State *L, char *why, size_t n) {
 
 static void close_state(void *ud) { lua_close(ud); }
 
-tess_status tess_spaces_default(tess_context *c, tess_target *target,
-                                tess_space **out, char *why, size_t n) {
-  spaces_request r = {c, target ? tess_target_text(target) : "llvm", NULL};
+tess_status tess_spaces_run(tess_context *c, const char *script,
+                            const char *argument, tess_space **space,
+                            tess_program **program, char *why, size_t n) {
+  spaces_request r = {c, script, argument, space, program};
   lua_State *L = luaL_newstate();
-  *out = NULL;
   snprintf(why, n, "%s", tess_status_text(TESS_NOMEM));
   if (!L) return TESS_NOMEM;
   lua_pushcfunction(L, spaces_make);
@@ -83,7 +100,9 @@ tess_status tess_spaces_default(tess_context *c, tess_target *target,
     lua_close(L);
     return s;
   }
-  tess_space_on_free(r.made, close_state, L);
-  *out = r.made;
+  if (space)
+    tess_space_on_free(*space, close_state, L);
+  else
+    lua_close(L);
   return TESS_OK;
 }

@@ -6,11 +6,12 @@
 
 #include <tessera/tessera.h>
 
-/* The default space of a target, written by the Lua modules of this library in
- * a state of their own, which ends with the space.  Where that fails, why gets
- * n bytes of one line. */
-TESS_API tess_status tess_spaces_default(tess_context *c, tess_target *target,
-                                         tess_space **out, char *why,
-                                         size_t n);
+/* What a script returns, called with a text (NULL: none), in a state of its own:
+ * a space, which keeps the state, or, where `space` is NULL, a program.  Where
+ * that fails, why gets n bytes of one line. */
+TESS_API tess_status tess_spaces_run(tess_context *c, const char *script,
+                                     const char *argument, tess_space **space,
+                                     tess_program **program, char *why,
+                                     size_t n);
 
 #endif

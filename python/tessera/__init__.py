@@ -11,7 +11,7 @@
 
 docs/python.md goes on from here.
 """
-from . import space
+from . import ops, space
 from ._native import lib as _lib, text as _text
 from .builder import Builder, iteration
 from .context import Context, Error, Refused, current
@@ -24,6 +24,7 @@ from .expr import (Expr, Var, bit_cast, call_extern, cast, clamp, const,
 from .expr import *  # exp, tanh, ...: functions of one value
 from .kernel import Kernel, Target, Timing, build, load_kernel, target
 from .operands import RV, auto
+from .ops import program_from_lua
 from .program import (Param, Program, check_equivalent, equivalent, interpret,
                       load_program, parse, passes, program, tensor_intrin)
 from .schedule import Schedule, schedule
@@ -38,6 +39,14 @@ from .tune import Model, Progress, Result, cost_model, load_cost_model, tune
 __version__ = _text(_lib.tess_version())
 
 
-def build_info():
-    """What was built in, with versions."""
-    return _text(_lib.tess_build_info())
+def build_options():
+    """How the engine was built, by name: llvm, compiler, checked, libdir, ..
+    """
+    from ctypes import c_char_p
+    from itertools import count
+    options, value = {}, c_char_p()
+    for i in count():
+        name = _lib.tess_build_option(i, value)
+        if not name:
+            return options
+        options[_text(name)] = _text(value.value)

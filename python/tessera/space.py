@@ -164,6 +164,14 @@ def default(target=None):
     return c.make(Space, "tess_space_default", c.pointer, t and t.pointer)
 
 
+def from_lua(script):
+    """The space that a Lua script returns: "local ts = require 'tessera'
+    return ts.space.compose { require 'tessera.modules.auto_inline' {} }"."""
+    c = current()
+    return c.make(Space, "tess_space_from_lua", c.pointer,
+                  raw(script, "a script"))
+
+
 def as_space(value):
     """Of a function or a list of modules; None stays None."""
     if value is None or isinstance(value, Space):

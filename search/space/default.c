@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The default space, whose modules are written in Lua: libtessera-spaces, which
- * links Lua, is loaded when it is first asked for and stays loaded. */
+ * The default space, whose modules are written in Lua, and what scripts of the
+ * host's make: libtessera-spaces, which links Lua, is loaded when it is first
+ * asked for and stays loaded. */
 #include "search/space/space.h"
 
 #include <dlfcn.h>
@@ -14,8 +15,10 @@
 #define SPACES_FILE "libtessera-spaces.so"
 enum { SPACES_PLACES = 3 };
 
-typedef tess_status (*spaces_default_fn)(tess_context *c, tess_target *target,
-                                         tess_space **out, char *why, size_t n);
+typedef tess_status (*spaces_run_fn)(tess_context *c, const char *script,
+                                     const char *argument, tess_space **space,
+                                     tess_program **program, char *why,
+                                     size_t n);
 
 /* Beside this library; beside the lib of a program that holds the static one;
  * and where it was configured to be. */
@@ -63,13 +66,13 @@ static tess_status find_spaces(tess_context *c, char *out) {
   return not_installed(c, n, place);
 }
 
-static tess_status load_spaces(tess_context *c, spaces_default_fn *fn) {
+static tess_status load_spaces(tess_context *c, spaces_run_fn *fn) {
   char path[PATH_MAX];
   tess_status s = find_spaces(c, path);
   if (s != TESS_OK) return s;
   /* Spaces have code of it, so it is never unloaded. */
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  void *symbol = library ? dlsym(library, "tess_spaces_default") : NULL;
+  void *symbol = library ? dlsym(library, "tess_spaces_run") : NULL;
   memcpy(fn, &symbol, sizeof symbol);
   if (!symbol) {
     const char *why = dlerror();
@@ -80,13 +83,34 @@ static tess_status load_spaces(tess_context *c, spaces_default_fn *fn) {
   return s;
 }
 
+/* `what` begins the message of a failure. */
+static tess_status run_script(tess_context *c, const char *what,
+                              const char *script, const char *argument,
+                              tess_space **space, tess_program **program) {
+  spaces_run_fn run;
+  char why[1024];
+  tess_status s = load_spaces(c, &run);
+  if (s != TESS_OK) return s;
+  s = run(c, script, argument, space, program, why, sizeof why);
+  return s == TESS_OK ? s : ctx_fail(c, s, "%s: %s", what, why);
+}
+
 tess_status tess_space_default(tess_context *c, tess_target *target,
                                tess_space **out) {
-  spaces_default_fn make;
-  char why[1024];
   *out = NULL;
-  tess_status s = load_spaces(c, &make);
-  if (s != TESS_OK) return s;
-  s = make(c, target, out, why, sizeof why);
-  return s == TESS_OK ? s : ctx_fail(c, s, "the default space: %s", why);
+  return run_script(c, "the default space",
+                    "return require 'tessera'.space.default(...)",
+                    target ? tess_target_text(target) : "llvm", out, NULL);
+}
+
+tess_status tess_program_from_lua(tess_context *c, const char *script,
+                                  tess_program **out) {
+  *out = NULL;
+  return run_script(c, "the Lua script", script, NULL, NULL, out);
+}
+
+tess_status tess_space_from_lua(tess_context *c, const char *script,
+                                tess_space **out) {
+  *out = NULL;
+  return run_script(c, "the Lua script", script, NULL, out, NULL);
 }

@@ -129,6 +129,11 @@ class Describe(unittest.TestCase):
                 raise RuntimeError
         matmul()
 
+    def test_build(self):
+        built = ts.build_options()
+        self.assertEqual(built["version"], ts.__version__)
+        self.assertRegex(built["llvm"], r"^19\.")
+
     def test_contents(self):
         at = ts.placeholder("at", 4, "int32", range=(0, 8))
         x = ts.placeholder("x", 8)

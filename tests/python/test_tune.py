@@ -78,6 +78,23 @@ class Tune(unittest.TestCase):
             ts.tune(matmul(), space=[broken], measure=simulated,
                     on_error="stop", **QUICK)
 
+    def test_lua(self):
+        p = ts.ops.matmul(m=16, n=16, k=16)
+        self.assertEqual(p.flops, 2 * 16 ** 3)
+        space = ts.space.from_lua("""
+          local ts = require "tessera"
+          return ts.space.compose { require "tessera.modules.pack" {} }""")
+        self.assertIn("pack", space.explain(p))
+        for make, said in (
+                (lambda: ts.ops.matmul(m=0, n=1, k=1), "m"),
+                (lambda: ts.ops.matmull(m=1), "matmul"),
+                (lambda: ts.program_from_lua("error 'mine'"), "mine"),
+                (lambda: ts.program_from_lua("return ("), "script:1")):
+            with self.subTest(said), self.assertRaisesRegex(ts.Error, said):
+                make()
+        with self.assertRaisesRegex(TypeError, "object"):
+            ts.ops.matmul(m=object())
+
     def test_strategy_and_model(self):
         seen = []
 

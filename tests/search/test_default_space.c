@@ -71,6 +71,54 @@ static void test_modules_run(void **state) {
   host_end(&h);
 }
 
+/* Programs and spaces of scripts; what a script does wrong is told. */
+static void test_scripts(void **state) {
+  (void)state;
+  hosted h;
+  tess_program *p;
+  tess_space *space;
+  tess_trace *t;
+  uint32_t n;
+  static const struct {
+    const char *script;
+    tess_status status;
+    const char *said;
+  } wrong[] = {
+      {"return (", TESS_PARSE, "script:1"},
+      {"error 'mine'", TESS_CALLBACK, "mine"},
+      {"return 3", TESS_TYPE, "program"},
+      {"return require 'tessera.ops'.matmul { m = 0 }", TESS_INVALID, "m"},
+  };
+  host_start(&h);
+  default_space_ok(&h,
+                   tess_program_from_lua(h.c,
+                                         "return require 'tessera.ops'.matmul "
+                                         "{ m = 8, n = 8, k = 4 }",
+                                         &p));
+  assert_int_equal(tess_program_flops(p), 2 * 8 * 8 * 4);
+  tess_program_free(p);
+  default_space_ok(&h,
+                   tess_space_from_lua(
+                       h.c,
+                       "return require 'tessera'.space.by_hand(function(sch)\n"
+                       "  sch:parallel((sch:get_loops(sch:get_block 'B')))\n"
+                       "end)",
+                       &space));
+  default_space_ok(&h, tess_space_sketches(space, h.p, NULL, 1, &t, &n));
+  assert_int_equal(n, 1);
+  tess_trace_free(t);
+  tess_space_free(space);
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    assert_int_equal(tess_program_from_lua(h.c, wrong[i].script, &p),
+                     wrong[i].status);
+    assert_null(p);
+    assert_non_null(strstr(tess_error(h.c)->message, wrong[i].said));
+  }
+  assert_int_equal(tess_space_from_lua(h.c, "return 3", &space), TESS_TYPE);
+  assert_null(space);
+  host_end(&h);
+}
+
 static void test_tune_without_a_space(void **state) {
   (void)state;
   hosted h;
@@ -201,6 +249,7 @@ static void test_making_it_fails(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_modules_run),
+      cmocka_unit_test(test_scripts),
       cmocka_unit_test(test_tune_without_a_space),
       cmocka_unit_test(test_end_of_a_space),
       cmocka_unit_test(test_it_is_not_there),
