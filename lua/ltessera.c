@@ -354,9 +354,8 @@ static void check_libraries(lua_State *L) {
 }
 
 static int open_module(lua_State *L) {
-  static const luaL_Reg functions[] = {{"version", version},
-                                       {"build_options", build_options},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"version", version}, {"build_options", build_options}, {NULL, NULL}};
   static const luaL_Reg meta[] = {
       {"__tostring", error_tostring}, {"__index", error_index}, {NULL, NULL}};
   static void (*const parts[])(lua_State *) = {

@@ -55,11 +55,11 @@ TESS_API tess_status tess_space_traces(tess_context *c, uint32_t n,
 TESS_API tess_status tess_space_default(tess_context *c, tess_target *target,
                                         TESS_GIVE tess_space **out);
 /* What a Lua script returns, a program or a space: "return require
- * 'tessera.ops'.matmul { m = 64, n = 64, k = 64 }".  It is run in a Lua state of
- * its own, as the modules of tess_space_default are, with the module "tessera";
- * a space keeps that.  An error in it is CALLBACK, or what a call of the
- * engine's failed with, and the message is the script's; PARSE where it is no
- * Lua, TYPE where it returns something else; UNSUPPORTED as above. */
+ * 'tessera.ops'.matmul { m = 64, n = 64, k = 64 }".  It is run in a Lua state
+ * of its own, as the modules of tess_space_default are, with the module
+ * "tessera"; a space keeps that.  An error in it is CALLBACK, or what a call of
+ * the engine's failed with, and the message is the script's; PARSE where it is
+ * no Lua, TYPE where it returns something else; UNSUPPORTED as above. */
 TESS_API tess_status tess_program_from_lua(tess_context *c, const char *script,
                                            TESS_GIVE tess_program **out);
 TESS_API tess_status tess_space_from_lua(tess_context *c, const char *script,

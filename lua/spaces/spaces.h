@@ -6,9 +6,9 @@
 
 #include <tessera/tessera.h>
 
-/* What a script returns, called with a text (NULL: none), in a state of its own:
- * a space, which keeps the state, or, where `space` is NULL, a program.  Where
- * that fails, why gets n bytes of one line. */
+/* What a script returns, called with a text (NULL: none), in a state of its
+ * own: a space, which keeps the state, or, where `space` is NULL, a program.
+ * Where that fails, why gets n bytes of one line. */
 TESS_API tess_status tess_spaces_run(tess_context *c, const char *script,
                                      const char *argument, tess_space **space,
                                      tess_program **program, char *why,
