@@ -57,8 +57,6 @@ if(spaces_sources AND lua_sources)
   target_compile_definitions(tessera_spaces PRIVATE
     TESS_LUA_FROM_LIB="${lua_from_lib}")
   target_include_directories(tessera_spaces PRIVATE ${CMAKE_SOURCE_DIR})
-  target_link_options(tessera_spaces PRIVATE
-    -Wl,-soname,libtessera-spaces.so)
   target_link_libraries(tessera_spaces PRIVATE tessera PkgConfig::lua m)
 endif()
 
