@@ -6,7 +6,7 @@ local ops = require "tessera.ops"
 
 local split_outer = ts.module {
   name = "split_outer",
-  defaults = { factor = 8 },
+  parameters = { { "factor", 8, "iterations of the inner loop", least = 1 } },
   apply = function(sch, block, p)
     if not sch:is_spatial(block) then return nil, "not spatial" end
     local loops = { sch:get_loops(block) }

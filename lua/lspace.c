@@ -2,7 +2,7 @@
  * Binding of search spaces: schedule modules written in Lua, called back by the
  * engine.
  *
- * stdlib/search/searching.lua turns ts.module and ts.space into these raw
+ * stdlib/search/ turns ts.module and ts.space into these raw
  * functions; here a module is a table { name =, apply = function(sch, block) }.
  */
 #include "lua/lrv.h"

@@ -360,7 +360,7 @@ static void read_inputs(lua_State *L, tess_program *p, tess_tune_options *o) {
   o->inputs = list;
 }
 
-/* tune(program, options, space, plugged): stdlib/search/searching.lua finds
+/* tune(program, options, space, plugged): stdlib/search/tune.lua finds
  * the space and gathers the functions (ltune_host.c). */
 static int ltune_tune(lua_State *L) {
   lt_run r = {.L = L};

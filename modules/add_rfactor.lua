@@ -5,24 +5,13 @@
 -- by one as it has iterations, which can be parallel; with the inner part,
 -- the partial results of a row lie beside each other, which suits vectors.
 --
--- `max_jobs_per_core`: a reduction that multi-level tiling suits is left to it
--- when it has more spatial iterations than these for each core of the target.
--- `max_innermost_factor`: the inner part is at most that long.
--- `tree`: a further sketch adds the partial results of a row up by vectors, to
--- as many as are sampled, and only these one by one.
---
--- `together`: reductions of the program with as many spatial and as many other
--- iterations, as the sums of a layer normalisation, are split alike, so that
--- their choices do not multiply.
--- `outer_rows`, `outer_from`: the outer part makes jobs for cores, so it is
--- factored out only where there are fewer spatial iterations than `outer_rows`
--- for each core (0: however many), and of work (`sch:work`) `outer_from`.
+-- The outer part makes jobs for cores, so it is factored out only where there
+-- are few rows, and enough to do.
 --
 -- Sketches: the outer part factored out, the inner part, that by a tree, where
 -- there are fewer spatial iterations than cores both parts, and as it was.
 local ts = require "tessera"
 local nests = require "tessera.steps.nests"
-local options = require "tessera.lang.options"
 local reductions = require "tessera.steps.reductions"
 local tiling = require "tessera.tiling"
 
@@ -162,24 +151,21 @@ end
 
 return ts.module {
   name = "add_rfactor",
-  defaults = { max_jobs_per_core = 16, max_innermost_factor = 64,
-               tree = false, together = false, outer_rows = 0,
-               outer_from = 0 },
-  check = function(p)
-    local most = "max_innermost_factor"
-    for _, name in ipairs { "tree", "together" } do
-      if type(p[name]) ~= "boolean" then
-        return options.unusable(name, p[name], "it is true or false")
-      end
-    end
-    for _, name in ipairs { "outer_rows", "outer_from" } do
-      if not math.tointeger(p[name]) or p[name] < 0 then
-        return options.unusable(name, p[name], "it is an integer from 0 on")
-      end
-    end
-    return options.not_positive("max_jobs_per_core", p.max_jobs_per_core) or
-           options.not_positive(most, p[most])
-  end,
+  parameters = {
+    { "max_jobs_per_core", 16, "with more spatial iterations for each core " ..
+      "of the target a reduction that multi-level tiling suits is left to it",
+      least = 1 },
+    { "max_innermost_factor", 64, "the inner part is at most that long",
+      least = 1 },
+    { "tree", false, "one more sketch adds the partial results of a row up " ..
+      "by vectors, to as many as are sampled, and only these one by one" },
+    { "together", false, "reductions of the program with as many spatial " ..
+      "and as many other iterations, as the sums of a layer normalisation, " ..
+      "are split alike, so that their choices do not multiply" },
+    { "outer_rows", 0, "the outer part is factored out with fewer spatial " ..
+      "iterations than these for each core; 0: however many", least = 0 },
+    { "outer_from", 0, "and of work (`sch:work`) from this on", least = 0 },
+  },
   apply = function(sch, block, p)
     local target = sch:target()
     local cores = target and target:get "num-cores" or 1

@@ -3,22 +3,21 @@
 -- "schedule_rule" with the name of the rule, before other modules see them
 -- (MetaSchedule's ApplyCustomRule).
 --
--- `rules` has a function for each name: rule(sch, block) returns what `apply`
--- of a module does.  The annotation stays, and no other module is applied to
--- the block.  A block whose annotation is "None" is left as it is; one whose
--- rule is not among them loses the annotation, and other modules schedule it.
+-- A rule returns what `apply` of a module does.  The annotation stays, and no
+-- other module is applied to the block.  A block whose annotation is "None" is
+-- left as it is; one whose rule is not there loses the annotation, and other
+-- modules schedule it.
 local ts = require "tessera"
 local options = require "tessera.lang.options"
 
 return ts.module {
   name = "apply_custom_rule",
-  defaults = { rules = {} },
-  custom = true,
+  parameters = {
+    { "rules", {}, "rule(sch, block) of each name",
+      takes = "a table of functions",
+      fits = function(v) return type(v) == "table" end },
+  },
   check = function(p)
-    if type(p.rules) ~= "table" then
-      return "parameter 'rules' is " .. options.quoted(p.rules) ..
-             ": it is a table of functions"
-    end
     for name, rule in pairs(p.rules) do
       if type(name) ~= "string" or type(rule) ~= "function" then
         return ("parameter 'rules': %s is %s: rules are functions with names")
@@ -26,6 +25,7 @@ return ts.module {
       end
     end
   end,
+  custom = true,
   apply = function(sch, block, p)
     local asked = sch:annotation(block, "schedule_rule")
     if not asked then return nil, "it asks for no rule" end

@@ -4,15 +4,8 @@
 -- and cut in two where `max_threadblocks` blocks suffice, or the sizes of the
 -- call say how many there are, how long a piece is being sampled; else in
 -- three, of which the first is a loop in each thread.
---
--- `thread_extents`: how many threads a block may have, one of which is
--- sampled.  `max_threads`: the most that it has.  `vector_lens`: how many
--- consecutive elements a thread may load and store at once, one of which is
--- sampled, where all loops are spatial; blocks of threads are then as many as
--- there are, without a loop in each thread.
 local ts = require "tessera"
 local nests = require "tessera.steps.nests"
-local options = require "tessera.lang.options"
 local sampling = require "tessera.steps.sampling"
 local tiling = require "tessera.tiling"
 
@@ -88,14 +81,17 @@ end
 
 return ts.module {
   name = "auto_bind",
-  defaults = { max_threadblocks = 256, max_threads = 1024, vector_lens = { 1 },
-               thread_extents = { 32, 64, 128, 256, 512, 1024 } },
-  check = function(p)
-    return options.not_positive("max_threadblocks", p.max_threadblocks) or
-           options.not_positive("max_threads", p.max_threads) or
-           options.not_extents("thread_extents", p.thread_extents) or
-           options.not_extents("vector_lens", p.vector_lens)
-  end,
+  parameters = {
+    { "max_threadblocks", 256, "how many blocks of threads suffice",
+      least = 1 },
+    { "max_threads", 1024, "the most threads of a block", least = 1 },
+    { "thread_extents", { 32, 64, 128, 256, 512, 1024 }, "how many threads " ..
+      "a block may have, one is sampled", least = 1 },
+    { "vector_lens", { 1 }, "how many consecutive elements a thread may " ..
+      "load and store at once, one is sampled, where all loops are spatial; " ..
+      "blocks of threads are then as many as there are, without a loop in " ..
+      "each thread", least = 1 },
+  },
   apply = function(sch, block, p)
     if #{ sch:get_child_blocks(block) } > 0 then
       return nil, "it holds other blocks"

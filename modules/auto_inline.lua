@@ -1,18 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Folds elementwise blocks into the blocks that read them (MetaSchedule's
 -- AutoInline).
---
--- `into_producer`: folds a block that cannot be folded so, as one that
--- computes an output, into its only producer.
--- `keep`: leaves blocks alone that would be computed again and again: padding
--- and rearrangements that a reduction reads, and exp and its like where several
--- blocks or a reduction read them (MetaSchedule's disallow_if_then_else,
--- require_ordered and disallow_op).  Padding that a reduction reads at most
--- `again` times an element, as a depthwise convolution does, is folded into it
--- in a sketch, and left alone in another.  `rows`: rearrangements that move
--- rows as wholes are folded, too.
 local ts = require "tessera"
-local options = require "tessera.lang.options"
 local tiling = require "tessera.tiling"
 
 -- Whether each of its reads is indexed by iters in their order, as is one of a
@@ -93,16 +82,19 @@ end
 
 return ts.module {
   name = "auto_inline",
-  defaults = { into_producer = false, keep = false, again = 16,
-               rows = false },
-  check = function(p)
-    for _, name in ipairs { "into_producer", "keep", "rows" } do
-      if type(p[name]) ~= "boolean" then
-        return options.unusable(name, p[name], "it is true or false")
-      end
-    end
-    return options.not_positive("again", p.again)
-  end,
+  parameters = {
+    { "into_producer", false, "a block that cannot be folded so, as one " ..
+      "that computes an output, is folded into its only producer" },
+    { "keep", false, "blocks are left alone that would be computed again " ..
+      "and again: padding and rearrangements that a reduction reads, and " ..
+      "exp and its like where several blocks or a reduction read them " ..
+      "(MetaSchedule's disallow_if_then_else, require_ordered, disallow_op)" },
+    { "again", 16, "padding that a reduction reads at most so many times an " ..
+      "element, as a depthwise convolution does, is folded into it in a " ..
+      "sketch, and left alone in another", least = 1 },
+    { "rows", false, "rearrangements that move rows as wholes are folded, " ..
+      "too" },
+  },
   apply = function(sch, block, p)
     if not sch:is_spatial(block) then
       return nil, sch:is_output(block) and "it computes an output" or

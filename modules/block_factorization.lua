@@ -7,17 +7,10 @@
 -- of Level 3 Basic Linear Algebra Subprograms, 1990; K. Goto and R. van de
 -- Geijn, 2008, of the product's tiles).  Rows of the panel below the block go
 -- through its pivots in parallel.  The last, at most one block, pivots are done
--- one by one, so that blocks need not divide their number.
---
--- `levels`: of blocking; each makes a sketch.  `vectors` and `rows`: of the
--- product's register tiles.  `inner`: innermost blocks, in columns of a tile;
--- `outer`: blocks around those, in inner blocks.  `strips`: how many tiles of
--- columns a thread updates at once, rows outside.  `registers`: how many vector
--- registers there are; 0: the target's.  What the pivots are too few for is
--- left out.  `must`: with false the block as it was is a sketch, too.
+-- one by one, so that blocks need not divide their number.  What the pivots are
+-- too few for is left out.
 local ts = require "tessera"
 local factoring = require "tessera.steps.factoring"
-local options = require "tessera.lang.options"
 local machine = require "tessera.steps.machine"
 local sampling = require "tessera.steps.sampling"
 local tiling = require "tessera.tiling"
@@ -74,22 +67,21 @@ end
 
 return ts.module {
   name = "block_factorization",
-  defaults = {
-    levels = { 1, 2 }, vectors = { 1, 2, 3, 4 }, rows = { 4, 8 },
-    inner = { 1, 2, 3, 4 }, outer = { 2, 3, 4, 6, 8 },
-    strips = { 1, 2, 4, 8 }, registers = 0, must = true,
+  parameters = {
+    { "levels", { 1, 2 }, "of blocking; each makes a sketch", least = 1,
+      most = 2 },
+    { "vectors", { 1, 2, 3, 4 }, "of the product's register tiles", least = 1 },
+    { "rows", { 4, 8 }, "of the product's register tiles", least = 1 },
+    { "inner", { 1, 2, 3, 4 }, "innermost blocks, in columns of a tile",
+      least = 1 },
+    { "outer", { 2, 3, 4, 6, 8 }, "blocks around those, in inner blocks",
+      least = 1 },
+    { "strips", { 1, 2, 4, 8 }, "how many tiles of columns a thread updates " ..
+      "at once, rows outside", least = 1 },
+    { "registers", 0, "how many vector registers there are; 0: the target's",
+      least = 0 },
+    { "must", true, "no sketch is the block as it was" },
   },
-  check = function(p)
-    for _, name in ipairs { "levels", "vectors", "rows", "inner", "outer",
-                            "strips" } do
-      local why = options.not_extents(name, p[name])
-      if why then return why end
-    end
-    for _, n in ipairs(p.levels) do
-      if n > 2 then return options.unusable("levels", n, "it is 1 or 2") end
-    end
-    return p.registers ~= 0 and options.not_positive("registers", p.registers)
-  end,
   apply = function(sch, block, p)
     local why = factoring.mismatch(sch:copy(), block)
     if why then return nil, why end

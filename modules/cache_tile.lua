@@ -7,14 +7,13 @@
 -- that a block of it by the longest such reduction tile fills no more than
 -- that share of the second.
 --
--- `l1` and `l2`: bytes of the caches; 0: the target's, and 32 KiB and 512 KiB
--- where it does not tell.  The other parameters are those of
--- multi_level_tiling.
+-- In no default space, which let the search find out what fits: it is for
+-- spaces by hand, in place of multi_level_tiling, whose few trials should not
+-- go to tiles that cannot fit the caches.
 local ts = require "tessera"
-local options = require "tessera.lang.options"
 local machine = require "tessera.steps.machine"
 local tiling = require "tessera.tiling"
-local parameters = require "tessera.steps.tiling_parameters"
+local tiling_parameters = require "tessera.steps.tiling_parameters"
 
 local function field(target, name, given, otherwise)
   if given > 0 then return given end
@@ -67,23 +66,22 @@ end
 
 return ts.module {
   name = "cache_tile",
-  defaults = {
-    share = 0.5, l1 = 0, l2 = 0,
+  parameters = tiling_parameters.of({
     structure = "SSRSRS", max_innermost_factor = 64,
     tile_binds = {}, max_threads = 1024,
     write_levels = { 1, 2 }, write_scope = "global", write_must = false,
     read_levels = {}, read_scope = "shared", vector_load_lens = {},
     pack = false,
-  },
-  check = function(p, given)
-    if type(p.share) ~= "number" or p.share <= 0 or p.share > 1 then
-      return options.unusable("share", p.share,
-                              "it is a number above 0, at most 1")
-    end
-    return p.l1 ~= 0 and options.not_positive("l1", p.l1) or
-           p.l2 ~= 0 and options.not_positive("l2", p.l2) or
-           parameters.check(p, given)
-  end,
+  }, {
+    { "share", 0.5, "of a cache that tiles fill", type = "any",
+      takes = "a number above 0, at most 1", fits = function(v)
+        return type(v) == "number" and v > 0 and v <= 1
+      end },
+    { "l1", 0, "bytes of the first cache; 0: the target's, and 32 KiB where " ..
+      "it does not tell", least = 0 },
+    { "l2", 0, "bytes of the second; 0: the target's, and 512 KiB", least = 0 },
+  }),
+  check = tiling_parameters.check,
   apply = function(sch, block, p)
     local unfit = tiling.unfit(sch, block, p.structure)
     if unfit then return nil, unfit end

@@ -6,24 +6,9 @@
 -- same threads, and the reduction computed in shared memory where it is
 -- wanted.
 --
--- `thread_extents`: how many threads there may be, one of which is sampled.
--- `max_threads`: the most that a block of threads has; a reduction that
--- multi-level tiling suits is left to it when it has more spatial iterations.
---
--- `vector_lens`: how many consecutive elements a thread takes at a time, one of
--- which is sampled.  `rows`: how many threads may share a reduction along
--- another dimension than the fastest one of what is read; a row of 32 threads
--- then has neighbouring results, so that their accesses are to one stretch of
--- memory.  Empty: such reductions are shared as all others.
---
--- `parts`: how many blocks of threads may share a long reduction, whose results
--- they update atomically in global memory after a kernel that initializes them:
--- sums of floats then round in any order, from run to run.  Empty: none do.
---
 -- Sketches: the threads sharing the reduction, with `parts` also blocks of
 -- them, where updates can be atomic, and the program as it was.
 local ts = require "tessera"
-local options = require "tessera.lang.options"
 local reductions = require "tessera.steps.reductions"
 local sampling = require "tessera.steps.sampling"
 local tiling = require "tessera.tiling"
@@ -125,22 +110,25 @@ local function share_parts(sch, block, p)
   sch:bind(select(2, sch:split(inner, { ts.auto, threads })), axis)
 end
 
-local function not_empty_or_extents(name, list)
-  local empty = type(list) == "table" and next(list) == nil
-  return not empty and options.not_extents(name, list) or nil
-end
-
 return ts.module {
   name = "cross_thread_reduction",
-  defaults = { thread_extents = { 4, 8, 16, 32, 64, 128, 256, 512 },
-               vector_lens = { 1 }, rows = {}, parts = {}, max_threads = 1024 },
-  check = function(p)
-    return options.not_positive("max_threads", p.max_threads) or
-           options.not_extents("thread_extents", p.thread_extents) or
-           options.not_extents("vector_lens", p.vector_lens) or
-           not_empty_or_extents("rows", p.rows) or
-           not_empty_or_extents("parts", p.parts)
-  end,
+  parameters = {
+    { "thread_extents", { 4, 8, 16, 32, 64, 128, 256, 512 }, "how many " ..
+      "threads there may be, one is sampled", least = 1 },
+    { "vector_lens", { 1 }, "how many consecutive elements a thread takes " ..
+      "at a time, one is sampled", least = 1 },
+    { "rows", {}, "how many threads may share a reduction along another " ..
+      "dimension than the fastest one of what is read; a row of 32 threads " ..
+      "then has neighbouring results, so that their accesses are to one " ..
+      "stretch of memory; empty: they are shared as all others", least = 1 },
+    { "parts", {}, "how many blocks of threads may share a long reduction, " ..
+      "whose results they update atomically in global memory after a kernel " ..
+      "that initializes them: sums of floats then round in any order, from " ..
+      "run to run; empty: none do", least = 1 },
+    { "max_threads", 1024, "the most threads of a block; with more spatial " ..
+      "iterations a reduction that multi-level tiling suits is left to it",
+      least = 1 },
+  },
   apply = function(sch, block, p)
     if not sch:needs_rfactor(block, p.max_threads) then
       return nil, "it is no reduction, has enough spatial iterations, or " ..

@@ -3,12 +3,10 @@
 -- residual, tile by tile, while the tile is in the cache: an elementwise block
 -- moves under the last loop of one of its producer's levels of tiles.
 --
--- `levels`: a sketch for each of these levels, which are of the S before the
--- first R.  `fold`: where the operations commute with the reduction, as an
--- added bias, they become its start (fuse_reduction_epilogue) in a further
--- sketch.  Unless `must` is set the program as it was is a sketch, too.
+-- In no default space, whose tilings take such a block along themselves
+-- (`write_levels`): it is for tiles that are cut otherwise, and for what should
+-- become the start of the reduction.
 local ts = require "tessera"
-local options = require "tessera.lang.options"
 local tiling = require "tessera.tiling"
 
 -- The tiled block whose result this one reads, and its structure.
@@ -41,15 +39,14 @@ end
 
 return ts.module {
   name = "fuse_epilogue",
-  defaults = { levels = { 1, 2 }, fold = true, must = false },
-  check = function(p)
-    for _, name in ipairs { "fold", "must" } do
-      if type(p[name]) ~= "boolean" then
-        return options.unusable(name, p[name], "it is true or false")
-      end
-    end
-    return options.not_extents("levels", p.levels)
-  end,
+  parameters = {
+    { "levels", { 1, 2 }, "a sketch for each of these levels, which are of " ..
+      "the S before the first R", least = 1 },
+    { "fold", true, "where the operations commute with the reduction, as an " ..
+      "added bias, they become its start (fuse_reduction_epilogue) in one " ..
+      "more sketch" },
+    { "must", false, "no sketch is the program as it was" },
+  },
   apply = function(sch, block, p)
     if not sch:is_spatial(block) then return nil, "it is a reduction" end
     local producer, structure = tiled_producer(sch, block)

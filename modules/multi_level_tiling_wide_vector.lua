@@ -3,15 +3,14 @@
 -- is one vector of `vector_bits` (MetaSchedule's MultiLevelTilingWideVector):
 -- only the tiles around it are sampled.  Where the extent is no longer than
 -- that, all of it is the tile; where it is longer and no multiple, the last
--- vectors are guarded.  With `vector_bits` = 0 vectors are as long as
--- the target's, and of 1024 bits where no target is given.
+-- vectors are guarded.
 --
--- The other parameters are those of multi_level_tiling.
+-- In no default space, where register_tile fills the vectors of the target: it
+-- is for vectors of a length that the target does not tell.
 local ts = require "tessera"
-local options = require "tessera.lang.options"
 local machine = require "tessera.steps.machine"
 local tiling = require "tessera.tiling"
-local parameters = require "tessera.steps.tiling_parameters"
+local tiling_parameters = require "tessera.steps.tiling_parameters"
 
 -- How many elements of the result are a vector.
 local function lanes_of(sch, block, p)
@@ -39,20 +38,17 @@ end
 
 return ts.module {
   name = "multi_level_tiling_wide_vector",
-  defaults = {
-    vector_bits = 1024, structure = "SRSRS", max_innermost_factor = 128,
+  parameters = tiling_parameters.of({
+    structure = "SRSRS", max_innermost_factor = 128,
     tile_binds = {}, max_threads = 1024,
     write_levels = { 1 }, write_scope = "global", write_must = false,
     read_levels = {}, read_scope = "shared", vector_load_lens = {},
     pack = false,
-  },
-  check = function(p, given)
-    if p.vector_bits ~= 0 then
-      local why = options.not_positive("vector_bits", p.vector_bits)
-      if why then return why end
-    end
-    return parameters.check(p, given)
-  end,
+  }, {
+    { "vector_bits", 1024, "0: vectors are as long as the target's, and of " ..
+      "1024 bits where no target is given", least = 0 },
+  }),
+  check = tiling_parameters.check,
   apply = function(sch, block, p)
     local unfit = tiling.unfit(sch, block, p.structure)
     if unfit then return nil, unfit end

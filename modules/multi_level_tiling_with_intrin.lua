@@ -4,19 +4,12 @@
 -- is put into tiles of its size, these are cut further as a multi-level tiling
 -- of them says, and the innermost is left to the intrinsic.
 --
--- `intrin`: the intrinsic's name, or a function of the target that gives it,
--- as tensor.dot_16x4 does, of buffers as they lie where it can: the innermost
--- iters are its own then, as in blocked layouts, and else as many as index the
--- same buffers, of copies that are laid out so.  `desc`: its description, where
--- it is none of tessera.tensor's.  Extents that are no multiples of its size
--- are padded with `pad_extents`, and such a block is left alone without.
---
--- The other parameters are those of multi_level_tiling.
+-- In no default space, which have use_dots, use_amx and use_mma for the
+-- instructions of their targets: it is for intrinsics of one's own.
 local ts = require "tessera"
-local options = require "tessera.lang.options"
 local tensor = require "tessera.tensor"
 local tiling = require "tessera.tiling"
-local parameters = require "tessera.steps.tiling_parameters"
+local tiling_parameters = require "tessera.steps.tiling_parameters"
 
 -- Why the intrinsic cannot do the block; nil: it can.
 local function refusal(sch, block, name, p)
@@ -73,21 +66,27 @@ end
 
 return ts.module {
   name = "multi_level_tiling_with_intrin",
-  defaults = {
-    intrin = tensor.dot_16x4, desc = false, pad_extents = false,
+  parameters = tiling_parameters.of({
     structure = "SSRSRS", max_innermost_factor = 64,
     tile_binds = {}, max_threads = 1024,
     write_levels = { 1, 2 }, write_scope = "global", write_must = false,
     read_levels = {}, read_scope = "shared", vector_load_lens = {},
     pack = false,
-  },
-  check = function(p, given)
-    if type(p.intrin) ~= "string" and type(p.intrin) ~= "function" then
-      return options.unusable("intrin", p.intrin,
-                              "it is a name, or a function that gives it")
-    end
-    return parameters.check(p, given)
-  end,
+  }, {
+    { "intrin", tensor.dot_16x4, "the intrinsic; the function gives it for " ..
+      "a target, as tensor.dot_16x4 does, of buffers as they lie where it " ..
+      "can: the innermost iters are its own then, as in blocked layouts, " ..
+      "and else as many as index the same buffers, of copies that are laid " ..
+      "out so",
+      takes = "a name, or a function that gives it", fits = function(v)
+        return type(v) == "string" or type(v) == "function"
+      end },
+    { "desc", false, "its description, where it is none of tessera.tensor's",
+      type = "any", takes = "a program, or false" },
+    { "pad_extents", false, "extents that are no multiples of its size are " ..
+      "padded; else such a block is left alone" },
+  }),
+  check = tiling_parameters.check,
   apply = function(sch, block, p)
     local unfit = tiling.unfit(sch, block, p.structure)
     if unfit then return nil, unfit end

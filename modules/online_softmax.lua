@@ -6,13 +6,12 @@
 -- and the sum are made by vectors.  What is done to the row in the end moves
 -- under its loop.
 --
--- `lanes`: partial results of a tile that lie beside each other; 0: twice as
--- many as a vector of the target holds.  `max_tile`: a tile is at most as many
--- times that long.  `min_row`: shorter rows are left alone.
+-- In no default space: it saves a pass over the row and its exponentials in
+-- memory, and computes them twice, which pays where a row does not stay in the
+-- cache.  Put it in front of their modules to have it tried.
 --
 -- Sketches: the fused loop, and the program as it was.
 local ts = require "tessera"
-local options = require "tessera.lang.options"
 local reductions = require "tessera.steps.reductions"
 local machine = require "tessera.steps.machine"
 local tiling = require "tessera.tiling"
@@ -81,14 +80,12 @@ end
 
 return ts.module {
   name = "online_softmax",
-  defaults = { lanes = 0, max_tile = 64, min_row = 256 },
-  check = function(p)
-    if math.type(p.lanes) ~= "integer" or p.lanes < 0 then
-      return options.unusable("lanes", p.lanes, "it is a number of lanes")
-    end
-    return options.not_positive("max_tile", p.max_tile) or
-           options.not_positive("min_row", p.min_row)
-  end,
+  parameters = {
+    { "lanes", 0, "partial results of a tile that lie beside each other; 0: " ..
+      "twice as many as a vector of the target holds", least = 0 },
+    { "max_tile", 64, "a tile is at most as many times that long", least = 1 },
+    { "min_row", 256, "shorter rows are left alone", least = 1 },
+  },
   apply = function(sch, block, p)
     if not sch:is_reduction(block) then return nil, "it is no reduction" end
     local lanes = p.lanes > 0 and p.lanes or

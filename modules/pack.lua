@@ -9,11 +9,8 @@
 -- So does what a block computes for this one alone, in its place, in the order
 -- of the new layout.
 --
--- `operands`: "last", those that the last spatial iter indexes, or "all" that
--- the block reads again.  `copies`: with false only those that need no copy.
 -- Sketches: packed, and, unless `must` is set, as it was.
 local ts = require "tessera"
-local options = require "tessera.lang.options"
 local tiling = require "tessera.tiling"
 
 -- For each spatial iter the size of its innermost tile: what the loop was cut
@@ -105,17 +102,12 @@ end
 
 return ts.module {
   name = "pack",
-  defaults = { operands = "last", copies = true, must = false },
-  check = function(p)
-    if p.operands ~= "last" and p.operands ~= "all" then
-      return options.unusable("operands", p.operands, "it is last or all")
-    end
-    for _, name in ipairs { "copies", "must" } do
-      if type(p[name]) ~= "boolean" then
-        return options.unusable(name, p[name], "it is true or false")
-      end
-    end
-  end,
+  parameters = {
+    { "operands", "last", "those that the last spatial iter indexes, or all " ..
+      "that the block reads again", words = { "last", "all" } },
+    { "copies", true, "also those that need a copy" },
+    { "must", false, "no sketch is the block as it was" },
+  },
   apply = function(sch, block, p)
     if not sch:annotation(block, "tiling_structure") then
       return nil, "it is not tiled"

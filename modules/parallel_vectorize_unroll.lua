@@ -5,9 +5,6 @@
 -- nest of its own, and the loops below unrolled up to a sampled number of
 -- steps.  Runs once, at the root, after tiling.
 --
--- `axis`: what parallel loops are bound to, as "blockIdx.x" on devices whose
--- blocks of threads are the cores of a processor; "": they are parallel.
---
 -- Whether parallel loops pay hangs on the work of a nest, which is counted in
 -- operations and stores (`sch:work`).  The bounds are orders of magnitude: that
 -- to start a team of threads and to wait for it takes some 10 microseconds, on
@@ -20,7 +17,6 @@
 -- the first one all such nests are serial.
 local ts = require "tessera"
 local nests = require "tessera.steps.nests"
-local options = require "tessera.lang.options"
 local sampling = require "tessera.steps.sampling"
 
 -- Are the outer loops of that nest to be parallel: "yes", "no" or "perhaps"?
@@ -186,29 +182,24 @@ local function schedule(sch, root, p, how)
   return sch
 end
 
-local function check(p)
-  if p.axis ~= "" and not tostring(p.axis):find "^blockIdx%.[xyz]$" then
-    return options.unusable("axis", p.axis, "it is blockIdx.x, .y or .z, " ..
-                            "or \"\"")
-  end
-  for _, name in ipairs { "serial_below", "parallel_from" } do
-    if type(p[name]) ~= "number" then
-      return ("parameter '%s' is %s: it is a number of operations")
-             :format(name, options.quoted(p[name]))
-    end
-  end
-end
-
 return ts.module {
   name = "parallel_vectorize_unroll",
-  defaults = {
-    axis = "",
-    vectorize_extent = 16,        -- of loops that tiling did not cut
-    unroll_max_steps = { 0, 16, 64, 512 },
-    serial_below = 1 << 12,       -- work of nests that are never parallel
-    parallel_from = 1 << 21,      -- and of those that always are
+  parameters = {
+    { "axis", "", "what parallel loops are bound to, on devices whose " ..
+      "blocks of threads are the cores of a processor; \"\": they are " ..
+      "parallel",
+      takes = "blockIdx.x, .y or .z, or \"\"", fits = function(v)
+        return v == "" or type(v) == "string" and v:find "^blockIdx%.[xyz]$"
+      end },
+    { "vectorize_extent", 16, "the most elements of a vector, of loops that " ..
+      "tiling did not cut", least = 1 },
+    { "unroll_max_steps", { 0, 16, 64, 512 }, "up to how many steps loops " ..
+      "are unrolled, one is sampled", least = 0 },
+    { "serial_below", 1 << 12, "work of nests that are never parallel",
+      type = "number" },
+    { "parallel_from", 1 << 21, "and of those that always are",
+      type = "number" },
   },
-  check = check,
   apply = function(sch, block, p)
     if sch:block_info(block).name ~= "root" then
       return nil, "it works on the root block"

@@ -3,23 +3,8 @@
 -- no tiling placed (MetaSchedule's RandomComputeLocation).  Where a block's
 -- reduction was split by rfactor, the partial results have a place of their
 -- own.
---
--- `open`: the location is sampled, so that how many loops are around the block
--- is not known afterwards: it must be the last module that looks at loops.
--- With false each location is a sketch of its own: where the block is, and
--- under each spatial loop of its consumer, from the innermost out, up to
--- `most` of them; but not where it would be computed more than `again` times.
--- `fuse`: where it is computed just once there, and the loops around it leave
--- work for all cores, it is not left where it is.
--- `together`: a sketch is a choice for all blocks of the program, made at the
--- root: none moves, all do under the innermost loop that can have them, only
--- those that make partial results, or only the others.  With `fuse` blocks that
--- add up a few partial results also move for sure where they are computed just
--- once, in programs of work (`sch:work`) `sums_from`.  `open` and `most` do not
--- apply.
 local ts = require "tessera"
 local nests = require "tessera.steps.nests"
-local options = require "tessera.lang.options"
 local reductions = require "tessera.steps.reductions"
 
 local function compute_somewhere(sch, block)
@@ -172,23 +157,25 @@ end
 
 return ts.module {
   name = "random_compute_location",
-  defaults = { open = true, most = 1, again = 2, fuse = false,
-               together = false, sums_from = 0 },
-  check = function(p)
-    for _, name in ipairs { "open", "fuse", "together" } do
-      if type(p[name]) ~= "boolean" then
-        return options.unusable(name, p[name], "it is true or false")
-      end
-    end
-    if type(p.again) ~= "number" or p.again < 1 then
-      return options.unusable("again", p.again, "it is a number from 1 on")
-    end
-    if not math.tointeger(p.sums_from) or p.sums_from < 0 then
-      return options.unusable("sums_from", p.sums_from,
-                              "it is an integer from 0 on")
-    end
-    return options.not_positive("most", p.most)
-  end,
+  parameters = {
+    { "open", true, "the location is sampled, so that how many loops are " ..
+      "around the block is not known afterwards: it must be the last module " ..
+      "that looks at loops; else each location is a sketch of its own: " ..
+      "where the block is, and under each spatial loop of its consumer, " ..
+      "from the innermost out" },
+    { "most", 1, "loops under which there are sketches", least = 1 },
+    { "again", 2, "not where it would be computed more times than that",
+      type = "number", least = 1 },
+    { "fuse", false, "where it is computed just once, and the loops around " ..
+      "it leave work for all cores, it is not left where it is" },
+    { "together", false, "a sketch is a choice for all blocks of the " ..
+      "program, made at the root: none moves, all do under the innermost " ..
+      "loop that can have them, only those that make partial results, or " ..
+      "only the others; `open` and `most` do not apply" },
+    { "sums_from", 0, "with `together` and `fuse` blocks that add up a few " ..
+      "partial results also move for sure where they are computed just " ..
+      "once, in programs of work (`sch:work`) from this on", least = 0 },
+  },
   apply = function(sch, block, p)
     if p.together then
       if sch:block_info(block).name ~= "root" then

@@ -5,25 +5,16 @@
 -- AVX2 and 14 x 32 on AVX-512 (K. Goto and R. van de Geijn, Anatomy of
 -- High-Performance Matrix Multiplication, 2008).  Only the tiles around them
 -- are sampled, of the other loops one iteration is in the tile, and loops along
--- which nothing is reused, as of a batch, are outermost.
---
--- `vectors`: how many vectors of columns; a list makes a sketch of each.
--- `registers`: how many vector registers there are; 0: the target's.  Where
--- the tile does not divide an extent, a smaller one down to half that does is
--- taken, and where there is none the block is padded, if `pad_extents` is set.
--- `must`: with false the block as it was is a sketch, too.  `few_from`: of a
--- program with so many blocks to tile only the last sketch is made for each,
--- since the numbers multiply (0: never); then of a reduction that add_rfactor
--- splits, and of its partial results, there are but the last sketch and the
--- block as it was.  The other parameters are those of multi_level_tiling.
+-- which nothing is reused, as of a batch, are outermost.  Where the tile does
+-- not divide an extent, a smaller one down to half that does is taken, and
+-- where there is none the block is padded.
 local ts = require "tessera"
 local machine = require "tessera.steps.machine"
 local nests = require "tessera.steps.nests"
-local options = require "tessera.lang.options"
 local reductions = require "tessera.steps.reductions"
 local register_tiles = require "tessera.steps.register_tiles"
 local tiling = require "tessera.tiling"
-local parameters = require "tessera.steps.tiling_parameters"
+local tiling_parameters = require "tessera.steps.tiling_parameters"
 
 
 -- What only a padded copy reads, as an image with a border, is computed there.
@@ -87,23 +78,26 @@ end
 
 return ts.module {
   name = "register_tile",
-  defaults = {
-    vectors = { 2 }, registers = 0, pad_extents = true,
+  parameters = tiling_parameters.of({
     structure = "SSRSRS", max_innermost_factor = 64,
     tile_binds = {}, max_threads = 1024,
     write_levels = { 1, 2 }, write_scope = "global", write_must = false,
     read_levels = {}, read_scope = "shared", vector_load_lens = {},
-    pack = false, pack_scope = "global", must = true, few_from = 0,
-  },
-  check = function(p, given)
-    if not math.tointeger(p.few_from) or p.few_from < 0 then
-      return options.unusable("few_from", p.few_from,
-                              "it is a number of blocks")
-    end
-    local n = p.registers
-    return options.not_extents("vectors", p.vectors) or n ~= 0 and
-           options.not_positive("registers", n) or parameters.check(p, given)
-  end,
+    pack = false, pack_scope = "global",
+  }, {
+    { "vectors", { 2 }, "how many vectors of columns, a sketch of each",
+      least = 1 },
+    { "registers", 0, "how many vector registers there are; 0: the target's",
+      least = 0 },
+    { "pad_extents", true, "a block whose extents no tile divides is padded" },
+    { "must", true, "no sketch is the block as it was" },
+    { "few_from", 0, "of a program with so many blocks to tile only the " ..
+      "last sketch is made for each, since the numbers multiply (0: never); " ..
+      "then of a reduction that add_rfactor splits, and of its partial " ..
+      "results, there are but the last sketch and the block as it " ..
+      "was", least = 0 },
+  }),
+  check = tiling_parameters.check,
   apply = function(sch, block, p)
     local unfit = tiling.unfit(sch, block, p.structure)
     if unfit then return nil, unfit end

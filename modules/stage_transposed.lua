@@ -3,12 +3,7 @@
 -- GPUs): tiles are read as they lie, so that a warp's accesses are to one
 -- stretch of memory, and written so, too.  Rows of a tile are padded, so that
 -- columns are in different banks.
---
--- `width`: threads along a row of a tile; each has as many elements as are 4
--- bytes.  `heights`: how many rows of threads there may be, one of which is
--- sampled.  `max_threads`: the most that a block of threads has.
 local ts = require "tessera"
-local options = require "tessera.lang.options"
 local sampling = require "tessera.steps.sampling"
 local tiling = require "tessera.tiling"
 
@@ -87,12 +82,13 @@ end
 
 return ts.module {
   name = "stage_transposed",
-  defaults = { width = 32, heights = { 4, 8, 16, 32 }, max_threads = 1024 },
-  check = function(p)
-    return options.not_positive("width", p.width) or
-           options.not_positive("max_threads", p.max_threads) or
-           options.not_extents("heights", p.heights)
-  end,
+  parameters = {
+    { "width", 32, "threads along a row of a tile; each has as many " ..
+      "elements as are 4 bytes", least = 1 },
+    { "heights", { 4, 8, 16, 32 }, "how many rows of threads there may be, " ..
+      "one is sampled", least = 1 },
+    { "max_threads", 1024, "the most threads of a block", least = 1 },
+  },
   apply = function(sch, block, p)
     if #{ sch:get_child_blocks(block) } > 0 or
        tiling.is_nested(sch, block) then

@@ -5,18 +5,12 @@
 -- registers throughout the reduction.  The operand that columns index is laid
 -- out with the rows side by side that an instruction adds up, a piece of it
 -- consecutive: a constant or layout-free one beforehand, another by a copy.
---
--- `types`: those of A, B and the sum, as "u8s8s32".  `rows`, `columns`: how
--- many sums at a time, at most.  `least`: a block with fewer rows or columns,
--- or with fewer products to add up than that many times 32 bits hold, would
--- mostly be padding, and is left alone.  `structure`: the levels of
--- tiles, of which the last is in registers; results are stored at the one that
--- `write_levels` has.
+-- The last level of `structure` is in registers; results are stored at the one
+-- that `write_levels` has.
 local ts = require "tessera"
 local amx = require "tessera.steps.amx_tiling"
 local intrin = require "tessera.intrin"
-local options = require "tessera.lang.options"
-local parameters = require "tessera.steps.tiling_parameters"
+local tiling_parameters = require "tessera.steps.tiling_parameters"
 local tiling = require "tessera.tiling"
 
 -- Tiles of pieces: the loops of each level.
@@ -42,18 +36,18 @@ local steps = {
 
 return ts.module {
   name = "use_amx",
-  defaults = {
-    types = { "s8s8s32", "u8s8s32", "s8u8s32", "u8u8s32", "bf16bf16f32" },
-    rows = 2, columns = 2, least = 8,
+  parameters = tiling_parameters.of({
     structure = "SSRS", max_innermost_factor = 1024, write_levels = { 2 },
     tile_binds = {}, max_threads = 1024,
-  },
-  check = function(p, given)
-    for _, name in ipairs { "rows", "columns", "least" } do
-      local why = options.not_positive(name, p[name])
-      if why then return why end
-    end
-    return parameters.check(p, given)
-  end,
+  }, {
+    { "types", { "s8s8s32", "u8s8s32", "s8u8s32", "u8u8s32", "bf16bf16f32" },
+      "those of A, B and the sum" },
+    { "rows", 2, "how many sums at a time, at most", least = 1 },
+    { "columns", 2, "how many sums at a time, at most", least = 1 },
+    { "least", 8, "a block with fewer rows or columns, or with fewer " ..
+      "products to add up than that many times 32 bits hold, would mostly " ..
+      "be padding, and is left alone", least = 1 },
+  }),
+  check = tiling_parameters.check,
   apply = function(sch, block, p) return amx.apply(sch, block, p, steps) end,
 }

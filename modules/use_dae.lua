@@ -9,16 +9,11 @@
 -- software pipeline of the copies and products of a tile, by both, by a
 -- pipeline of whole tiles, whose sums are not cut, or not at all: a sketch
 -- each.
---
--- `hiding`: which of these: "none", "vthread", "pipeline", "both", "tiles".
--- `threaded`: how many loops virtual threads are tried along, outermost first.
--- `intrin`: the tensor intrinsic of the matrix unit.
 local ts = require "tessera"
 local epilogue = require "tessera.steps.dae_epilogue"
 local intrin = require "tessera.intrin"
 local layout = require "tessera.steps.dae_layout"
 local machines = require "tessera.machines"
-local options = require "tessera.lang.options"
 local tiling = require "tessera.tiling"
 
 -- Of a program with several products, about.
@@ -234,18 +229,14 @@ local ways = {
 
 return ts.module {
   name = "use_dae",
-  defaults = { hiding = { "tiles", "both", "pipeline", "none" },
-               threaded = 2, intrin = "" },
-  check = function(p)
-    for _, way in ipairs(type(p.hiding) == "table" and p.hiding or { "?" }) do
-      if not ways[way] then
-        return options.unusable("hiding", p.hiding,
-          "it is a list of \"none\", \"vthread\", \"pipeline\", " ..
-          "\"both\" and \"tiles\"")
-      end
-    end
-    return options.not_positive("threaded", p.threaded)
-  end,
+  parameters = {
+    { "hiding", { "tiles", "both", "pipeline", "none" }, "which of these",
+      words = { "none", "vthread", "pipeline", "both", "tiles" } },
+    { "threaded", 2, "how many loops virtual threads are tried along, " ..
+      "outermost first", least = 1 },
+    { "intrin", "", "the tensor intrinsic of the matrix unit; \"\": the " ..
+      "machine's", type = "text" },
+  },
   apply = function(sch, block, p)
     local machine = machines.of(sch:target())
     if not machine then return nil, "the target is no such machine" end

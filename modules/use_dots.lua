@@ -3,18 +3,13 @@
 -- of them: VNNI, or SDOT and the like.  Rows by vectors of sums, as many as
 -- registers hold, stay in registers throughout the reduction, and the operand
 -- that columns index is laid out so that an instruction's part of it is one
--- load: a constant or layout-free one beforehand, another by a copy.
---
--- `types`: those of A and B, as "u8s8", which the target's best instruction
--- does.  `vectors`: how many vectors of columns; `registers`: how many vector
--- registers there are, 0: the target's.  The other parameters are those of
--- multi_level_tiling; the last level of tiles is in registers.
+-- load: a constant or layout-free one beforehand, another by a copy.  The last
+-- level of tiles is in registers.
 local ts = require "tessera"
 local amx = require "tessera.steps.amx_tiling"
 local intrin = require "tessera.intrin"
 local kit = require "tessera.intrin.kit"
-local options = require "tessera.lang.options"
-local parameters = require "tessera.steps.tiling_parameters"
+local tiling_parameters = require "tessera.steps.tiling_parameters"
 local tensor = require "tessera.tensor"
 local machine = require "tessera.steps.machine"
 local tiling = require "tessera.tiling"
@@ -69,21 +64,26 @@ local steps = {
   instruction = function(x) return x.name end,
 }
 
+-- The types of A and B that there are products of.
+local function types()
+  local list = {}
+  for name in pairs(kit.dots) do list[#list + 1] = name end
+  table.sort(list)
+  return list
+end
+
 return ts.module {
   name = "use_dots",
-  defaults = {
-    types = "u8s8", vectors = 2, registers = 0,
+  parameters = tiling_parameters.of({
     structure = "SSRS", max_innermost_factor = 1024, write_levels = { 2 },
     tile_binds = {}, max_threads = 1024,
-  },
-  check = function(p, given)
-    if not kit.dots[p.types] then
-      return options.unusable("types", p.types, "there are no such products")
-    end
-    return options.not_positive("vectors", p.vectors) or
-           p.registers ~= 0 and
-           options.not_positive("registers", p.registers) or
-           parameters.check(p, given)
-  end,
+  }, {
+    { "types", "u8s8", "those of A and B, which the target's best " ..
+      "instruction does", words = types() },
+    { "vectors", 2, "how many vectors of columns", least = 1 },
+    { "registers", 0, "how many vector registers there are; 0: the target's",
+      least = 0 },
+  }),
+  check = tiling_parameters.check,
   apply = function(sch, block, p) return amx.apply(sch, block, p, steps) end,
 }

@@ -7,15 +7,7 @@
 -- memory, whose rows are padded to distinct banks, and from there a step ahead
 -- to fragments, also across stages; rows of blocks run side by side, as those
 -- read the same columns, which then are in the L2 cache.
---
--- `warps`, `fragments`: the least and the most of a block, and of a warp, along
--- no side more than `side` fragments.  `depths`: how many fragments a stage
--- adds up.  `stages`: how many are in shared memory, in use or on their way.
--- `group`: the most rows of blocks side by side.  `vector_bytes`: how much a
--- thread copies at a time.  Of each of these lists one is sampled.  `must`:
--- whether there is no sketch with the block as it is.
 local ts = require "tessera"
-local options = require "tessera.lang.options"
 local sampling = require "tessera.steps.sampling"
 local tiling = require "tessera.tiling"
 local warps = require "tessera.steps.warp_tiling"
@@ -48,30 +40,21 @@ end
 
 return ts.module {
   name = "use_mma",
-  defaults = {
-    groups = warps.groups,
-    warps = { 4, 8 }, fragments = { 4, 16 }, side = 4, depths = { 2, 4 },
-    stages = { 2, 3, 4 }, group = 16, vector_bytes = { 16 },
-    must = true,
+  parameters = {
+    { "groups", warps.groups, "the types of A, B and the sum" },
+    { "warps", { 4, 8 }, "the least and the most of a block", type = "range" },
+    { "fragments", { 4, 16 }, "the least and the most of a warp",
+      type = "range" },
+    { "side", 4, "the most fragments along a side", least = 1 },
+    { "depths", { 2, 4 }, "how many fragments a stage adds up, one is sampled",
+      least = 1 },
+    { "stages", { 2, 3, 4 }, "how many are in shared memory, in use or on " ..
+      "their way, one is sampled", least = 1 },
+    { "group", 16, "the most rows of blocks side by side", least = 1 },
+    { "vector_bytes", { 16 }, "how much a thread copies at a time, one is " ..
+      "sampled", least = 1 },
+    { "must", true, "no sketch is the block as it is" },
   },
-  check = function(p)
-    for _, name in ipairs { "warps", "fragments", "depths", "stages",
-                            "vector_bytes" } do
-      local why = options.not_extents(name, p[name])
-      if why then return why end
-    end
-    for _, name in ipairs { "warps", "fragments" } do
-      local pair = p[name]
-      if #pair ~= 2 or pair[1] > pair[2] then
-        return options.unusable(name, pair, "it is { least, most }")
-      end
-    end
-    if type(p.must) ~= "boolean" then
-      return options.unusable("must", p.must, "it is true or false")
-    end
-    return options.not_positive("side", p.side) or
-           options.not_positive("group", p.group)
-  end,
   apply = function(sch, block, p)
     return warps.each_group(sch, block, p, schedule, "sm_80")
   end,

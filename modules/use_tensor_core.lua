@@ -6,19 +6,10 @@
 -- of threads and warps, operands staged through shared memory into fragments
 -- while the ones before are multiplied, and the result is copied out of its
 -- fragments, together with what is computed of it next.
---
--- `groups`: the types of A, B and the sum, as "f16f16f32", and "_trans" behind
--- where B is indexed [j, k]: those of tensor.wmma.
--- `threads_per_block`: the least and the most warps, drawn for all loops
--- together, and few fragments for each; else tiles are drawn loop by loop.
--- `vector_bytes`: how much a thread copies at a time, one of which is sampled.
--- `pipeline`: whether copies overlap with products.  `tensorize`: whether the
--- pieces are replaced by the intrinsics here, or only annotated by family, for
--- the postprocessors rewrite_reduction_block and, behind it, rewrite_tensorize.
 local ts = require "tessera"
 local gpu = require "tessera.steps.gpu_tiling"
 local tiling = require "tessera.tiling"
-local parameters = require "tessera.steps.tiling_parameters"
+local tiling_parameters = require "tessera.steps.tiling_parameters"
 local warps = require "tessera.steps.warp_tiling"
 
 -- Copies an operand to shared memory, by way of registers where they overlap.
@@ -52,13 +43,20 @@ end
 
 return ts.module {
   name = "use_tensor_core",
-  defaults = {
-    groups = warps.groups,
+  parameters = tiling_parameters.of({
     structure = "SSSRRSRS", max_innermost_factor = 4, max_threads = 1024,
-    tile_binds = { "blockIdx.x", "blockIdx.y", "threadIdx.y" }, pipeline = true,
-    vector_bytes = { 4, 8, 16 }, threads_per_block = {}, tensorize = false,
-  },
-  check = parameters.check,
+    tile_binds = { "blockIdx.x", "blockIdx.y", "threadIdx.y" },
+    vector_bytes = { 4, 8, 16 }, threads_per_block = {},
+  }, {
+    { "groups", warps.groups, "the types of A, B and the sum, as " ..
+      "\"f16f16f32\", and \"_trans\" behind where B is indexed [j, k]: " ..
+      "those of tensor.wmma" },
+    { "pipeline", true, "copies overlap with products" },
+    { "tensorize", false, "the pieces are replaced by the intrinsics here; " ..
+      "else they are only annotated by family, for the postprocessors " ..
+      "rewrite_reduction_block and, behind it, rewrite_tensorize" },
+  }),
+  check = tiling_parameters.check,
   apply = function(sch, block, p)
     return warps.each_group(sch, block, p, schedule)
   end,

@@ -5,12 +5,7 @@
 -- ops.conv2d_winograd_nhwc do.  Tiles become the inner loops, channels the
 -- innermost one, whose length is sampled, and what the tiles are copied from is
 -- computed where one is transformed.
---
--- `max_tile`: the longest row of a tile.  `max_vector`: the longest innermost
--- loop.  `unroll`: whether tiles and sums are unrolled, as MetaSchedule's are;
--- LLVM then takes far longer, and what it makes is not faster.
 local ts = require "tessera"
-local options = require "tessera.lang.options"
 
 -- The only read that some outer iter indexes: of tiles; others are of matrices.
 -- nil: there is none, or several.
@@ -75,11 +70,12 @@ end
 
 return ts.module {
   name = "winograd",
-  defaults = { max_tile = 8, max_vector = 16, unroll = false },
-  check = function(p)
-    return options.not_positive("max_tile", p.max_tile) or
-           options.not_positive("max_vector", p.max_vector)
-  end,
+  parameters = {
+    { "max_tile", 8, "the longest row of a tile", least = 1 },
+    { "max_vector", 16, "the longest innermost loop", least = 1 },
+    { "unroll", false, "tiles and sums are unrolled, as MetaSchedule's are; " ..
+      "LLVM then takes far longer, and what it makes is not faster" },
+  },
   apply = function(sch, block, p)
     if not sch:is_reduction(block) then return nil, "it is no reduction" end
     local kinds, loops = kinds_of(sch, block, p)

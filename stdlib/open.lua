@@ -42,7 +42,7 @@ return function(ts)
   for _, part in ipairs { "expressions", "tensors", "builder" } do
     require("tessera.lang." .. part)(ts, core)
   end
-  require "tessera.search.searching"(ts, core)
+  require "tessera.search.tune"(ts, core)
   -- ts.model(FILE.onnx or graph [, options]): a model that runs.
   function ts.model(from, o) return require "tessera.graph".model(from, o) end
   require "tessera.lang.names".install()

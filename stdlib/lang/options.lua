@@ -212,41 +212,10 @@ function options.stray(list)
   end
 end
 
--- ---- parameters of modules -------------------------------------------------
-
--- The number as an integer from 1 to `most`, as which 2.0 counts; nil: it is
--- none.
-function options.positive(v, most)
-  local n = math.type(v) and math.tointeger(v)
-  return n and n >= 1 and n <= (most or math.maxinteger) and n or nil
-end
-
--- What is wrong with parameter `name`, of this value.
+-- What is wrong with a module's parameter `name`, of this value.
 function options.unusable(name, value, possible)
   return ("parameter '%s' is %s: %s"):format(name, options.quoted(value),
                                              possible)
-end
-
--- The same where it is no integer from 1 on; nil: it is one.
-function options.not_positive(name, value)
-  if options.positive(value) then return nil end
-  return options.unusable(name, value, "it is an integer from 1 on")
-end
-
--- The same where it is no list of such integers.
-function options.not_extents(name, list)
-  if type(list) ~= "table" or #list == 0 then
-    return options.unusable(name, list, "it is a list of integers from 1 on")
-  end
-  local stray = options.stray(list)
-  if stray ~= nil then
-    return ("parameter '%s' is a list, without a field %s"):format(
-             name, options.quoted(stray))
-  end
-  for i, v in ipairs(list) do
-    local why = options.not_positive(("%s[%d]"):format(name, i), v)
-    if why then return why end
-  end
 end
 
 return options

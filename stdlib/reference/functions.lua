@@ -472,7 +472,7 @@ local rows = {
   { "database:close()", "", "Close it before the collector does.",
     "tutorial" },
   { "ts.module(module)", "table",
-    "Check a schedule module: name, defaults, apply, check.", "modules" },
+    "Check a schedule module: name, parameters, apply, check.", "modules" },
   { "ts.space.compose(modules)", "tessera.Space",
     "The space that the modules make, one after the other.", "modules" },
   { "ts.space.by_hand(schedule)", "tessera.Space",

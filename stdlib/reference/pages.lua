@@ -55,6 +55,7 @@ end
 
 local function literal(v)
   if type(v) == "string" then return ("%q"):format(v) end
+  if type(v) == "function" then return "a function" end
   if type(v) ~= "table" then return tostring(v) end
   local parts = {}
   for i, x in ipairs(v) do parts[i] = literal(x) end
@@ -78,12 +79,13 @@ local function module_page(name)
   local lines = opening_comment(path)
   table.insert(lines, 1, "## module " .. name)
   table.insert(lines, 2, "")
-  local keys = {}
-  for k in pairs(m.defaults) do keys[#keys + 1] = k end
-  table.sort(keys)
-  if #keys > 0 then lines[#lines + 1] = "" end
-  for _, k in ipairs(keys) do
-    lines[#lines + 1] = ("- `%s` = `%s`"):format(k, literal(m.defaults[k]))
+  if #m.parameters > 0 then
+    lines[#lines + 1] = "\n| parameter | takes | default | |"
+    lines[#lines + 1] = "|---|---|---|---|"
+  end
+  for _, row in ipairs(m.parameters) do
+    lines[#lines + 1] = ("| `%s` | %s | `%s` | %s |"):format(
+                          row.name, row.takes, literal(row.default), row.help)
   end
   return table.concat(lines, "\n")
 end

@@ -3,12 +3,17 @@
 -- each) and options, for the engine.
 local options = require "tessera.lang.options"
 local with_fleet_target = require "tessera.search.fleet_target"
+local measure_name = require "tessera.search.measure_name"
+local plugged = require "tessera.search.plugged"
 
 local fields = { program = true, space = true, weight = true, name = true,
                  strategy = true, cost_model = true, target = true }
 
-return function(ts, core, to_space, check_plugged, by_name, functions_of,
-                split_postprocs, name_measure)
+local function check_plugged(ts, maker, given)
+  return plugged.checked[given] and given or ts[maker](given)
+end
+
+return function(ts, core, to_space, own_postprocs)
   local function invalid(text, ...) core.invalid(text:format(...)) end
 
   -- By their names, options that ts.tune has, too, and those of many tasks
@@ -106,7 +111,7 @@ return function(ts, core, to_space, check_plugged, by_name, functions_of,
     if of == nil then return nil end
     local made = type(of) == "function"
     if made then of = of(entry.program) end
-    if type(of) == "table" then return check_plugged(k, of) end
+    if type(of) == "table" then return check_plugged(ts, k, of) end
     local what = k:gsub("_", " ")
     if options.is(of, "model") then
       invalid("%s: its cost model is a built-in model object, which ts.tune " ..
@@ -152,9 +157,9 @@ return function(ts, core, to_space, check_plugged, by_name, functions_of,
     end
     local o, entries, default, made = {}, {}, nil, {}
     for k, v in next, with_fleet_target(ts, given) or {} do o[k] = v end
-    local postprocs, own_postprocs = split_postprocs(o.postprocs)
-    local functions = functions_of(o, own_postprocs)
-    o.measure_name = name_measure(o)
+    local postprocs, given_postprocs = own_postprocs.split(o.postprocs)
+    local functions = plugged.functions_of(o, given_postprocs)
+    o.measure_name = measure_name(core, o)
     o.measure, o.measured, o.postprocs = nil, nil, nil
     -- Equal programs of one space are one task, so it is made once.
     local function space_of(given)
@@ -186,7 +191,9 @@ return function(ts, core, to_space, check_plugged, by_name, functions_of,
       end
       return true
     end
-    if type(o.strategy) == "table" then o.strategy = by_name(o.strategy) end
+    if type(o.strategy) == "table" and plugged.is_built_in(o.strategy) then
+      o.strategy = plugged.built_in_text(o.strategy)
+    end
     for i = 1, #list do
       local e = entry_of(list[i], i)
       local space = e.space

@@ -1,16 +1,73 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Checks of the parameters that modules which tile have in common.
+-- The parameters that modules which tile have in common: their declarations,
+-- and the checks of those that hang on one another.
 local options = require "tessera.lang.options"
-local parameters = {}
+local tiling_parameters = {}
 
 local wrong = options.unusable
+
+local rows = {
+  { "structure", help = "the levels of tiles: S of each spatial loop, R of " ..
+      "each reduction loop",
+    takes = "a text of S, for tiles of spatial loops, and R, for tiles of " ..
+      "reduction loops",
+    fits = function(v) return type(v) == "string" and v:find "^[SR]+$" end },
+  { "max_innermost_factor", least = 1,
+    help = "innermost tiles are at most that long" },
+  { "tile_binds", takes = "a list of axes",
+    help = "what the loops of the first levels are fused and bound to, as " ..
+      "\"blockIdx.x\", \"vthread.x\", \"threadIdx.x\"" },
+  { "max_threads", least = 1, help = "the most threads of a block" },
+  { "threads_per_block", type = "range",
+    help = "how many threads a block has: tiles are drawn together, and " ..
+      "those of a thread are short; empty: loop by loop" },
+  { "write_levels", takes = "a list of levels",
+    help = "a sketch of each, in which the result is kept in a small buffer " ..
+      "and written back under the last loop of that level" },
+  { "write_scope", type = "text", help = "the scope of that buffer" },
+  { "write_must", help = "no sketch is without it, where one has it" },
+  { "read_levels", takes = "a list of levels",
+    help = "under the last loop of each all operands are copied" },
+  { "read_scope", type = "text", help = "the scope of these copies" },
+  { "read_must", help = "no sketch is without them" },
+  { "vector_load_lens", type = "integers",
+    help = "how many elements a thread copies at a time, one is sampled" },
+  { "vector_bytes", type = "integers",
+    help = "how many bytes a thread copies at a time, one is sampled" },
+  { "stages", type = "integers",
+    help = "in how many buffers copies are on their way while those before " ..
+      "are used, one is sampled: one more sketch, where the level is R" },
+  { "pack", help = "one more sketch, in which the operands that the " ..
+      "innermost spatial loop walks are copied tile by tile" },
+  { "pack_scope", type = "text", help = "the scope of these copies" },
+}
+
+-- The declarations of a module with these defaults, by name, behind its own.
+function tiling_parameters.of(defaults, own)
+  local list, left = own or {}, {}
+  for name in pairs(defaults) do left[name] = true end
+  for _, row in ipairs(rows) do
+    local name = row[1]
+    if left[name] then
+      list[#list + 1] = { name, defaults[name], row.help, type = row.type,
+                          least = row.least, takes = row.takes,
+                          fits = row.fits }
+      left[name] = nil
+    end
+  end
+  assert(not next(left), next(left))
+  return list
+end
+
+-- ---- what hangs on the structure -------------------------------------------
 
 -- The levels as integers; else the place of the first that is none.
 local function integers_of(list, most)
   local levels = {}
   for i = 1, #list do
-    levels[i] = options.positive(list[i], most)
-    if not levels[i] then return nil, i end
+    local n = math.type(list[i]) and math.tointeger(list[i])
+    if not n or n < 1 or n > most then return nil, i end
+    levels[i] = n
   end
   return levels
 end
@@ -63,62 +120,21 @@ local function check_axes(p)
   end
 end
 
-local function check_copies(p)
-  for _, name in ipairs { "write_scope", "read_scope", "pack_scope" } do
-    if p[name] ~= nil and type(p[name]) ~= "string" then
-      return wrong(name, p[name], "it is a storage scope, as \"shared\"")
-    end
-  end
-  for _, name in ipairs { "pack", "must", "write_must", "read_must", "pipeline",
-                          "tensorize" } do
-    if p[name] ~= nil and type(p[name]) ~= "boolean" then
-      return wrong(name, p[name], "it is true or false")
-    end
-  end
-  if p.pack and not p.structure:find "R" then
+-- What is wrong with parameters that the structure does not allow, of which
+-- `given` were given; nil: nothing.  Levels that were not given become those of
+-- the default that the structure has.
+function tiling_parameters.check(p, given)
+  local most, possible = write_levels_of(p.structure)
+  local why = check_levels(p, given, "write_levels", most, possible) or
+              check_levels(p, given, "read_levels", #p.structure,
+                           ("1 to %d, those of structure '%s'")
+                           :format(#p.structure, p.structure)) or
+              check_axes(p)
+  if not why and p.pack and not p.structure:find "R" then
     return wrong("pack", p.pack, ("structure '%s' has no R for the " ..
                  "copies to go under"):format(p.structure))
   end
-  local lengths = p.vector_load_lens
-  if lengths ~= nil and (type(lengths) ~= "table" or #lengths > 0) then
-    return options.not_extents("vector_load_lens", lengths)
-  end
-  if p.stages ~= nil and (type(p.stages) ~= "table" or #p.stages > 0) then
-    local why = options.not_extents("stages", p.stages)
-    if why then return why end
-  end
-  local range = p.threads_per_block
-  if range ~= nil and (type(range) ~= "table" or #range > 0) then
-    local why = options.not_extents("threads_per_block", range)
-    if why then return why end
-    if #range ~= 2 or range[1] > range[2] then
-      return wrong("threads_per_block", #range, "it is the least and the most")
-    end
-  end
-  return p.vector_bytes ~= nil and
-         options.not_extents("vector_bytes", p.vector_bytes) or nil
+  return why
 end
 
--- What is wrong with the parameters of a module that tiles, of which `given`
--- were given; nil: nothing.  Numbers become integers, and levels that were not
--- given those of the default that the structure has.
-function parameters.check(p, given)
-  if type(p.structure) ~= "string" or not p.structure:find "^[SR]+$" then
-    return wrong("structure", p.structure, "its letters are S, for tiles " ..
-                 "of spatial loops, and R, for tiles of reduction loops")
-  end
-  for _, name in ipairs { "max_innermost_factor", "max_threads" } do
-    local why = options.not_positive(name, p[name])
-    if why then return why end
-    p[name] = options.positive(p[name])
-  end
-  local most, possible = write_levels_of(p.structure)
-  return check_copies(p) or
-         check_levels(p, given, "write_levels", most, possible) or
-         check_levels(p, given, "read_levels", #p.structure,
-                      ("1 to %d, those of structure '%s'")
-                      :format(#p.structure, p.structure)) or
-         check_axes(p)
-end
-
-return parameters
+return tiling_parameters

@@ -66,7 +66,7 @@ do
     sch:split(i, { ts.auto, q.factor })
     other:parallel((other:get_loops(block)))
     return { sch, other }
-  end, { factor = 8 })
+  end, { { "factor", 8 } })
   local list = sketches { m { factor = 4 } }
   assert(seen.factor == 4 and #list == 2)
   assert(tostring(list[1]):find("split", 1, true) and
@@ -110,8 +110,9 @@ do
   fails(nil, "table of parameters, not number", m, 1)
   -- A field of another type is named; those with a default may be left out.
   local function nothing() end
-  for field, bad in pairs { name = 1, defaults = 2, apply = "3", check = 4 } do
-    local given = { name = "x", defaults = {}, apply = nothing }
+  for field, bad in pairs { name = 1, parameters = 2, apply = "3",
+                            check = 4 } do
+    local given = { name = "x", parameters = {}, apply = nothing }
     given[field] = bad
     local e = fails(nil, "ts.module takes", ts.module, given)
     assert(e.message:find(field .. " is " .. type(bad) .. ", not a ", 1,
@@ -216,7 +217,7 @@ end
 -- A parameter that makes no sense is named, with what would.
 do
   local tiling = require "tessera.modules.multi_level_tiling"
-  local letters = "parameter 'structure' is '%s': its letters are S"
+  local letters = "parameter 'structure' is '%s': it is a text of S"
   for _, case in ipairs {
     { { structure = "XYZ" }, letters:format "XYZ" },
     { { structure = "" }, letters:format "" },

@@ -242,7 +242,7 @@ do
   p = ops.polybench("3mm", "MINI")
   assert(#ts.space.sketches({ use("register_tile", {
     must = false, few_from = 2 }) }, p, "llvm") == 1)
-  fails("INVALID", "'few_from' is '-1': it is a number of blocks",
+  fails("INVALID", "'few_from' is '-1': it is an integer from 0 on",
         require "tessera.modules.register_tile", { few_from = -1 })
 end
 

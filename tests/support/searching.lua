@@ -6,8 +6,8 @@ local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 
 local program = ops.matmul { m = 32, n = 32, k = 32, bias = true, relu = true }
 
-local function module(name, apply, defaults)
-  return ts.module { name = name, apply = apply, defaults = defaults }
+local function module(name, apply, parameters)
+  return ts.module { name = name, apply = apply, parameters = parameters }
 end
 
 local function sketches(list)
