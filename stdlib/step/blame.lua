@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Which decisions of a trace cost time: each is replaced by what else it could
 -- be, and the programs are timed in turns.
+local same_decision = require "tessera.step.questions".same_decision
 
 local KNOWN = { time = true, alternatives = true, rounds = true }
 
@@ -24,20 +25,14 @@ local function checked(o)
            time = o.time or require("tessera.step.points").seconds }
 end
 
-local function equal(a, b)
-  if #a ~= #b then return false end
-  for i = 1, #a do
-    if a[i] ~= b[i] then return false end
-  end
-  return true
-end
-
 -- Up to `most` other decisions of the instruction that s stands behind, evenly
 -- spread over those that are listed.
 local function others(s, most)
   local current, list = s:decision(), {}
   for _, a in ipairs(s:alternatives(LISTED)) do
-    if not equal(a.decision, current) then list[#list + 1] = a.decision end
+    if not same_decision(a.decision, current) then
+      list[#list + 1] = a.decision
+    end
   end
   if #list <= most then return list end
   local chosen = {}

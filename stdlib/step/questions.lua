@@ -128,7 +128,8 @@ end
 
 -- ---- two traces ------------------------------------------------------------
 
-local function same_decision(a, b)
+-- Whether two instructions were decided alike, or neither was.
+function questions.same_decision(a, b)
   if not a or not b then return a == b end
   if #a ~= #b then return false end
   for i = 1, #a do
@@ -141,8 +142,9 @@ end
 -- "instruction", or "end" where one of them ends; nil where they are equal.
 function questions.first_difference(a, b)
   for k = 1, math.min(#a, #b) do
-    local sampled = a[k].name == b[k].name and a[k].decision
-    if sampled and not same_decision(a[k].decision, b[k].decision) then
+    local x, y = a[k], b[k]
+    if x.name == y.name and x.decision and
+       not questions.same_decision(x.decision, y.decision) then
       return k, "decision"
     end
     if a:lua(k) ~= b:lua(k) then return k, "instruction" end
