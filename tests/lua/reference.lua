@@ -152,7 +152,8 @@ shows("ts.matmul", "## ops.matmul(")
 shows("trace", "## class tessera.Trace", "## sch:trace()", "database:trace(")
 shows("max_innermost_factor", "`sch:sample_perfect_tile` has\n\n" ..
       "- `max_innermost_factor` (an integer; `16`): the last factor",
-      "`multi_level_tiling` has\n\n- `max_innermost_factor` = `64`")
+      "`multi_level_tiling` has\n\n- `max_innermost_factor` (an integer " ..
+      "from 1 on; `64`): innermost tiles")
 shows("on_error", "## option on_error")
 shows("min_time", "## option min_time")
 shows("best.latency", "`result` has\n\n- `latency?` (`number`): the best time")
