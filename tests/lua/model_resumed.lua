@@ -84,7 +84,8 @@ end
 local whole = path()
 assert(runs(tune(whole)))
 local want, n = records(whole)
-assert(n == measured and n > 10, n .. " of " .. measured)
+-- The first of each of the four tasks is asked for twice: times do not vary.
+assert(n + 4 == measured and n > 10, n .. " of " .. measured)
 
 for _, row in ipairs { { "KILL", 3 }, { "KILL", 17 }, { "INT", 10 } } do
   local db = path()
