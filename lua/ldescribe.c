@@ -363,6 +363,13 @@ static uint32_t to_buffers(lua_State *L, int t, uint32_t max,
   return (uint32_t)n;
 }
 
+/* What describing a program took outside of Lua's heap, in KB, so that the
+ * collector keeps up with programs that are not in use any more. */
+static void tell_collector(lua_State *L) {
+  enum { KB_OF_A_PROGRAM = 20 };
+  if (lua_gc(L, LUA_GCISRUNNING)) lua_gc(L, LUA_GCSTEP, KB_OF_A_PROGRAM);
+}
+
 /* (name, inputs, outputs [, section]) */
 static int describe_program(lua_State *L) {
   tess_buffer in[LT_MAX_ARGS], out[LT_MAX_ARGS];
@@ -376,6 +383,7 @@ static int describe_program(lua_State *L) {
   lt_check(L, tess_section(b, section));
   lt_check(L, tess_program_new(b, name, nin, in, nout, out, &p));
   *box = p;
+  tell_collector(L);
   return 1;
 }
 
