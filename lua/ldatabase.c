@@ -293,6 +293,7 @@ static void push_run(lua_State *L, const tess_run *r) {
   lt_set_string(L, "funnel", r->funnel);
   lt_set_string(L, "ledger", r->ledger);
   lt_set_string(L, "quality", r->quality);
+  if (r->unscheduled > 0) lt_set_number(L, "unscheduled", r->unscheduled);
   if (r->transfer >= 0) lt_set_boolean(L, "transfer", r->transfer);
 }
 

@@ -103,6 +103,8 @@ static int result_index(lua_State *L) {
   if (!strcmp(k, "kernel")) return result_kernel(L);
   if (!strcmp(k, "latency")) return push_number_or_nil(L, r.latency);
   if (!strcmp(k, "gflops")) return push_number_or_nil(L, r.gflops);
+  if (!strcmp(k, "unscheduled") && r.unscheduled > 0)
+    return lua_pushnumber(L, r.unscheduled), 1;
   if (!strcmp(k, "curve")) return push_curve(L, &r);
   if (!strcmp(k, "trials")) return lua_pushinteger(L, r.trials), 1;
   if (!strcmp(k, "failed")) return lua_pushinteger(L, r.failed), 1;

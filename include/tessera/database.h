@@ -122,6 +122,7 @@ typedef struct tess_run {
                                  * it (no_transfer of tess_tune_options), 0 or
                                  * 1; -1: not known */
   uint32_t reserved;
+  double unscheduled;           /* as of tess_result_info; 0: not known */
 } tess_run;
 /* The k-th run, from 0; NOT_FOUND past the last.  What it points to lives until
  * the next call. */

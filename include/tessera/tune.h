@@ -274,6 +274,10 @@ typedef struct tess_result_info {
   uint32_t nquality;            /* of the cost model, batch by batch, once it
                                  * knew something */
   const tess_quality *quality;
+  double unscheduled;           /* seconds of the unscheduled program: of its
+                                 * one run, or, where that is not clearly
+                                 * slower, timed interleaved with the best; 0:
+                                 * not known */
 } tess_result_info;
 /* Facts of a run; texts and the curve live as long as the result. */
 TESS_API tess_status tess_result_get(tess_result *r, tess_result_info *out);

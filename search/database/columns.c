@@ -132,6 +132,7 @@ static const column column_table[] = {
     {RUN, "funnel", &a_text},
     {RUN, "ledger", &a_text},
     {RUN, "transfer", &maybe_a_flag},
+    {RUN, "unscheduled", &maybe_a_duration},
     {SESSION, "workload", &an_integer},
     {SESSION, "target", &a_target},
     {SESSION, "policy", &a_policy},

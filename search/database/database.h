@@ -174,10 +174,14 @@ typedef struct database_run_row {
 tess_status database_begin_run(database *d, const database_key *k,
                                const database_run_key *r,
                                database_run_row *out);
-/* How far it came; ended: its status, "" while it goes on. */
-tess_status database_put_run(database *d, int64_t id, double seconds,
-                             const char *funnel, const char *ledger,
-                             const char *ended);
+/* How far it came; ended: its status, "" while it goes on; unscheduled: as of
+ * tess_result_info. */
+typedef struct database_run_state {
+  double seconds, unscheduled;
+  const char *funnel, *ledger, *ended;
+} database_run_state;
+tess_status database_put_run(database *d, int64_t id,
+                             const database_run_state *now);
 
 /* How well the model of that name predicted a batch of a run of that seed; one
  * row a batch (quality.c). */

@@ -79,21 +79,21 @@ tess_status database_begin_run(database *d, const database_key *k,
   return s == TESS_OK ? add_run(d, k, r, out) : s;
 }
 
-tess_status database_put_run(database *d, int64_t id, double seconds,
-                             const char *funnel, const char *ledger,
-                             const char *ended) {
+tess_status database_put_run(database *d, int64_t id,
+                             const database_run_state *now) {
   sqlite3_stmt *q;
   tess_status s = database_prepare(
       d,
-      "UPDATE run SET seconds = ?2, funnel = ?3, ledger = ?4, ended = ?5 "
-      "WHERE id = ?1",
+      "UPDATE run SET seconds = ?2, funnel = ?3, ledger = ?4, ended = ?5,"
+      " unscheduled = ?6 WHERE id = ?1",
       &q);
   if (s != TESS_OK) return s;
   sqlite3_bind_int64(q, 1, id);
-  sqlite3_bind_double(q, 2, seconds);
-  sqlite3_bind_text(q, 3, funnel, -1, SQLITE_STATIC);
-  sqlite3_bind_text(q, 4, ledger, -1, SQLITE_STATIC);
-  sqlite3_bind_text(q, 5, ended, -1, SQLITE_STATIC);
+  sqlite3_bind_double(q, 2, now->seconds);
+  sqlite3_bind_text(q, 3, now->funnel, -1, SQLITE_STATIC);
+  sqlite3_bind_text(q, 4, now->ledger, -1, SQLITE_STATIC);
+  sqlite3_bind_text(q, 5, now->ended, -1, SQLITE_STATIC);
+  if (now->unscheduled > 0) sqlite3_bind_double(q, 6, now->unscheduled);
   if (sqlite3_step(q) != SQLITE_DONE) s = database_fail(d, "storing a run");
   sqlite3_finalize(q);
   return s;
@@ -113,8 +113,9 @@ static const char run_sql[] =
     " 'integer' AND " A_NUMBER("rmse") " AND " A_NUMBER(
         "rank_accuracy") " AND " A_NUMBER("top_k_recall") "), '[]'), "
                                                           "ifnull(transfer, "
-                                                          "-1) FROM run ORDER "
-                                                          "BY id"
+                                                          "-1), ifnull("
+                                                          "unscheduled, 0) "
+                                                          "FROM run ORDER BY id"
                                                           " LIMIT 1 OFFSET ?1";
 
 static tess_status give_run(tess_database *d, uint64_t k, tess_run *out) {
@@ -144,7 +145,8 @@ static tess_status give_run(tess_database *d, uint64_t k, tess_run *out) {
                   .funnel = database_text(q, 12),
                   .ledger = database_text(q, 13),
                   .quality = database_text(q, 14),
-                  .transfer = sqlite3_column_int(q, 15)};
+                  .transfer = sqlite3_column_int(q, 15),
+                  .unscheduled = sqlite3_column_double(q, 16)};
   ctx_clear(d->c);
   return ctx_give(d->c, tess_run, &row, out);
 }

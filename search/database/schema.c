@@ -13,7 +13,8 @@
   "  slot INTEGER NOT NULL DEFAULT 0, elapsed REAL, predicted REAL"
 /* A run of tuning: what it was asked, and how far it came.  `after` is the last
  * record that was there before it, `first` the session's count then;
- * `transfer`: whether other workloads' records might teach it, NULL: unknown.
+ * `transfer`: whether other workloads' records might teach it, NULL: unknown;
+ * `unscheduled`: seconds of the unscheduled program, NULL: unknown.
  */
 #define RUN_TABLE(where)                                                      \
   "CREATE TABLE IF NOT EXISTS " where "run ("                                 \
@@ -25,7 +26,7 @@
   "    (strftime('%Y-%m-%dT%H:%M:%SZ')),"                                     \
   "  ended TEXT NOT NULL DEFAULT '', seconds REAL NOT NULL DEFAULT 0,"        \
   "  funnel TEXT NOT NULL DEFAULT '', ledger TEXT NOT NULL DEFAULT '',"       \
-  "  transfer INTEGER);"
+  "  transfer INTEGER, unscheduled REAL);"
 
 static const char schema[] =
     "PRAGMA journal_mode = WAL;"
@@ -91,7 +92,14 @@ static const char show_runs[] = "CREATE TEMP VIEW record AS SELECT *," NO_RUNS;
 static const char add_transfer[] =
     "ALTER TABLE main.run ADD COLUMN transfer INTEGER;";
 static const char show_transfer[] =
-    "CREATE TEMP VIEW run AS SELECT *, NULL AS transfer FROM main.run";
+    "CREATE TEMP VIEW run AS SELECT *, NULL AS transfer, NULL AS unscheduled"
+    " FROM main.run";
+
+/* Of those whose runs did not tell of the unscheduled program. */
+static const char add_unscheduled[] =
+    "ALTER TABLE main.run ADD COLUMN unscheduled REAL;";
+static const char show_unscheduled[] =
+    "CREATE TEMP VIEW run AS SELECT *, NULL AS unscheduled FROM main.run";
 
 /* How long to wait for another writer's lock, in milliseconds. */
 enum { BUSY_MS = 30000 };
@@ -157,42 +165,54 @@ static tess_status lacks_column(database *d, const char *table,
   return s;
 }
 
+/* Columns that files of earlier engines lack, in the order in which they were
+ * added: a file that kept no runs has none that lacks one of theirs. */
+enum { CHECKED, RUNS, TRANSFER, UNSCHEDULED, NCOLUMNS };
+static const struct {
+  const char *table, *name, *add;
+} added[NCOLUMNS] = {
+    [CHECKED] = {"record", "checked", add_checked},
+    [RUNS] = {"record", "run", add_runs},
+    [TRANSFER] = {"run", "transfer", add_transfer},
+    [UNSCHEDULED] = {"run", "unscheduled", add_unscheduled},
+};
+
 static tess_status add_lacking(database *d) {
-  bool lacks;
-  tess_status s = lacks_column(d, "record", "checked", &lacks);
-  if (s == TESS_OK && lacks)
-    s = database_run(d, add_checked, "completing its tables");
-  if (s == TESS_OK) s = lacks_column(d, "record", "run", &lacks);
-  if (s == TESS_OK && lacks)
-    s = database_run(d, add_runs, "completing its tables");
-  if (s == TESS_OK) s = lacks_column(d, "run", "transfer", &lacks);
-  if (s == TESS_OK && lacks)
-    s = database_run(d, add_transfer, "completing its tables");
+  tess_status s = TESS_OK;
+  for (int i = 0; i < NCOLUMNS && s == TESS_OK; i++) {
+    bool lacks = false;
+    s = lacks_column(d, added[i].table, added[i].name, &lacks);
+    if (s == TESS_OK && lacks)
+      s = database_run(d, added[i].add, "completing its tables");
+  }
   return s;
 }
 
-/* Views in place of tables; files that kept no runs have none that lacks a
- * column. */
-static tess_status show_lacking(database *d, bool unchecked, bool old,
-                                bool untold) {
+/* Views in place of tables. */
+static tess_status show_lacking(database *d, const bool *lacks) {
   const char *doing = "completing its tables";
-  const char *show = !old ? show_checked : unchecked ? show_both : show_runs;
-  tess_status s = old || unchecked ? database_run(d, show, doing) : TESS_OK;
-  return s == TESS_OK && untold && !old ? database_run(d, show_transfer, doing)
-                                        : s;
+  const char *show = !lacks[RUNS]     ? show_checked
+                     : lacks[CHECKED] ? show_both
+                                      : show_runs;
+  tess_status s = TESS_OK;
+  if (lacks[RUNS] || lacks[CHECKED]) s = database_run(d, show, doing);
+  if (s != TESS_OK || lacks[RUNS]) return s;
+  if (lacks[TRANSFER]) return database_run(d, show_transfer, doing);
+  return lacks[UNSCHEDULED] ? database_run(d, show_unscheduled, doing) : s;
 }
 
 /* Adds what tables of earlier engines lack; another process may have been
  * faster.  Where the file may not be written a view of this connection stands
  * in for the table. */
 tess_status database_migrate(database *d) {
-  bool unchecked, old, untold;
-  tess_status s = lacks_column(d, "record", "checked", &unchecked);
-  if (s == TESS_OK) s = lacks_column(d, "record", "run", &old);
-  if (s == TESS_OK) s = lacks_column(d, "run", "transfer", &untold);
-  if (s != TESS_OK || (!old && !unchecked && !untold)) return s;
-  if (sqlite3_db_readonly(d->db, "main"))
-    return show_lacking(d, unchecked, old, untold);
+  bool lacks[NCOLUMNS] = {false}, some = false;
+  tess_status s = TESS_OK;
+  for (int i = 0; i < NCOLUMNS && s == TESS_OK; i++) {
+    s = lacks_column(d, added[i].table, added[i].name, &lacks[i]);
+    some = some || lacks[i];
+  }
+  if (s != TESS_OK || !some) return s;
+  if (sqlite3_db_readonly(d->db, "main")) return show_lacking(d, lacks);
   s = database_run(d, "BEGIN IMMEDIATE", "completing its tables");
   if (s != TESS_OK) return s;
   s = add_lacking(d);

@@ -242,6 +242,7 @@ static void time_unscheduled(tune *t, const finalist *best,
   char text[160];
   const search_measurer *m = t->set->measurer;
   if (m->rematch(m->ud, 2, both, time) != TESS_OK) return;
+  if (isfinite(time[1])) t->unscheduled = time[1];
   if (isinf(time[0]) || time[0] <= far * time[1]) return;
   snprintf(text, sizeof text,
            "the best is slower than the unscheduled program: timed "
@@ -250,7 +251,7 @@ static void time_unscheduled(tune *t, const finalist *best,
   add_note(t, text);
 }
 
-/* Only adds a note: failures of it are ignored. */
+/* Only tells: failures of it are ignored. */
 static void compare_with_unscheduled(tune *t, uint32_t best, double seconds) {
   const search_measurer *m = t->set->measurer;
   strbuf code;
@@ -388,6 +389,9 @@ tess_status tune_fill_result(tune *t) {
   tess_status s = TESS_OK;
   bool found = find_winner(t, &winner, &seconds);
   if (found) {
+    const search_measurer *m = t->set->measurer;
+    if (t->unscheduled <= 0 && m->reference)
+      t->unscheduled = m->reference(m->ud, seconds);
     compare_with_trials(t, seconds);
     s = tune_decided(t, t->s.history.v[winner], &t->r->best);
     if (s == TESS_OK) note_host(t);
@@ -404,6 +408,7 @@ tess_status tune_fill_result(tune *t) {
                                   .gflops = tune_gflops(t, seconds),
                                   .trials = t->trials,
                                   .failed = t->failed,
+                                  .unscheduled = t->unscheduled,
                                   .exhausted = t->r->exhausted};
   return s;
 }

@@ -48,6 +48,7 @@ typedef struct tune {
   char *message[TUNE_CLASSES];  /* the first of each class */
   tess_status first_failure;    /* its class; TESS_OK: none failed yet */
   double best_seconds;          /* of checked results; 0: there are none */
+  double unscheduled;           /* seconds; 0: not known */
   double started;
   tune_ledger time;
   measure_ledger spent; /* by the pool for this run */

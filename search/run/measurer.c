@@ -203,11 +203,16 @@ static bool is_clearly_slower(double once, double best) {
 }
 
 /* The unscheduled program ran once for the reference, so its time is known
- * roughly before it is built again for the comparison. */
+ * roughly, where that was long, before it is built again for the comparison. */
+static double measurer_reference(void *ud, double best) {
+  double once = measure_task_launch(((measurer *)ud)->task);
+  return once > 0 && is_clearly_slower(once, best) ? once : 0;
+}
+
 static tess_status measurer_unscheduled(void *ud, double best, strbuf *code) {
   measurer *m = ud;
-  double once = measure_task_launch(m->task);
-  if (once <= 0 || is_clearly_slower(once, best)) return TESS_OK;
+  if (measure_task_launch(m->task) <= 0 || measurer_reference(ud, best) > 0)
+    return TESS_OK;
   measure_candidate c = {.trace = NULL};
   measure_build b;
   tess_status s = measure_build_batch(m->pool, m->task, 1, &c, &b);
@@ -254,6 +259,7 @@ tess_status measurer_open(tess_context *c, tess_program *p, const char *target,
   *out = (search_measurer){.measure = measurer_measure,
                            .compare = measurer_compare,
                            .rematch = measurer_rematch,
+                           .reference = measurer_reference,
                            .unscheduled = measurer_unscheduled,
                            .note = get_note,
                            .on_compile = set_on_compile,

@@ -199,9 +199,12 @@ tess_status tune_store_run(tune *t, const char *ended) {
   funnel_print(&t->s.total, &text);
   const char *rows = str_get(*ended ? &t->r->funnel : &text);
   const char *ledger = str_get(&t->r->ledger);
-  tess_status s =
-      database_put_run(t->db, t->run.id, tune_elapsed(t), rows ? rows : "",
-                       ledger ? ledger : "", ended);
+  database_run_state now = {.seconds = tune_elapsed(t),
+                            .unscheduled = t->unscheduled,
+                            .funnel = rows ? rows : "",
+                            .ledger = ledger ? ledger : "",
+                            .ended = ended};
+  tess_status s = database_put_run(t->db, t->run.id, &now);
   str_free(&text);
   t->time.database += tune_now() - start;
   return s;

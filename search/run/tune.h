@@ -39,6 +39,9 @@ typedef struct search_measurer {
   /* Times the kernels interleaved; seconds[i] is +inf where one failed. */
   tess_status (*rematch)(void *ud, uint32_t n, const strbuf *const *code,
                          double *seconds);
+  /* Seconds of the unscheduled program's one run, where that is clearly more
+   * than `best`; else, and where it is not known, 0.  NULL: always 0. */
+  double (*reference)(void *ud, double best);
   /* Gives the code of the unscheduled program where it may be as fast as
    * `best`; else the code stays empty.  NULL: it never does. */
   tess_status (*unscheduled)(void *ud, double best, strbuf *code);

@@ -222,6 +222,33 @@ static void test_runs_without_transfer(void **state) {
   tess_database_free(d);
 }
 
+/* Runs of files that do not tell of the unscheduled program. */
+static void test_runs_without_unscheduled(void **state) {
+  (void)state;
+  database *d;
+  database_run_key r = {.strategy = "s", .model = "m"};
+  database_run_row row = {0};
+  database_run_state now = {.seconds = 1,
+                            .funnel = "",
+                            .ledger = "",
+                            .ended = "OK",
+                            .unscheduled = 0.25};
+  tess_run run = TESS_INIT(tess_run);
+  assert_int_equal(tess_database_open(f.c, f.path, &d), TESS_OK);
+  assert_int_equal(database_begin_run(d, &key, &r, &row), TESS_OK);
+  assert_int_equal(tess_database_run(d, 0, &run), TESS_OK);
+  assert_true(run.unscheduled == 0);
+  assert_int_equal(database_put_run(d, row.id, &now), TESS_OK);
+  assert_int_equal(tess_database_run(d, 0, &run), TESS_OK);
+  assert_true(run.unscheduled == 0.25);
+  tess_database_free(d);
+  run_sql("ALTER TABLE run DROP COLUMN unscheduled");
+  assert_int_equal(tess_database_open(f.c, f.path, &d), TESS_OK);
+  assert_int_equal(tess_database_run(d, 0, &run), TESS_OK);
+  assert_true(run.unscheduled == 0 && run.seconds == 1);
+  tess_database_free(d);
+}
+
 static void test_patience(void **state) {
   (void)state;
   static const char *const bad[] = {
@@ -597,6 +624,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_time_of_failures, database_set_up,
                                       database_tear_down),
       cmocka_unit_test_setup_teardown(test_messages_and_samples,
+                                      database_set_up, database_tear_down),
+      cmocka_unit_test_setup_teardown(test_runs_without_unscheduled,
                                       database_set_up, database_tear_down),
       cmocka_unit_test_setup_teardown(test_runs_without_transfer,
                                       database_set_up, database_tear_down),

@@ -70,6 +70,12 @@ static tess_status base_code(void *ud, double best, strbuf *code) {
   return base.status;
 }
 
+/* The time of its one run, which counts where it is not timed again. */
+static double base_once(void *ud, double best) {
+  (void)ud;
+  return base.share > 0 ? 0 : 3 * best;
+}
+
 static tess_status base_rematch(void *ud, uint32_t n, const strbuf *const *code,
                                 double *seconds) {
   (void)ud;
@@ -100,6 +106,7 @@ static void test_slower_than_unscheduled(void **state) {
     tess_result_info info = TESS_INIT(tess_result_info);
     recorded_start(&f);
     f.m.unscheduled = base_code;
+    f.m.reference = base_once;
     f.m.rematch = base_rematch;
     base.share = cases[i].share;
     base.status = cases[i].status;
@@ -108,6 +115,10 @@ static void test_slower_than_unscheduled(void **state) {
     assert_int_equal(info.status, TESS_OK);
     assert_true(info.latency == info.curve[info.ncurve - 1]);
     assert_string_equal(info.note, cases[i].note);
+    double expected = base.status != TESS_OK || isinf(base.share) ? 0
+                      : base.share > 0 ? 4e-3 * base.share
+                                       : 3 * info.latency;
+    assert_true(info.unscheduled == expected);
     tess_result_free(r);
     recorded_end(&f);
   }
