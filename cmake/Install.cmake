@@ -32,7 +32,8 @@ if(TARGET tessera_gsl)
           LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tessera)
 endif()
 install(DIRECTORY stdlib/ DESTINATION ${lua_script_dir}/tessera
-        FILES_MATCHING PATTERN "*.lua")
+        FILES_MATCHING PATTERN "*.lua" PATTERN "*.html" PATTERN "*.css"
+        PATTERN "*.js")
 install(DIRECTORY modules DESTINATION ${lua_script_dir}/tessera
         FILES_MATCHING PATTERN "*.lua")
 install(DIRECTORY ${TESS_LUA_DIR}/modules DESTINATION ${lua_script_dir}

@@ -24,7 +24,8 @@ static const char usage_of_scripts[] =
     "       tessera                     a prompt\n";
 
 static const char usage_of_others[] =
-    "       tessera step FILE [--program FILE.lua]\n"
+    "       tessera step FILE [--program FILE.lua] [--html -o FILE.html "
+    "[--times]]\n"
     "       tessera show FILE [--program FILE.lua]\n"
     "       tessera diff FILE FILE [--program FILE.lua]\n"
     "       tessera db [list|best] FILE [FILTER] [--limit N]\n"

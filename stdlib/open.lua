@@ -22,7 +22,11 @@ local function add_questions(methods)
       return require("tessera.step.questions")[name](...)
     end
   end
-  function methods.blame(...) return require "tessera.step.blame"(...) end
+  for _, name in ipairs { "blame", "html" } do
+    methods[name] = function(...)
+      return require("tessera.step." .. name)(...)
+    end
+  end
 end
 
 return function(ts)

@@ -1,37 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The report on a database: gathers runs, records, cuts and the steps of the
--- best traces; report_page.lua turns them into one HTML file.
+-- The report on a database: gathers runs, records and cuts for one HTML file,
+-- page/report.html.
 local ts = require "tessera"
-local page = require "tessera.report.page"
+local decisions = require "tessera.step.decisions"
+local page = require "tessera.page.page"
 local parameters = require "tessera.report.parameters"
 
--- Text as JSON that may stand in a script: no "</", no line separators.
-local function quoted(s)
-  return '"' .. s:gsub('[%c"\\<>&\x7f-\xff]', function(c)
-    return c:byte() < 128 and ("\\u%04x"):format(c:byte()) or c
-  end) .. '"'
-end
-
-local null = {}
-
-local function json(v)
-  if v == null or v ~= v or v == math.huge or v == -math.huge then
-    return "null"
-  end
-  if type(v) == "string" then return quoted(v) end
-  if math.type(v) == "float" then return ("%.9g"):format(v) end
-  if type(v) ~= "table" then return tostring(v) end
-  local parts = {}
-  if #v > 0 or next(v) == nil then
-    for i = 1, #v do parts[i] = json(v[i]) end
-    return "[" .. table.concat(parts, ",") .. "]"
-  end
-  local keys = {}
-  for k in pairs(v) do keys[#keys + 1] = k end
-  table.sort(keys)
-  for i, k in ipairs(keys) do parts[i] = quoted(k) .. ":" .. json(v[k]) end
-  return "{" .. table.concat(parts, ",") .. "}"
-end
+local null = page.null
 
 -- ---- runs ------------------------------------------------------------------
 
@@ -102,33 +77,6 @@ end
 
 -- ---- cuts ------------------------------------------------------------------
 
--- Decisions { 2, 16, 1, 1, 3 } as { { 16, 1 }, { 3 } }.
-local function entries_of(decisions)
-  local list, at = {}, 1
-  while at <= #decisions do
-    local n = decisions[at]
-    list[#list + 1] = { table.unpack(decisions, at + 1, at + n) }
-    at = at + n + 1
-  end
-  return list
-end
-
-local function same_entry(a, b)
-  if #a ~= #b then return false end
-  for i = 1, #a do if a[i] ~= b[i] then return false end end
-  return true
-end
-
--- Whether they differ in entry k alone, at most.
-local function differs_in(k, a, b)
-  for i = 1, math.max(#a, #b) do
-    if i ~= k and not (a[i] and b[i] and same_entry(a[i], b[i])) then
-      return false
-    end
-  end
-  return true
-end
-
 -- Of each decision what its numbers are, under the name that it was given, and
 -- the candidates that they count, where it counts some.
 local function labels_of(trace)
@@ -145,10 +93,10 @@ end
 -- { value, seconds, whether it is a neighbour of the best }.
 local function cuts_of(best, trace, records)
   local labels, cuts = labels_of(trace), {}
-  local mine, own = entries_of(best.decisions), {}
+  local mine, own = decisions.entries(best.decisions), {}
   for _, r in ipairs(records) do
     if r.sketch == best.sketch and r.status == "OK" and not r.damaged then
-      own[#own + 1] = { r, entries_of(r.decisions) }
+      own[#own + 1] = { r, decisions.entries(r.decisions) }
     end
   end
   for k, entry in ipairs(mine) do
@@ -160,8 +108,8 @@ local function cuts_of(best, trace, records)
         if of and v and type(of[v + 1]) == "number" then v = of[v + 1] end
         if v then
           values[v] = true
-          points[#points + 1] = { v, x[1].seconds,
-                                  differs_in(k, x[2], mine) and 1 or 0 }
+          local alone = decisions.differ_in(k, x[2], mine)
+          points[#points + 1] = { v, x[1].seconds, alone and 1 or 0 }
         end
       end
       if next(values) and next(values, (next(values))) then
@@ -171,35 +119,6 @@ local function cuts_of(best, trace, records)
     end
   end
   return cuts
-end
-
--- ---- steps -----------------------------------------------------------------
-
-local MOST_STEPS = 400
-
--- The instructions of a trace, each with what it changed and the program after
--- it; where the program is as before, no text.
-local function steps_of(trace)
-  local list, stepper, what = {}, trace:stepper(), {}
-  for _, d in ipairs(trace:decisions()) do what[d.instruction] = d.what end
-  local before = tostring(stepper:program())
-  list[1] = { text = "the program as it was described", program = before }
-  for i = 1, math.min(#stepper, MOST_STEPS) do
-    local ok, more = pcall(stepper.next, stepper)
-    if not ok or not more then
-      list[#list + 1] = { text = "does not apply: " .. tostring(more) }
-      break
-    end
-    local after = tostring(stepper:program())
-    local step = { text = stepper:instruction() ..
-                          (what[i] and "  -- " .. what[i] or "") }
-    if after ~= before then
-      step.program, step.diff = after, tostring(stepper:diff())
-    end
-    list[#list + 1], before = step, after
-  end
-  stepper:close()
-  return list
 end
 
 -- ---- groups ----------------------------------------------------------------
@@ -261,18 +180,30 @@ local function runs_of(g, all)
   return list
 end
 
-local function describe(db, g, runs)
+-- Seconds of the unscheduled program, as the last run that knows says.
+local function unscheduled_of(g, runs)
+  local of = {}
+  for _, r in ipairs(g.records) do of[r.run or 0] = true end
+  for i = #runs, 1, -1 do
+    if of[runs[i].id] and runs[i].unscheduled then
+      return runs[i].unscheduled
+    end
+  end
+end
+
+local function describe(db, g, runs, link)
   local out = { name = g.name, hash = g.hash, target = g.target,
                 policy = g.policy, shapes = g.shapes, count = #g.records,
-                runs = runs_of(g, runs) }
+                runs = runs_of(g, runs),
+                unscheduled = unscheduled_of(g, runs) }
   local best = best_of(g.records)
   if best then
     local ok, trace = pcall(db.trace, db, best.id)
     out.best = { id = best.id, seconds = best.seconds }
     if ok then
       out.best.params = parameters.text(trace:params())
+      out.best.link = link and link(best, trace)
       out.cuts = cuts_of(best, trace, g.records)
-      out.steps = steps_of(trace)
     else
       out.best.why = tostring(trace):match "^[^\n]*"
     end
@@ -280,8 +211,9 @@ local function describe(db, g, runs)
   return out
 end
 
--- report(db, filter [, title]): the text of the page.
-return function(db, filter, title)
+-- report(db, filter [, title [, link]]): the text of the page.  link(record,
+-- trace) gives the address of a page of the best record's trace.
+return function(db, filter, title, link)
   local asked = { limit = math.maxinteger }
   for k, v in pairs(filter or {}) do asked[k] = v end
   local groups = {}
@@ -289,10 +221,11 @@ return function(db, filter, title)
   local found, named = group(db:records(asked)), {}
   for _, g in ipairs(found) do named[g.name] = (named[g.name] or 0) + 1 end
   for i, g in ipairs(found) do
-    groups[i] = describe(db, g, runs)
+    groups[i] = describe(db, g, runs, link)
     groups[i].title = named[g.name] == 1 and g.name or
       ("%s (%s, %s)"):format(g.name, g.target:match "^%S*", g.hash:sub(1, 8))
   end
-  return page(json { title = title or tostring(db), groups = groups,
-                     version = ts.version() })
+  title = title or tostring(db)
+  return page.text("report", "Tuning report: " .. title, {
+    title = title, groups = groups, version = ts.version() })
 end

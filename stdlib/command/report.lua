@@ -7,6 +7,21 @@ local records = require "tessera.command.records"
 
 local usage = arguments.usage
 
+-- Writes the page of a record's trace beside the report, PAGE.17.html, and
+-- gives its name as a relative address.
+local function link_of(db, name, path)
+  local stem = path:gsub("%.html?$", "")
+  return function(record, trace)
+    local to = ("%s.%d.html"):format(stem, record.id)
+    ts.write_file(to, trace:stepper():html {
+      title = ("Trace %s:%d"):format(name, record.id), database = db,
+      record = record.id })
+    return (to:match "[^/]*$":gsub("[^%w._~-]", function(c)
+      return ("%%%02X"):format(c:byte())
+    end))
+  end
+end
+
 return function(args)
   local o, rest = arguments.parse(args, {
     o = "string", program = "string", target = "string", workload = "string" })
@@ -20,7 +35,8 @@ return function(args)
     return 1
   end
   filter.limit = nil
-  local text = require "tessera.report"(db, filter, rest[1])
+  local text = require "tessera.report"(db, filter, rest[1],
+                                        link_of(db, rest[1], o.o))
   ts.write_file(o.o, text)
   return 0
 end

@@ -284,6 +284,12 @@ local rows = {
     "time by that of the trace as it is; those that save most first. " ..
     "Options: time(program), in seconds, alternatives and rounds.",
     "stepping" },
+  { "stepper:html([options])", "string",
+    "A page that steps through the trace, one file that needs no network: " ..
+    "the program after each instruction, decisions and what else they could " ..
+    "be. Options: title; database and record, the number of the record " ..
+    "whose trace it is, for the times of those that differ in one decision; " ..
+    "times: the program is timed after each instruction.", "stepping" },
   { "stepper:decision()", "integer[]?",
     "The decision of that instruction; nil where it takes none.",
     "stepping" },

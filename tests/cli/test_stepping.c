@@ -113,6 +113,16 @@ static void interrupted_at_a_line(void **state) {
   assert_int_equal(console_close(&c), 0);
 }
 
+static void stepping_as_a_page(void **state) {
+  (void)state;
+  expect("step t.lua --program d.lua --html -o p.html", 0, "");
+  expect("step t.lua --program d.lua --html", 2, "needs -o FILE.html");
+  expect("step t.lua --program d.lua -o p.html", 2, "-o is of a page");
+  expect("step t.lua --program d.lua --times", 2, "--times is of a page");
+  expect("step t.lua --program d.lua --html -o d.lua", 2,
+         "is read, and would be overwritten");
+}
+
 static void stepping_through_a_pipe(void **state) {
   (void)state;
   console_write(&c, "commands",
@@ -200,6 +210,7 @@ int main(void) {
                                      cmocka_unit_test(named_in_a_terminal),
                                      cmocka_unit_test(completed_in_a_terminal),
                                      cmocka_unit_test(interrupted_at_a_line),
+                                     cmocka_unit_test(stepping_as_a_page),
                                      cmocka_unit_test(stepping_through_a_pipe),
                                      cmocka_unit_test(failing_in_a_pipe),
                                      cmocka_unit_test(questions_are_answered)};

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Names do nothing to what they are printed in: C, JSON, HTML, terminals.
 local ts = require "tessera"
-local page = require "tessera.report.page"
+local page = require "tessera.page.page"
 
 local function program(name, input)
   local A = ts.placeholder(input or "A", { 8 })
@@ -63,7 +63,8 @@ do
 end
 
 -- HTML: a name does not end the element that it stands in.
-local html = page '{"title": "</script><script>alert(1)</script>"}'
+local html = page.text("report", "a", {
+  title = "</script><script>alert(1)</script>" })
 local data = html:match '<script type="application/json" [^>]*>(.-)</script>'
-assert(data == '{"title": "\\u003c/script>\\u003cscript>alert(1)\\u003c/' ..
-               'script>"}', data)
+assert(data == '{"title":"\\u003c/script\\u003e\\u003cscript\\u003e' ..
+               'alert(1)\\u003c/script\\u003e"}', data)

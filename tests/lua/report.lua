@@ -4,6 +4,7 @@
 local ts = require "tessera"
 local ops = require "tessera.ops"
 local report = require "tessera.report"
+local browser = dofile((arg[0]:gsub("[^/]*$", "../support/browser.lua")))
 
 local path = os.tmpname()
 os.remove(path)
@@ -30,16 +31,24 @@ assert(#r.decisions > 0 and #r.sketch == 16)
 local text = report(db, {}, "a < b & c")
 local data = text:match '<script type="[%w/]+" id="data">(.-)</script>'
 assert(data and not data:find "[<>&]")
-for _, key in ipairs { "cuts", "steps", "runs", "funnel", "ledger", "quality",
+for _, key in ipairs { "cuts", "runs", "funnel", "ledger", "quality",
                        "points" } do
   assert(data:find('"' .. key .. '":[', 1, true), key)
 end
-assert(data:find('"diff":"', 1, true))
+-- The unscheduled program, as the last run timed it, and links to the pages of
+-- the best traces, which the command writes.
+assert(runs[3].unscheduled > 0 and data:find '"unscheduled":[%d.e-]+')
+assert(not data:find('"link":', 1, true))
+local linked = report(db, {}, "a < b & c", function(best, trace)
+  assert(#trace > 0)
+  return ("of %d.html"):format(best.id)
+end)
+assert(select(2, linked:gsub('"link":"of %d+%.html"', "")) == 2)
 -- Workloads of one name are told apart.
 assert(data:find('"title":"matmul (llvm, ' .. a:hash():sub(1, 8), 1, true))
 assert(select(2, data:gsub('"shapes":', "")) == 2)
 -- Nothing is loaded.
-local own = text:gsub("<script>/%*!.-</script>", "")
+local own = text:gsub("<script>\n/%*!.-</script>", "")
 assert(not own:find "src=" and not own:find "https?://" and
        not own:find "@import")
 
@@ -79,27 +88,22 @@ end
 
 -- A file of an earlier version: runs are not known.
 db:prune(5)
-assert(report(db):find '"steps":')
+assert(report(db):find '"cuts":')
 
-local function run(command)
-  local p = assert(io.popen(command .. " 2>&1"))
-  local all = p:read "a"
-  p:close()
-  return all
-end
-
-if run "command -v chromium" ~= "" then
-  local html = path .. ".html"
-  local f = assert(io.open(html, "wb"))
-  f:write(text)
-  f:close()
-  local said = run("timeout -s KILL 60 chromium --headless --no-sandbox " ..
-    "--disable-gpu --no-first-run --user-data-dir=" .. path .. ".profile " ..
-    "--enable-logging=stderr --v=0 --dump-dom file://" .. html)
-  assert(not said:find ":CONSOLE", said)
-  assert(said:find "The best trace, step by step", said)
-  os.remove(html)
-  os.execute("rm -rf '" .. path .. ".profile'")
+-- In a browser: nothing to complain of, charts that are told of, and no wider
+-- than a phone.
+local script = [[
+  const root = document.documentElement;
+  return [root.scrollWidth <= root.clientWidth ? "fits" : "is wider",
+          document.querySelectorAll("canvas").length ===
+              document.querySelectorAll("canvas[aria-label]").length,
+          document.querySelectorAll("#tasks a").length].join(" ");]]
+for _, width in ipairs { 1280, 390 } do
+  if not browser.is_there then break end
+  local said, console, all = browser.open(linked, width, script)
+  assert(console == "", console)
+  assert(said == "fits true 4", said)
+  assert(all:find "Step through its trace" and all:find "the unscheduled")
 end
 db:close()
 os.remove(path)
