@@ -43,6 +43,11 @@ install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 if(TARGET tessera_command)
   install(FILES ${TESS_LUA_STUBS}
           DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera/library)
+  install(FILES ${TESS_MAN} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${TESS_BASH}
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${TESS_ZSH}
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 endif()
 
 # All that is installed, for packages, which want no tests and benches.

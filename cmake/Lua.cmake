@@ -73,15 +73,29 @@ if(main_sources AND lua_sources)
     tessera PkgConfig::lua PkgConfig::edit m)
 endif()
 
-# What editors know of the schedule's methods.
-set(TESS_LUA_STUBS ${CMAKE_BINARY_DIR}/share/tessera/library/tessera.d.lua)
-if(TARGET tessera_command)
-  get_filename_component(folder ${TESS_LUA_STUBS} DIRECTORY)
+# What the command writes of its declarations and the reference: stubs of the
+# schedule's methods for editors, the manual page, completion in shells.
+set(TESS_SHARE ${CMAKE_BINARY_DIR}/share)
+set(TESS_LUA_STUBS ${TESS_SHARE}/tessera/library/tessera.d.lua)
+set(TESS_MAN ${TESS_SHARE}/man/man1/tessera.1)
+set(TESS_BASH ${TESS_SHARE}/bash-completion/completions/tessera)
+set(TESS_ZSH ${TESS_SHARE}/zsh/site-functions/_tessera)
+function(tess_written file)
+  get_filename_component(folder ${file} DIRECTORY)
   file(MAKE_DIRECTORY ${folder})
+  file(GLOB_RECURSE declarations CONFIGURE_DEPENDS
+       ${CMAKE_SOURCE_DIR}/stdlib/command/*.lua)
   add_custom_command(
-    OUTPUT ${TESS_LUA_STUBS}
-    COMMAND tessera_command doc --stubs > ${TESS_LUA_STUBS}
-    DEPENDS tessera_command tessera_lua
-    COMMENT "Writing the stubs for editors" VERBATIM)
-  add_custom_target(stubs ALL DEPENDS ${TESS_LUA_STUBS})
+    OUTPUT ${file}
+    COMMAND tessera_command doc ${ARGN} > ${file}
+    DEPENDS tessera_command tessera_lua ${declarations}
+    COMMENT "Writing ${file}" VERBATIM)
+endfunction()
+if(TARGET tessera_command)
+  tess_written(${TESS_LUA_STUBS} --stubs)
+  tess_written(${TESS_MAN} --man)
+  tess_written(${TESS_BASH} --completion bash)
+  tess_written(${TESS_ZSH} --completion zsh)
+  add_custom_target(stubs ALL DEPENDS ${TESS_LUA_STUBS} ${TESS_MAN}
+                    ${TESS_BASH} ${TESS_ZSH})
 endif()

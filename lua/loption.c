@@ -106,9 +106,10 @@ void lt_read_options(lua_State *L, lt_option_list list, void *to) {
     if (o->field && !is_pluggable(o)) read_option(L, o, (char *)to + o->offset);
 }
 
-/* ---- for stdlib/lang/options.lua and the command ------------------------ */
+/* ---- for stdlib/lang/options.lua ---------------------------------------- */
 
-void lt_option_flag(const tess_option *o, size_t n, char *to) {
+/* Writes how the command spells the option, without dashes. */
+static void option_flag(const tess_option *o, size_t n, char *to) {
   snprintf(to, n, "%s%s", o->kind == TESS_OPTION_OFF ? "no-" : "",
            o->flag ? o->flag : o->name);
   for (char *at = to; *at; at++)
@@ -158,7 +159,7 @@ static void set_default(lua_State *L, const tess_option *o) {
 
 static void push_declared(lua_State *L, const tess_option *o) {
   char flag[64];
-  lua_createtable(L, 0, 10);
+  lua_createtable(L, 0, 11);
   lt_set_string(L, "name", o->name);
   if (o->words) {
     set_words(L, o);
@@ -167,9 +168,10 @@ static void push_declared(lua_State *L, const tess_option *o) {
     lt_set_string(L, "takes", takes[o->kind]);
     set_default(L, o);
   }
-  lt_option_flag(o, sizeof flag, flag);
+  option_flag(o, sizeof flag, flag);
   lt_set_string(L, "flag", o->instead ? NULL : flag);
   lt_set_string(L, "instead", o->instead);
+  lt_set_string(L, "shown", o->shown);
   lua_pushfstring(L, "%s%s", o->help, o->lua ? o->lua : "");
   lua_setfield(L, -2, "help");
   if (o->most > 0) lt_set_integer(L, "most", (lua_Integer)o->most);

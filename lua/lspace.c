@@ -411,7 +411,6 @@ static int explain(lua_State *L) {
   char *text = NULL;
   tess_space *s = lt_get(L, 1, LT_SPACE);
   tess_program *p = lt_program(L, 2);
-  lt_no_options(L, 4, "space:explain");
   lua_settop(L, 3);
   tess_target *t = lt_to_target(L, 3);
   lt_enter(L);
@@ -491,8 +490,7 @@ static int state_run(lua_State *L) {
 
 void lt_open_space(lua_State *L) {
   static const luaL_Reg meta[] = {{"__tostring", space_tostring}, {NULL, NULL}};
-  static const luaL_Reg methods[] = {
-      {"sketches", sketches}, {"explain", explain}, {NULL, NULL}};
+  static const luaL_Reg methods[] = {{"sketches", sketches}, {NULL, NULL}};
   static const luaL_Reg core[] = {{"space_compose", compose},
                                   {"space_by_hand", by_hand},
                                   {"space_union", join_spaces},

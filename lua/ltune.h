@@ -58,8 +58,6 @@ void lt_check_names(lua_State *L, const char *function, lt_option_list list,
 void lt_read_options(lua_State *L, lt_option_list list, void *to);
 /* _core.declared_options(): both lists, { tune =, tasks = }, of tables. */
 int lt_declared_options(lua_State *L);
-/* Writes how the command spells the option, without dashes. */
-void lt_option_flag(const tess_option *o, size_t n, char *to);
 /* How the option progress wants to be told; a function goes to its slot. */
 void lt_read_progress(lt_run *r);
 /* A strategy and a model that call the tables in the run's slots. */

@@ -7,7 +7,7 @@
  * whatever there is: options, their values, too few arguments or too many; 130,
  * 143 or 129 SIGINT, SIGTERM or SIGHUP ended it, after what it has was saved.
  */
-#include "lua/ltune.h"
+#include "lua/lt.h"
 #include "lua/main.h"
 #include "lua/warn.h"
 
@@ -18,93 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static const char usage_of_scripts[] =
-    "usage: tessera FILE.lua [ARG...]   run a script\n"
-    "       tessera                     a prompt\n";
-
-static const char usage_of_others[] =
-    "       tessera step FILE [--program FILE.lua] [--html -o FILE.html "
-    "[--times]]\n"
-    "       tessera show FILE [--program FILE.lua]\n"
-    "       tessera diff FILE FILE [--program FILE.lua]\n"
-    "       tessera db [list|best] FILE [FILTER] [--limit N]\n"
-    "       tessera db prune FILE [FILTER] [--keep N] [--dry-run]\n"
-    "               FILTER: [--program FILE.lua] [--workload NAME] "
-    "[--target T]\n"
-    "               [--older-than AGE] [--failed] [--outside-space]\n"
-    "       tessera db verify FILE | diff FILE FILE | merge FILE FILE...\n"
-    "       tessera db export FILE -o FILE.jsonl | import FILE FILE.jsonl\n"
-    "       tessera db export|import FILE --tvm DIR --program FILE.lua\n"
-    "       tessera report DB -o FILE.html [--program FILE.lua] "
-    "[--workload NAME]\n"
-    "               [--target T]\n"
-    "       tessera lower FILE [--after PASS] [--print-after-all] "
-    "[--target T]\n"
-    "               [--program FILE.lua]\n"
-    "       tessera build FILE -o NAME.so|NAME.o|NAME.kernel "
-    "[--header FILE.h]\n"
-    "               [--db F] [--target T] [--program FILE.lua]\n"
-    "       tessera model FILE.onnx [--shape NAME=1x3x224x224,...] [--db F]\n"
-    "               [--trials N] [--deadline S] [--seed N] [--target T] "
-    "[--threads N]\n"
-    "               [--passes] [--print-after-all] [--times]\n"
-    "               [--trace-event FILE.json] [--dot FILE]\n"
-    "               [-o NAME.so] [--header FILE.h]\n"
-    "       tessera doc [NAME]\n"
-    "       tessera agent --fleet URL --key K [--name NAME] [--target T]\n"
-    "               [--cores 0,1 | --device cuda:0] [--share-cores]\n"
-    "               [--role both | --role build --sign fleet.key | --role "
-    "run\n"
-    "               --trust fleet.pub] [--via COMMAND [--runner PATH]] "
-    "[--poll]\n"
-    "       tessera fleet init|status|metrics|check --fleet URL [--json]\n"
-    "               [--lease S] [--keys DIR]\n"
-    "       tessera fleet doctor --fleet URL --key K [--json]\n"
-    "       tessera fleet add USER --fleet URL --role ROLE,... "
-    "[--password-file F]\n"
-    "       tessera fleet pause|resume|drain|retry NAME --fleet URL\n"
-    "       tessera fleet gc --fleet URL --older-than AGE\n"
-    "--verbose with any of them: errors with the program, the place marked, "
-    "and\n"
-    "your own frames; with db: also why records failed\n";
-
-/* "[--trials N]", of the option; "" where the command has none. */
-static void write_usage(const tess_option *o, size_t n, char *to) {
-  static const char *const shown[] = {
-      [TESS_OPTION_VALUE] = "V",   [TESS_OPTION_COUNT] = "N",
-      [TESS_OPTION_SEED] = "N",    [TESS_OPTION_SECONDS] = "S",
-      [TESS_OPTION_SHARE] = "X",   [TESS_OPTION_TEXT] = "TEXT",
-      [TESS_OPTION_SWITCH] = NULL, [TESS_OPTION_OFF] = NULL};
-  const char *is = o->shown ? o->shown : o->words ? o->words : shown[o->kind];
-  char flag[64];
-  *to = '\0';
-  if (o->instead) return;
-  lt_option_flag(o, sizeof flag, flag);
-  snprintf(to, n, "[--%s%s%s]", flag, is ? " " : "", is ? is : "");
-}
-
-/* In lines of at most 79 columns; `column` is where the last one ended. */
-static size_t print_options(lt_option_list list, size_t column) {
-  const tess_option *o;
-  char text[128];
-  for (uint32_t i = 0; (o = list(i)); i++) {
-    write_usage(o, sizeof text, text);
-    size_t n = strlen(text);
-    if (!n) continue;
-    if (column + 1 + n > 79) column = (size_t)printf("\n%14s", "") - 1;
-    column += (size_t)printf(" %s", text);
-  }
-  return column;
-}
-
-static void print_help(void) {
-  fputs(usage_of_scripts, stdout);
-  size_t at =
-      (size_t)printf("       tessera tune FILE.lua [--json] [-o TRACE]");
-  print_options(tess_tasks_option, print_options(tess_tune_option, at));
-  printf("\n%s", usage_of_others);
-}
 
 /* What was printed is safe from a Ctrl-C that comes while all is put away.  The
  * status of what an ending signal ended, as shells have it; else `status`. */
@@ -322,6 +235,19 @@ static int complete_commands(lua_State *L) { /* (words) */
   return 0;
 }
 
+/* What `tessera --help` says, or that of a command; help.lua knows. */
+static int print_help(lua_State *L, const char *command) {
+  push_handler(L, NULL);
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "tessera.command.help");
+  if (lua_pcall(L, 1, 1, 1)) return report_error(L);
+  lua_getfield(L, -1, command ? "page" : "index");
+  lua_pushstring(L, command);
+  if (lua_pcall(L, 1, 1, 1)) return report_error(L);
+  puts(lua_tostring(L, -1));
+  return 0;
+}
+
 /* command.lua gives a table of functions (args, host) -> exit status; true: it
  * ended well, though by a signal. */
 static int run_command(lua_State *L, int argc, char **argv, int i) {
@@ -404,7 +330,8 @@ static void guard_streams(void) {
       _exit(1);
 }
 
-/* What the command does in a state of its own; the exit status. */
+/* What the command does in a state of its own; the exit status.  at: of the
+ * script or sub-command, 0: there is none. */
 static int run_in_state(int argc, char **argv, int at) {
   int status;
   tess_context *c;
@@ -420,7 +347,9 @@ static int run_in_state(int argc, char **argv, int at) {
   lt_set_verbose(L, main_options.verbose);
   signal(SIGXFSZ, SIG_IGN); /* a write over the limit fails, as on a full
                              * disk, instead of ending the process */
-  if (!at)
+  if (wants_help(argc, argv))
+    status = print_help(L, is_command(argv[1]) ? argv[1] : NULL);
+  else if (!at)
     status = main_prompt(L);
   else if (is_command(argv[at]))
     status = run_command(L, argc, argv, at);
@@ -444,7 +373,7 @@ static int print_version(void) {
 
 static int dispatch(int argc, char **argv) {
   int at = read_command_options(&argc, argv);
-  if (wants_help(argc, argv)) return print_help(), 0;
+  if (wants_help(argc, argv)) return run_in_state(argc, argv, 0);
   if (at < 0) return 2;
   if (at || argc == 1) return run_in_state(argc, argv, at);
   if (strcmp(argv[1], "--version")) return unknown_option(argv[1]), 2;

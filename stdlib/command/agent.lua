@@ -2,16 +2,10 @@
 -- `tessera agent`: measures for a fleet until it is drained (SIGTERM, Ctrl-C).
 local ts = require "tessera"
 local arguments = require "tessera.command.arguments"
-
-local known = {
-  fleet = "string", key = "string", name = "string", target = "string",
-  cores = "string", device = "string", role = { "both", "build", "run" },
-  sign = "string", trust = "string", via = "string", runner = "string",
-  poll = "flag", ["share-cores"] = "flag",
-}
+local declared = require "tessera.command.declared"
 
 return function(args)
-  local o, rest = arguments.parse(args, known)
+  local o, rest = arguments.parse(args, declared.kinds "agent")
   if #rest > 0 then arguments.usage("agent takes options only") end
   for _, name in ipairs { "fleet", "key" } do
     if not o[name] then arguments.usage("agent needs --%s", name) end

@@ -5,6 +5,7 @@
 local ts = require "tessera"
 local options = require "tessera.lang.options"
 local arguments = require "tessera.command.arguments"
+local declared = require "tessera.command.declared"
 local files = require "tessera.command.files"
 
 local usage = arguments.usage
@@ -17,9 +18,7 @@ local function best_schedule(path, program, target)
 end
 
 return function(args)
-  local o, rest = arguments.parse(args, {
-    o = "string", header = "string", db = "string", target = "string",
-    program = "string" })
+  local o, rest = arguments.parse(args, declared.kinds "build")
   if #rest ~= 1 then
     usage("build takes one FILE.lua, trace, listing, saved program or " ..
           "DB:RECORD")

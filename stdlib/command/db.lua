@@ -3,6 +3,7 @@
 -- exports and imports databases.
 local ts = require "tessera"
 local arguments = require "tessera.command.arguments"
+local declared = require "tessera.command.declared"
 local files = require "tessera.command.files"
 local records = require "tessera.command.records"
 
@@ -265,25 +266,7 @@ end
 
 -- ---- the command -----------------------------------------------------------
 
-local function with_filters(options)
-  for name, kind in pairs(records.filters) do options[name] = kind end
-  return options
-end
-
--- The options of each word, how many files it takes, from `least` to `most`
--- (one where nothing is said), and what they are.
-local known = {
-  list = { options = with_filters { limit = 1 << 31 } },
-  best = { options = with_filters {} },
-  diff = { options = {}, least = 2, most = 2, what = "two FILEs" },
-  merge = { options = {}, least = 2, most = math.huge,
-            what = "a FILE and those to add to it" },
-  prune = { options = with_filters { keep = 1 << 31, ["dry-run"] = "flag" } },
-  verify = { options = {} },
-  export = { options = { o = "string", tvm = "string", program = "string" } },
-  ["import"] = { options = { tvm = "string", program = "string" }, least = 2,
-                 most = 2, what = "a FILE and the lines to add to it" },
-}
+local known = declared.by_name.db.words
 
 local function check_count(word, rest, o)
   local k = known[word]
@@ -303,7 +286,7 @@ local function check_word(args)
     return
   end
   local names = {}
-  for name in pairs(known) do names[#names + 1] = name end
+  for i, w in ipairs(known) do names[i] = w.name end
   table.sort(names)
   usage("db has no sub-command '%s'; it has %s", args[1],
         table.concat(names, ", "))
@@ -317,7 +300,7 @@ return function(args, host)
   local word = first and args[1] or "list"
   local from = first and 2 or 1
   local o, rest = arguments.parse({ table.unpack(args, from) },
-                                  known[word].options,
+                                  declared.kinds("db", word),
                                   from == 2 and "db " .. word or nil)
   check_count(word, rest, o)
   return words[word](rest, o, host) or 0

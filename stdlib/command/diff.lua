@@ -2,6 +2,7 @@
 -- `tessera diff A B`: two traces by what they do: the first instruction in
 -- which they differ, and the programs that they make.
 local arguments = require "tessera.command.arguments"
+local declared = require "tessera.command.declared"
 local files = require "tessera.command.files"
 local lines = require "tessera.step.lines"
 local questions = require "tessera.step.questions"
@@ -56,7 +57,7 @@ local function print_times(a, b)
 end
 
 return function(args)
-  local o, rest = arguments.parse(args, { program = "string" })
+  local o, rest = arguments.parse(args, declared.kinds "diff")
   if #rest ~= 2 then
     arguments.usage "diff takes two, each a FILE (JSON or Lua) or DB:RECORD"
   end

@@ -1,36 +1,57 @@
 -- SPDX-License-Identifier: Apache-2.0
--- `tessera doc`: pages of the reference.
+-- `tessera doc`: pages of the reference, and where words stand in it.
 local arguments = require "tessera.command.arguments"
 local chapters = require "tessera.reference.chapters"
+local declared = require "tessera.command.declared"
 local reference = require "tessera.reference.pages"
 
--- Lines of the index whose names have the word in them; raises where none does.
-local function parts_of(word)
-  local parts, near = reference.parts(word), reference.near(word)
-  if #parts == 0 then
+-- What has the words in its name or first line, and chapters that have them in
+-- a heading or the line below it; raises where nothing does.
+local function search(words)
+  local text = table.concat(words, " ")
+  local parts, headings = reference.parts(words), chapters.headings(words)
+  if #parts + #headings == 0 then
+    local near = reference.near(text)
     error(("there is no primitive, module, option or function '%s'%s; " ..
-           "`tessera doc` lists them"):format(word, #near > 0 and
+           "`tessera doc` lists them"):format(text, #near > 0 and
            ": did you mean " .. table.concat(near, " or ") .. "?" or ""), 0)
   end
-  local lines = { ("Nothing is called '%s'; names with it:"):format(word), "" }
+  local lines = { ("Nothing is called '%s'; what has it:"):format(text), "" }
   for _, e in ipairs(parts) do
     lines[#lines + 1] = ("  %-26s %s"):format(e.name, e.summary)
   end
+  if #headings > 0 then lines[#lines + 1] = "" end
+  table.move(headings, 1, #headings, #lines + 1, lines)
   return table.concat(lines, "\n")
 end
 
+-- Options of `doc` itself; another, as --trials, is a word.
+local function read(args)
+  local known = declared.kinds "doc"
+  local first = args[1] and args[1]:match "^%-%-([%w-]+)"
+  if not known[first] then return {}, args end
+  local o, rest = arguments.parse(args, known)
+  if rest[1] then arguments.usage("doc --%s takes no WORD", first) end
+  return o, rest
+end
+
 return function(args)
-  local names = {}
-  for _, a in ipairs(args) do
-    names[#names + 1] = a
+  local o, words = read(args)
+  if o.stubs then
+    io.write(reference.stubs())
+  elseif o.completion then
+    print(require("tessera.command.shells")[o.completion]())
+  elseif o.man then
+    print(require "tessera.command.man"())
+  elseif not words[1] then
+    print(reference.index())
+  else
+    local page = #words == 1 and (chapters.text(words[1]) or
+                                   reference.page(words[1]))
+    if not page and words[1]:find "^%-." then
+      arguments.usage("unknown option %s", words[1])
+    end
+    print(page or search(words))
   end
-  if #names > 1 then arguments.usage("doc takes one NAME") end
-  if names[1] == "--stubs" then io.write(reference.stubs()) return 0 end
-  if not names[1] then print(reference.index()) return 0 end
-  local page = chapters.text(names[1]) or reference.page(names[1])
-  if not page and names[1]:find "^%-." then
-    arguments.usage("unknown option %s", names[1])
-  end
-  print(page or parts_of(names[1]))
   return 0
 end

@@ -2,6 +2,7 @@
 -- `tessera fleet`: makes, shows and steers a fleet.
 local ts = require "tessera"
 local arguments = require "tessera.command.arguments"
+local declared = require "tessera.command.declared"
 local json = require "tessera.lang.write_json"
 local metrics = require "tessera.command.metrics"
 local read = require "tessera.lang.read_json"
@@ -83,20 +84,18 @@ local function password_of(path)
   return f:read "l" or usage("%s has no password", path)
 end
 
--- Each: its own options, whether it takes a name, the arguments that it sends,
--- how the answer is shown.
+-- Each: the option that it needs, the name that it takes, the arguments that it
+-- sends, how the answer is shown.
 local commands = {
-  init = { options = { lease = "seconds", keys = "string" },
-           send = function(o) return { lease = o.lease, keys = o.keys } end,
+  init = { send = function(o) return { lease = o.lease, keys = o.keys } end,
            show = function(r) print("the fleet's schema is version " ..
                                     r.schema) end },
   status = { show = print_status },
   metrics = { show = function(m) io.write(metrics(m)) end },
   check = { show = print_wrong },
-  doctor = { options = { key = "string" }, needs = "key", show = print_hops,
+  doctor = { needs = "key", show = print_hops,
              send = function(o) return { key = o.key } end },
-  add = { options = { role = "string", ["password-file"] = "string" },
-          needs = "role", name = "USER",
+  add = { needs = "role", name = "USER",
           send = function(o, name)
             for role in (o.role .. ","):gmatch "([^,]*)," do
               if not ("submit build run admin "):find(role .. " ", 1, true) then
@@ -116,7 +115,7 @@ local commands = {
             send = function(_, name) return { name = name } end },
   retry = { name = "NAME", show = print_names,
             send = function(_, name) return { name = name } end },
-  gc = { options = { ["older-than"] = "age" }, needs = "older-than",
+  gc = { needs = "older-than",
          show = print_counts,
          send = function(o) return { age = o["older-than"].seconds } end },
 }
@@ -134,9 +133,8 @@ return function(args)
   if not command then
     usage("fleet has no command '%s'; it has %s", which or "", names())
   end
-  local known = { fleet = "string", json = "flag" }
-  for k, v in pairs(command.options or {}) do known[k] = v end
-  local o, rest = arguments.parse(args, known, "fleet " .. which)
+  local o, rest = arguments.parse(args, declared.kinds("fleet", which),
+                                  "fleet " .. which)
   local wanted = command.name and 1 or 0
   if #rest ~= wanted then
     usage("fleet %s takes %s", which, command.name and "one " .. command.name or

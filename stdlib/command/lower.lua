@@ -3,6 +3,7 @@
 local ts = require "tessera"
 local options = require "tessera.lang.options"
 local arguments = require "tessera.command.arguments"
+local declared = require "tessera.command.declared"
 local files = require "tessera.command.files"
 
 local usage = arguments.usage
@@ -36,9 +37,7 @@ local function print_passes(program, passes, last, o)
 end
 
 return function(args)
-  local o, rest = arguments.parse(args, {
-    after = "string", target = "string", program = "string",
-    ["print-after-all"] = "flag" })
+  local o, rest = arguments.parse(args, declared.kinds "lower")
   if #rest ~= 1 then
     usage("lower takes one FILE.lua, trace, listing, saved program or " ..
           "DB:RECORD")

@@ -6,6 +6,7 @@ local graph = require "tessera.graph"
 local onnx = require "tessera.graph.onnx"
 local passes = require "tessera.graph.passes"
 local arguments = require "tessera.command.arguments"
+local declared = require "tessera.command.declared"
 
 local usage = arguments.usage
 
@@ -99,13 +100,6 @@ end
 
 -- ---- the command -----------------------------------------------------------
 
-local known = {
-  db = "string", target = "string", trials = 1 << 30, deadline = "seconds",
-  seed = "unsigned", threads = 1024, shape = "string", dot = "string",
-  ["print-after-all"] = "flag", passes = "flag", times = "flag",
-  o = "string", header = "string", ["trace-event"] = "string",
-}
-
 local function check(o, rest)
   if #rest ~= 1 then usage "model takes one FILE.onnx" end
   if o.header and not o.o then usage "option --header needs -o NAME.so" end
@@ -122,7 +116,7 @@ local function check(o, rest)
 end
 
 return function(args)
-  local o, rest = arguments.parse(args, known)
+  local o, rest = arguments.parse(args, declared.kinds "model")
   check(o, rest)
   if o.target then arguments.target(o.target) end
   check_database(o)

@@ -75,9 +75,6 @@ end
 
 -- The options of a filter, and the fields that they become, in the order in
 -- which they are told.
-local filters = { program = "string", workload = "string", target = "string",
-                  ["older-than"] = "age", failed = "flag",
-                  ["outside-space"] = "flag" }
 local fields = { { "program", "program" }, { "workload", "workload" },
                  { "target", "target" }, { "older-than", "before" },
                  { "failed", "failed" }, { "outside-space", "other_than" } }
@@ -167,6 +164,6 @@ local function filter_of(o)
            other_than = o["outside-space"] and sketches_of(d, target) or nil }
 end
 
-return { ms = ms, plain = plain, time_of = time_of, filters = filters,
+return { ms = ms, shell_word = shell_word, plain = plain, time_of = time_of,
          filter_of = filter_of, list = list_records, print_none = print_none,
          print_record = print_record }

@@ -2,6 +2,7 @@
 -- `tessera report`: a page about a database.
 local ts = require "tessera"
 local arguments = require "tessera.command.arguments"
+local declared = require "tessera.command.declared"
 local files = require "tessera.command.files"
 local records = require "tessera.command.records"
 
@@ -23,8 +24,7 @@ local function link_of(db, name, path)
 end
 
 return function(args)
-  local o, rest = arguments.parse(args, {
-    o = "string", program = "string", target = "string", workload = "string" })
+  local o, rest = arguments.parse(args, declared.kinds "report")
   if #rest ~= 1 then usage("report takes one FILE") end
   if not o.o then usage("report needs -o FILE.html") end
   arguments.check_output("-o", o.o, { rest[1], o.program })

@@ -1,11 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- `tessera show`: prints a trace, a program, a record or a list of records.
 local arguments = require "tessera.command.arguments"
+local declared = require "tessera.command.declared"
 local files = require "tessera.command.files"
 local records = require "tessera.command.records"
 
 return function(args, host)
-  local o, rest = arguments.parse(args, { program = "string" })
+  local o, rest = arguments.parse(args, declared.kinds "show")
   if #rest ~= 1 then arguments.usage("show takes one FILE or DB:RECORD") end
   local name = rest[1]
   local trace, r = files.from_record(name)

@@ -2,6 +2,7 @@
 -- `tessera step`: the trace of a file or record, instruction by instruction.
 local ts = require "tessera"
 local arguments = require "tessera.command.arguments"
+local declared = require "tessera.command.declared"
 local files = require "tessera.command.files"
 
 -- The record of a database that DB:17 names; nil for a file.
@@ -32,8 +33,7 @@ local function check_page(o, name)
 end
 
 return function(args, host)
-  local o, rest = arguments.parse(args, { program = "string", html = "flag",
-                                          o = "string", times = "flag" })
+  local o, rest = arguments.parse(args, declared.kinds "step")
   if #rest ~= 1 then
     arguments.usage("step takes one FILE (JSON or Lua) or DB:RECORD")
   end

@@ -3,6 +3,8 @@
 local ts = require "tessera"
 local options = require "tessera.lang.options"
 local arguments = require "tessera.command.arguments"
+local declared = require "tessera.command.declared"
+local tell_end = require "tessera.command.ending"
 local files = require "tessera.command.files"
 local json = require "tessera.lang.write_json"
 
@@ -25,7 +27,7 @@ local function report(result, program, as_json)
       classes = result.classes ~= "" and
                 json.raw(result.classes) or nil,
       trace = result.trace and result.trace:lua(),
-      params = json.object(result:params()),
+      params = json.object(result:params()), unscheduled = result.unscheduled,
     })
     return
   end
@@ -225,14 +227,7 @@ local function tune_several(o, d, path, run)
 end
 
 return function(args)
-  local known = { json = "flag", o = "string" }
-  for _, option in ipairs(options.list) do
-    if option.flag then known[option.flag] = option.most or option.takes end
-  end
-  for _, option in pairs(of_tasks) do
-    known[option.flag] = option.most or option.takes
-  end
-  local o, rest = arguments.parse(args, known)
+  local o, rest = arguments.parse(args, declared.kinds "tune")
   local run <close> = setmetatable({ reported = not o.json }, ending)
   if #rest ~= 1 then usage("tune takes one FILE.lua") end
   o.target = arguments.target(o.target)
@@ -255,6 +250,7 @@ return function(args)
     ts.write_file(o.o, (o.o:find "%.json$" and trace:json() or trace:lua())
                        .. "\n")
   end
+  if not o.json then tell_end(result, d.program, o, rest[1]) end
   run.reported = true
   if not result.trace then
     local interrupted = result.status == "CANCELLED"

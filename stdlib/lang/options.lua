@@ -80,6 +80,9 @@ options.of = {
   ["ts.space.sketches"] = {
     flag("postprocs", "with the postprocessors, as they are tuned"),
   },
+  ["ts.space.explain"] = {
+    flag("all", "a line for each block of each sketch"),
+  },
   ["trace:mutate"] = { seed("0", "which decision, and to what") },
   ["ts.equivalent"] = { seed("1", "what the inputs are") },
   ["kernel:time"] = {

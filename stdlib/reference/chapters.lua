@@ -58,6 +58,43 @@ function chapters.lines(word, mark)
   return lines
 end
 
+-- Whether a text has all the words, of three letters or more, in it.
+function chapters.has(text, words)
+  text = text:lower()
+  for _, word in ipairs(words) do
+    if #word < 3 or not text:find(word:lower(), 1, true) then return false end
+  end
+  return #words > 0
+end
+
+-- Adds the headings of a chapter that have the words, together with the line
+-- that follows.
+local function look_at_headings(name, words, lines)
+  local f, fenced, n, heading, at = open(name), false, 0, nil, nil
+  if not f then return end
+  for line in f:lines() do
+    n = n + 1
+    if line:find "^```" then fenced = not fenced end
+    if heading and line ~= "" then
+      if chapters.has(heading .. " " .. line, words) then
+        lines[#lines + 1] = ("- docs/%s.md, line %d: %s"):format(name, at,
+                              heading)
+      end
+      heading = nil
+    end
+    if not fenced and line:find "^#" then heading, at = line, n end
+  end
+  f:close()
+end
+
+function chapters.headings(words)
+  local lines = {}
+  for _, name in ipairs(chapters.names) do
+    look_at_headings(name, words, lines)
+  end
+  return lines
+end
+
 -- The names, each with its title.
 function chapters.index()
   local lines = { "## chapters", "",

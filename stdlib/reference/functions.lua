@@ -496,14 +496,15 @@ local rows = {
     "tessera.Trace[]", "The sketches of a program, at most 256: an error, " ..
     "LIMIT, where the space has more, which ts.tune takes up to 4096.",
     "modules" },
-  { "ts.space.explain(space, program [, target])", "string",
-    "Which module did what at which block, and why not.", "modules" },
+  { "ts.space.explain(space, program [, target [, options]])", "string",
+    "Which module was applied where, or why not, in a line a module.",
+    "modules" },
   { "ts.space.check(space, program [, target])", "boolean, string?",
     "Do its modules make the same sketches each time, and where not?  And " ..
     "what do they sample that nothing reads?", "modules" },
   { "space:sketches(program [, target])", "tessera.Trace[]",
     "The same as ts.space.sketches.", "modules" },
-  { "space:explain(program [, target])", "string",
+  { "space:explain(program [, target [, options]])", "string",
     "The same as ts.space.explain.", "modules" },
   { "space:close()", "", "Free it before the collector does.", "tutorial" },
   -- Asking

@@ -99,6 +99,9 @@ local classes = {
     { "latency?", "number", "the best time in seconds: the median when the " ..
       "best few were timed again at the end" },
     { "gflops?", "number", "operations a second of the best, in 10^9" },
+    { "unscheduled?", "number", "the time of the unscheduled program in " ..
+      "seconds: of its one run, or, where that is not clearly slower, timed " ..
+      "interleaved with the best" },
     { "trials", "integer", "how many there were, those of the database " ..
       "included" },
     { "failed", "integer", "how many of these failed" },

@@ -376,14 +376,19 @@ end
 -- A name's last part, "split" of "sch:split".
 local function last_part(name) return name:match "([^.:]+)$" or name end
 
--- Names of which the word is a part, in the order of the index.
-function reference.parts(word)
-  local list, lower = {}, bare(word):lower()
-  if #lower < 3 then return list end
+-- What has all the words in its name, then what has them in name and first
+-- line together, each in the order of the index.
+function reference.parts(words)
+  local list, others = {}, {}
+  for i, word in ipairs(words) do words[i] = bare(word) end
   for _, e in ipairs((everything())) do
-    if e.name:lower():find(lower, 1, true) then list[#list + 1] = e end
+    if chapters.has(e.name, words) then
+      list[#list + 1] = e
+    elseif chapters.has(e.name .. " " .. e.summary, words) then
+      others[#others + 1] = e
+    end
   end
-  return list
+  return table.move(others, 1, #others, #list + 1, list)
 end
 
 -- The least distance from a name's last part, or a word of it.

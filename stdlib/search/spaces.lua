@@ -54,11 +54,17 @@ return function(ts, raw, run, kept, module)
     return core.space_set_postprocs(made, postprocs.trace(list))
   end
 
-  -- Which module did what at which block, and why not.
+  -- Which module did what at which block, and why not: a line a module, or,
+  -- with { all = true }, one for each block of each sketch.
   function space.explain(s, program, target, more)
-    takes_none("ts.space.explain", more)
-    return core.space_explain(to_space(s), program, target)
+    local call = "ts.space.explain"
+    local why = more ~= nil and options.refusal(call, options.of[call], more)
+    if why then core.invalid(why) end
+    local text = core.space_explain(to_space(s), program, target)
+    if more and more.all then return text end
+    return require "tessera.search.explaining"(text)
   end
+  debug.getregistry()["tessera.space"].__index.explain = space.explain
 
   -- The sketches of all the spaces of a list.
   function space.union(list)

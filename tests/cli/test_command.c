@@ -96,8 +96,8 @@ static void wrong_calls(void **state) {
     snprintf(args, sizeof args, "%s --program d.lua", no_trace[i]);
     expect(args, 2, "what a trace schedules, and d.lua is no trace");
   }
-  expect("doc split fuse", 2, "doc takes one NAME");
-  expect("doc --stubs extra", 2, "doc takes one NAME");
+  expect("doc --stubs extra", 2, "doc --stubs takes no WORD");
+  expect("doc --completion fish", 2, "there is no 'fish'; there are bash, zsh");
 }
 
 /* Each field of a description has its types. */
@@ -349,7 +349,11 @@ static void lowering(void **state) {
 static void reference(void **state) {
   (void)state;
   expect("--help", 0, "usage: tessera FILE.lua");
-  expect("tune --help", 0, "usage: tessera FILE.lua");
+  expect("tune --help", 0, "usage: tessera tune FILE.lua [OPTION...]");
+  expect("tune d.lua --help", 0, "--trials N  ");
+  expect("tune --help", 0, "candidates to measure, those of the database");
+  expect("tune --help", 0, "\nExample:\n  tessera tune matmul.lua");
+  expect("db prune --help", 0, "tessera db prune FILE [OPTION...]");
   expect("--version", 0, "tessera 0.");
   expect("doc", 0, "sample_perfect_tile");
   expect("doc split", 0, "sch:split(");
@@ -366,6 +370,9 @@ static void reference(void **state) {
   expect("doc max_innermost_factor", 0, "sch:sample_perfect_tile");
   expect("doc libexec", 0, "docs/measuring.md");
   expect("doc libexe", 1, "there is no primitive");
+  expect("doc another decision", 0, "  trace:with_decision");
+  expect("doc rejection funnel", 0, "- docs/searching.md, line ");
+  expect("doc rejection sunflower", 1, "'rejection sunflower'");
 }
 
 /* ---- running ------------------------------------------------------------ */

@@ -132,7 +132,6 @@ do
     { "ts.space.sketches, which has postprocs", ts.space.sketches, space, p,
       "llvm", { zzz = true } },
     { "space:sketches", space.sketches, space, p, "llvm", { zzz = 1 } },
-    { "space:explain", space.explain, space, p, "llvm", { zzz = 1 } },
     { "ts.space.explain", ts.space.explain, space, p, "llvm", { zzz = 1 } },
     { "ts.space.by_hand", ts.space.by_hand, kept, { zzz = 1 } },
     { "ts.space.check", ts.space.check, { inline }, p, "llvm", { zzz = 1 } },

@@ -2,6 +2,7 @@
 -- Schedule modules and their spaces: what modules may and may not do,
 -- parameters, warnings, guards.
 local ts = require "tessera"
+local all = { all = true }
 local ops = require "tessera.ops"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local searching = dofile((arg[0]:gsub("[^/]*$", "../support/searching.lua")))
@@ -25,7 +26,8 @@ end
 do
   local function says(text, apply)
     ts.on_warning(function() end)
-    local why = ts.space.compose { module("odd", apply) {} }:explain(p, "llvm")
+    local space = ts.space.compose { module("odd", apply) {} }
+    local why = space:explain(p, "llvm", all)
     ts.on_warning(nil)
     assert(why:find(text, 1, true), why)
   end
@@ -76,7 +78,7 @@ do
     assert(ts.equivalent(t:replay(p), p))
     assert(select(2, text:gsub("parallel", "")) <= 1)
   end
-  local why = ts.space.compose { m {} }:explain(p, "llvm")
+  local why = ts.space.compose { m {} }:explain(p, "llvm", all)
   assert(why:find("changed its mind", 1, true), why)
   assert(why:find("lost its way", 1, true), why)
   -- A line of what is explained stays one, whatever is in it.
@@ -84,7 +86,7 @@ do
     module("of two\nlines", function() return nil, "first\r\nsecond" end) {},
     module("refused", function(sch)
       sch:compute_inline(sch:get_block("C"))
-    end) {} }:explain(p, "llvm")
+    end) {} }:explain(p, "llvm", all)
   for line in lines:gmatch "[^\n]*" do
     assert(line == "" or line:find("^of two; lines at %w+: not applicable: " ..
                                    "first; second$") or
@@ -93,7 +95,7 @@ do
   end
   -- A schedule of something else, and an error that cannot be said.
   local function said(apply)
-    return ts.space.compose { module("odd", apply) {} }:explain(p, "llvm")
+    return ts.space.compose { module("odd", apply) {} }:explain(p, "llvm", all)
   end
   why = said(function()
     return ts.schedule(ops.matmul { m = 8, n = 8, k = 8 })
@@ -250,7 +252,7 @@ do
   for structure, n in pairs { S = 2, SS = 3, R = 1, RS = 1, SRS = 2,
                               SSRSRS = 3 } do
     local space = ts.space.compose { tiling { structure = structure } }
-    local why = space:explain(p, "llvm")
+    local why = space:explain(p, "llvm", all)
     local noun = n == 1 and "schedule" or "schedules"
     assert(why:find(("C: applied, %d %s"):format(n, noun), 1, true), why)
     assert(#ts.space.sketches(space, p, "llvm") == n)
@@ -319,8 +321,8 @@ do
   local list = { m {} }
   local one = ts.space.sketches(list, p, "llvm")
   assert(#one == 1 and tostring(one[1]):find("sch:parallel", 1, true))
-  assert(ts.space.explain(list, p, "llvm") ==
-         ts.space.compose(list):explain(p, "llvm"))
+  assert(ts.space.explain(list, p, "llvm", all) ==
+         ts.space.compose(list):explain(p, "llvm", all))
   assert(ts.space.explain(list, p):find("in_parallel at C: applied", 1, true))
   assert(#ts.space.sketches(tile, p) == 1)
   assert(#ts.space.union { list, tile, list }:sketches(p) == 2)

@@ -19,7 +19,7 @@ local space = ts.space.default "llvm"
 local n = ts.size "n"
 for loop, p in pairs { i = product(n, 64, 64), j = product(64, n, 64),
                        k = product(64, 64, n) } do
-  local why = space:explain(p, "llvm")
+  local why = space:explain(p, "llvm", { all = true })
   assert(why:find("multi_level_tiling at C: not applicable: the extent of " ..
                   "loop " .. loop .. " is not a constant\n", 1, true), why)
   assert(#space:sketches(p, "llvm") >= 1)
@@ -68,7 +68,8 @@ do
     for _, workload in ipairs { "CBR", "SFM", "TBG" } do
       local modules, before, n = spaces.modules_for(target), {}, 0
       local p = ops.suite(workload, 1)
-      for line in ts.space.explain(modules, p, target):gmatch "[^\n]+" do
+      local all = ts.space.explain(modules, p, target, { all = true })
+      for line in all:gmatch "[^\n]+" do
         local m, block, what = line:match "^([%w_]+) at ([%w_]+): (.*)$"
         assert(m and is_told(what, before), line)
         before[m] = true
@@ -129,7 +130,8 @@ do
   for wanted = 0, 3 do
     for _, otherwise in ipairs { true, false } do
       applied = 0
-      local why = ts.space.explain(picky(wanted, otherwise), p)
+      local why = ts.space.explain(picky(wanted, otherwise), p, nil,
+                                   { all = true })
       local t = ts.space.sketches(picky(wanted, otherwise), p)[1]
       local right = tostring(t):find '"right"'
       assert(not right == (wanted == 3), t)

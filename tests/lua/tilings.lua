@@ -79,7 +79,7 @@ local function multiply(b, A, B, C)
 end
 
 local function explained(p)
-  return ts.space.explain(space, p, "llvm")
+  return ts.space.explain(space, p, "llvm", { all = true })
 end
 
 -- Where the result cannot be written back, the tiles are left, alone and with
@@ -175,8 +175,19 @@ do
   local says = searching.module("says", function(sch)
     return sch, "of these"
   end)
-  local why = ts.space.explain({ says {} }, searching.program)
+  local why = ts.space.explain({ says {} }, searching.program, nil,
+                               { all = true })
   assert(why:find("says at C: applied, 1 schedule: of these\n", 1, true), why)
+  -- In short it is a line for all blocks, and of one that was applied nowhere
+  -- the reason that is rare.
+  why = ts.space.explain({ says {} }, searching.program)
+  local line = "^says at [%w, ]+C[%w, ]*: applied, %d schedules: of these\n$"
+  assert(why:find(line), why)
+  local not_at = searching.module("not_at", function(_, block)
+    return nil, "it is " .. (block == nil and "none" or "a block")
+  end)
+  why = ts.space.explain({ not_at {}, says {} }, searching.program)
+  assert(why:find "^not_at at %w+: not applicable: it is a block\nsays at ")
 end
 
 collectgarbage()
