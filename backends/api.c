@@ -3,8 +3,8 @@
  * a device may have to be asked. */
 #include "backends/object.h"
 
-tess_target *target_hold(tess_target *t) {
-  t->refs++;
+tess_target *tess_target_hold(tess_target *t) {
+  if (t) t->refs++;
   return t;
 }
 

@@ -14,6 +14,4 @@ struct tess_target {
   strbuf text;          /* the completed text */
 };
 
-tess_target *target_hold(tess_target *t);   /* tess_target_free drops */
-
 #endif

@@ -407,9 +407,7 @@ static int target(lua_State *L) {
   tess_target *t = tess_schedule_target(lt_schedule(L, 1));
   if (!t) return 0;
   void **b = lt_box(L, LT_TARGET, 0);
-  tess_target *copied;
-  lt_check(L, tess_target_new(lt_context(L), tess_target_text(t), &copied));
-  *b = copied;
+  *b = tess_target_hold(t);
   return 1;
 }
 

@@ -80,8 +80,7 @@ tess_schedule *api_schedule(tess_context *c, tess_program *p) {
 void api_drop_schedule(tess_schedule *s) {
   tess_context *c = s->c;
   str_free(&s->name);
-  tess_text_free(c, s->target);
-  tess_target_free(s->target_object);
+  tess_target_free(s->target);
   tess_program_free(s->program);
   mem_free(&c->heap, s, sizeof *s);
 }
@@ -93,22 +92,11 @@ void tess_schedule_free(tess_schedule *s) {
   api_drop_schedule(s);
 }
 
-typedef struct birth {
-  tess_schedule *s;
-  const char *target; /* its text; NULL: none */
-} birth;
-
-static tess_status name_target(void *ud) {
-  birth *b = ud;
-  b->s->target = ctx_text(b->s->c, b->target, strlen(b->target));
-  return TESS_OK;
-}
-
 typedef struct making {
   tess_context *c;
   tess_program *p;
   tess_schedule *from; /* a copy of it; NULL: a new one */
-  const char *target;
+  tess_target *target; /* NULL: none */
   uint64_t seed;
   tess_schedule **out;
 } making;
@@ -116,12 +104,10 @@ typedef struct making {
 static tess_status make_schedule(void *ud) {
   making *k = ud;
   tess_schedule *s = api_schedule(k->c, k->p);
-  birth b = {s, k->target};
-  tess_status st =
-      k->target ? mem_protect(&k->c->heap, name_target, &b) : TESS_OK;
-  if (st == TESS_OK)
-    st = k->from ? vm_sched_copy(&s->s, &k->c->heap, &k->from->s)
-                 : vm_sched_init(&s->s, &k->c->heap, &k->p->p, k->seed);
+  s->target = tess_target_hold(k->target);
+  tess_status st = k->from
+                       ? vm_sched_copy(&s->s, &k->c->heap, &k->from->s)
+                       : vm_sched_init(&s->s, &k->c->heap, &k->p->p, k->seed);
   if (st != TESS_OK) {
     api_drop_schedule(s);
     return st;
@@ -135,11 +121,7 @@ static tess_status make_schedule(void *ud) {
 
 tess_status tess_schedule_new(tess_program *p, tess_target *target,
                               uint64_t seed, tess_schedule **out) {
-  making k = {.c = p->c,
-              .p = p,
-              .seed = seed,
-              .out = out,
-              .target = target ? tess_target_text(target) : NULL};
+  making k = {.c = p->c, .p = p, .seed = seed, .out = out, .target = target};
   *out = NULL;
   return ctx_run(p->c, make_schedule, &k);
 }
@@ -160,12 +142,7 @@ void tess_schedule_sketch_mode(tess_schedule *s, int on) {
   s->s.sketch = on != 0;
 }
 
-tess_target *tess_schedule_target(tess_schedule *s) {
-  if (s->target && !s->target_object &&
-      tess_target_new(s->c, s->target, &s->target_object) != TESS_OK)
-    return NULL;
-  return s->target_object;
-}
+tess_target *tess_schedule_target(tess_schedule *s) { return s->target; }
 
 /* ---- performing primitives ---------------------------------------------- */
 

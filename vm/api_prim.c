@@ -5,12 +5,6 @@
 
 uint32_t tess_prim_count(void) { return sch_nprims; }
 
-static uint32_t count_refusals(const sch_prim *p) {
-  uint32_t n = 0;
-  while (vm_doc_refusal(p, n) != SCH_R_NONE) n++;
-  return n;
-}
-
 tess_status tess_prim_get(uint32_t i, tess_prim_info *out) {
   if (i >= sch_nprims) return TESS_NOT_FOUND;
   const sch_prim *p = sch_prims[i];
@@ -23,8 +17,7 @@ tess_status tess_prim_get(uint32_t i, tess_prim_info *out) {
                                .pure = (p->flags & SCH_PURE) != 0,
                                .unsafe = (p->flags & SCH_UNSAFE) != 0,
                                .hidden = (p->flags & SCH_HIDDEN) != 0,
-                               .noperands = p->nspecs,
-                               .nrefusals = count_refusals(p)};
+                               .noperands = p->nspecs};
   return ctx_give(NULL, tess_prim_info, &info, out);
 }
 

@@ -20,8 +20,7 @@ struct tess_schedule {
   tess_context *c;
   vm_sched s;
   tess_program *program;     /* the initial program */
-  char *target;              /* text of its target (ctx_text); NULL: none */
-  tess_target *target_object;/* made when asked for; NULL: not yet */
+  tess_target *target;       /* held; NULL: none */
   strbuf name;               /* result of the last query */
   char place[256];           /* file of the next instructions */
 };

@@ -199,7 +199,6 @@ void table_search(table *t, const char *search, tess_tune_options o,
   table_measurer(t, &m);
   tune_setup set = {.c = t->c,
                     .program = t->p,
-                    .target = "recorded",
                     .nsketch = t->nsketch,
                     .sketch = t->sketch,
                     .o = &o,

@@ -15,6 +15,8 @@ extern "C" {
  * an option's value, each named in the message. */
 TESS_API tess_status tess_target_new(tess_context *c, const char *text,
                                      TESS_GIVE tess_target **out);
+/* One more owner, who drops it by tess_target_free; NULL of NULL. */
+TESS_API tess_target *tess_target_hold(tess_target *t);
 TESS_API void tess_target_free(TESS_TAKE tess_target *t);
 TESS_API const char *tess_target_text(tess_target *t);  /* completed */
 /* A field ("num-cores" "vector-bytes" "l1" "l2" ...) or -1. */

@@ -185,9 +185,7 @@ typedef struct tess_prim_info {
   uint32_t struct_size;         /* sizeof(tess_prim_info) */
   uint32_t noperands;
   const char *name, *summary, *rewrite, *details, *example;
-  uint32_t nrefusals;
   int32_t samples, pure, unsafe, hidden;
-  uint32_t reserved;
 } tess_prim_info;
 /* Primitives are counted from 0, and so are their operands and refusals;
  * NOT_FOUND past the last.  Texts are static. */

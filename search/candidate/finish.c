@@ -85,13 +85,6 @@ static tess_status report_failure(question *q, const char *who, tess_status st,
 
 /* ---- asking ------------------------------------------------------------- */
 
-static tess_status name_target(void *ud) {
-  question *q = ud;
-  const char *target = q->s->target;
-  if (target) q->sch->target = ctx_text(q->s->c, target, strlen(target));
-  return TESS_OK;
-}
-
 static tess_status mark_end(tess_schedule *s) {
   uint32_t n;
   return tess_schedule_call(s, "enter_postproc", 0, NULL, 0, NULL, &n, NULL);
@@ -105,8 +98,8 @@ static tess_status open_schedule(question *q) {
   tess_status st = session_decided(s, s->sketch[q->c->sketch], q->c, &t);
   if (st == TESS_OK) st = tess_trace_replay(t, s->program, NULL, &q->sch);
   tess_trace_free(t);
-  if (st == TESS_OK) st = mem_protect(&s->c->heap, name_target, q);
   if (st != TESS_OK) return st;
+  q->sch->target = tess_target_hold(s->target);
   const vm_trace *made = &q->sch->s.trace;
   return vm_postproc_at(made) < made->inst.n ? TESS_OK : mark_end(q->sch);
 }

@@ -65,7 +65,8 @@ struct tess_session {
   const tess_postproc *postproc; /* the host's, too (finish.c) */
   uint32_t npostproc;
   bool strict;               /* one that fails ends the run */
-  const char *target;        /* of the schedules that they see; NULL: none */
+  tess_target *target;       /* of the schedules that they see; NULL: none */
+  uint32_t kernel_threads;   /* that candidates run with; 0: nobody said */
   bool asks;                 /* one of them is at work, */
   tess_schedule *asked;      /* on this schedule (NULL: on none) */
   uint64_t asked_hash;       /*   of the candidate of this hash */

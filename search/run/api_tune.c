@@ -226,7 +226,7 @@ tess_status work_prepare(tune_work *w, tune_setup *setup) {
   if (s != TESS_OK && !cancelled) return s;
   *setup = (tune_setup){.c = w->c,
                         .program = w->p,
-                        .target = tess_target_text(w->target),
+                        .target = w->target,
                         .nsketch = w->k.trace.n,
                         .sketch = w->k.trace.v,
                         .o = &w->o,
@@ -388,17 +388,14 @@ tess_status tess_result_schedule(tess_result *r, tess_schedule **out) {
 tess_status tess_result_kernel(tess_result *r, tess_kernel **out) {
   tess_schedule *sch;
   tess_program *p = NULL;
-  tess_target *target = NULL;
   *out = NULL;
   tess_status s = tess_result_schedule(r, &sch);
   if (s != TESS_OK) return s;
   s = tess_schedule_program(sch, &p);
-  if (s == TESS_OK) s = tess_target_new(r->c, r->target, &target);
-  if (s == TESS_OK) s = tess_build(p, target, out);
+  if (s == TESS_OK) s = tess_build(p, r->target, out);
   if (s == TESS_OK) tess_kernel_set_threads(*out, r->kernel_threads);
   tess_schedule_free(sch);
   tess_program_free(p);
-  tess_target_free(target);
   return s;
 }
 
@@ -423,7 +420,7 @@ void tess_result_free(tess_result *r) {
   vec_free(&c->heap, &r->quality);
   tess_trace_free(r->best);
   tess_program_free(r->program);
-  tess_text_free(c, r->target);
+  tess_target_free(r->target);
   vec_free(&c->heap, &r->curve);
   str_free(&r->funnel);
   str_free(&r->ledger);

@@ -109,7 +109,6 @@ static tess_status make_frozen(void *ud) {
   frozen *f = ud;
   tune_work *w = f->w;
   mem_heap *h = &w->c->heap;
-  const char *target = tess_target_text(w->target);
   f->r = mem_new(h, tess_result);
   *f->r = (tess_result){.c = w->c, .refs = 1};
   strbuf *const texts[] = {&f->r->funnel, &f->r->ledger, &f->r->classes,
@@ -118,7 +117,7 @@ static tess_status make_frozen(void *ud) {
     str_init(texts[i], h);
   f->r->program = program_hold(w->p);
   f->r->kernel_threads = w->o.kernel_threads;
-  f->r->target = ctx_text(w->c, target, strlen(target));
+  f->r->target = tess_target_hold(w->target);
   f->r->info.latency = INFINITY;
   return TESS_OK;
 }
@@ -148,7 +147,7 @@ static tess_status guess(frozen *f) {
   s.postproc = w->o.postprocs;
   s.npostproc = w->o.npostprocs;
   s.strict = w->o.on_error != 0;
-  s.target = tess_target_text(w->target);
+  s.target = w->target;
   if (st == TESS_OK) st = guess_in(f, &s);
   session_free(&s);
   mem_free(&w->c->heap, sketch, n * sizeof *sketch);

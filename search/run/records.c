@@ -100,7 +100,7 @@ tess_status tune_open_database(tune *t) {
   tess_status s = database_open(t->c, set->o->database, &t->db);
   if (s != TESS_OK) return s;
   t->key = (database_key){.workload = tess_program_hash(set->program),
-                          .target = set->target,
+                          .target = tess_target_text(set->target),
                           .policy = set->policy};
   s = database_put_workload(t->db, &t->key, set->program);
   if (s == TESS_OK) s = tune_begin_run(t);

@@ -61,7 +61,7 @@ static tess_status make_tables(void *ud) {
   str_init(&t->r->failure, h);
   t->r->program = program_hold(t->set->program);
   t->r->kernel_threads = t->set->o->kernel_threads;
-  t->r->target = ctx_text(t->c, t->set->target, strlen(t->set->target));
+  t->r->target = tess_target_hold(t->set->target);
   t->sketch = mem_resize(h, NULL, 0, n * sizeof *t->sketch);
   t->sketch_hash = mem_resize(h, NULL, 0, n * sizeof *t->sketch_hash);
   for (uint32_t i = 0; i < n; i++) {
@@ -93,6 +93,7 @@ static tess_status tune_set_up(tune *t) {
   t->s.npostproc = set->o->npostprocs;
   t->s.strict = set->o->on_error != 0;
   t->s.target = set->target;
+  t->s.kernel_threads = set->o->kernel_threads;
   if (s == TESS_OK) s = open_model(t);
   t->s.model = &t->model;
   if (s == TESS_OK) s = open_strategy(t);

@@ -90,7 +90,7 @@ struct tess_result {
   tess_result_info info;
   tess_trace *best;          /* NULL: nothing valid was found */
   tess_program *program;
-  char *target;
+  tess_target *target;
   uint32_t kernel_threads;   /* that the best was measured with */
   VEC(double) curve;
   VEC(tess_quality) quality;
@@ -106,7 +106,7 @@ struct tess_result {
 typedef struct tune_setup {
   tess_context *c;
   tess_program *program;
-  const char *target;
+  tess_target *target;         /* NULL: none, where nothing is stored */
   uint32_t nsketch;
   tess_trace *const *sketch;
   const tess_tune_options *o;  /* complete: no defaults left open */

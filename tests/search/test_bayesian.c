@@ -116,7 +116,7 @@ static tess_status synthetic_tune(synthetic *f, double *best) {
   tess_result *r = NULL;
   tune_setup set = {.c = f->t.c,
                     .program = f->t.p,
-                    .target = "test",
+                    .target = f->t.target,
                     .nsketch = f->t.nsketch,
                     .sketch = f->t.sketch,
                     .o = &f->o,

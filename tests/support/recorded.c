@@ -87,7 +87,7 @@ void recorded_end(recorded_run *f) { tiled_end(&f->t); }
 tess_status recorded_tune(recorded_run *f, tess_result **out) {
   tune_setup set = {.c = f->t.c,
                     .program = f->t.p,
-                    .target = "llvm",
+                    .target = f->t.target,
                     .nsketch = f->t.nsketch,
                     .sketch = f->t.sketch,
                     .o = &f->o,

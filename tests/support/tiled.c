@@ -131,6 +131,7 @@ void tiled_start(tiled *t) { tiled_start_with(t, NULL); }
 void tiled_start_with(tiled *t, const tess_options *o) {
   memset(t, 0, sizeof *t);
   assert_int_equal(tess_context_new(o, &t->c), TESS_OK);
+  assert_int_equal(tess_target_new(t->c, "llvm", &t->target), TESS_OK);
   tiled_describe(t);
   write_sketch(t, 3, 3);
   write_sketch(t, 4, 3);
@@ -182,5 +183,6 @@ void tiled_empty(tiled *t) {
 void tiled_end(tiled *t) {
   drop_sketches(t);
   tess_program_free(t->p);
+  tess_target_free(t->target);
   tess_context_free(t->c);
 }

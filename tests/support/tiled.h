@@ -7,6 +7,7 @@
 
 typedef struct tiled {
   tess_context *c;
+  tess_target *target;       /* "llvm" */
   tess_program *p;
   tess_trace *sketch[2];     /* three tiles, and four, of each loop */
   uint32_t nsketch;

@@ -307,10 +307,11 @@ static void test_primitives(void **state) {
       assert_int_equal(tess_prim_operand_get(i, k, &o), TESS_OK);
     assert_int_equal(tess_prim_operand_get(i, info.noperands, &o),
                      TESS_NOT_FOUND);
-    for (uint32_t k = 0; k < info.nrefusals; k++)
-      assert_int_equal(tess_prim_refusal_get(i, k, &name, &text), TESS_OK);
-    assert_int_equal(tess_prim_refusal_get(i, info.nrefusals, &name, &text),
-                     TESS_NOT_FOUND);
+    tess_status refusal;
+    uint32_t k = 0;
+    do refusal = tess_prim_refusal_get(i, k++, &name, &text);
+    while (refusal == TESS_OK);
+    assert_int_equal(refusal, TESS_NOT_FOUND);
     if (strcmp(info.name, "sample_perfect_tile")) continue;
     seen = true;
     assert_int_equal(info.samples, 1);
