@@ -131,8 +131,8 @@ endmacro()
 # require, "tessera.ROOM", which lies beside it, or one of door_NAME.  "modules"
 # is the folder modules/ but for its list and its default spaces, and "open"
 # what `require "tessera"` loads.
-set(lua_rooms lang ops intrin machines steps template search graph step report
-    records reference command open modules)
+set(lua_rooms lang ops intrin machines steps template search graph page step
+    report records reference command open modules)
 set(door_tensor intrin)
 set(door_tiling steps)
 set(allow_lua_lang list)
@@ -143,8 +143,9 @@ set(allow_lua_steps lang intrin)
 set(allow_lua_template lang steps)
 set(allow_lua_search lang spaces)
 set(allow_lua_graph lang ops)
-set(allow_lua_step lang)
-set(allow_lua_report lang)
+set(allow_lua_page lang)
+set(allow_lua_step lang page)
+set(allow_lua_report lang page step)
 set(allow_lua_records lang)
 set(allow_lua_reference lang ops intrin step spaces)
 set(allow_lua_command lang graph step report records reference)

@@ -114,8 +114,8 @@ local function other_processes(net, m)
   local place = ("%s/%s.saved"):format(folder, net)
   os.execute(("mkdir -p '%s'"):format(place))
   m:save(place .. "/model.so", place .. "/model.h")
-  assert(os.execute(("cc -O2 -I '%s' '%ssaved/load.c' -ldl -o '%s/load'"):format(
-    place, here, place)))
+  local compile = "cc -O2 -I '%s' '%ssaved/load.c' -ldl -o '%s/load'"
+  assert(os.execute(compile:format(place, here, place)))
   local saved, runtime = { {}, {}, {}, {} }, {}
   for _ = 1, ROUNDS do
     local x = numbers_of(("OMP_NUM_THREADS=%d '%s/load' '%s/model.so' %g")
