@@ -191,8 +191,9 @@ static void failing_work(void **state) {
   expect("db none.db", 1, "none.db: No such file");
   expect("db d.lua", 1, "d.lua: not a database");
   expect("doc sch:frob", 1, "option or function 'sch:frob'");
-  expect("doc frob", 1, "no primitive, module, option or function 'frob'");
-  expect("doc splitt", 1, "'splitt': did you mean sch:split");
+  expect("doc frobb", 1,
+         "no primitive, module, option or function 'frobb'");
+  expect("doc splitz", 1, "'splitz': did you mean sch:split");
   expect("doc categorial", 1, "did you mean sch:sample_categorical?");
   expect("doc sch:vectorise", 1, "sch:vectorize");
   expect("doc TESS_NOMEM", 0, "## status NOMEM");
@@ -371,8 +372,8 @@ static void reference(void **state) {
   expect("doc libexec", 0, "docs/measuring.md");
   expect("doc libexe", 1, "there is no primitive");
   expect("doc another decision", 0, "  trace:with_decision");
-  expect("doc rejection funnel", 0, "- docs/searching.md, line ");
-  expect("doc rejection sunflower", 1, "'rejection sunflower'");
+  expect("doc other objectives", 0, "- docs/searching.md, line ");
+  expect("doc other sunflower", 1, "'other sunflower'");
 }
 
 /* ---- running ------------------------------------------------------------ */

@@ -147,6 +147,7 @@ if(EXISTS ${inst}/bin/tessera)
   run(${CMAKE_COMMAND} -E env DESTDIR=${work}/destdir
       ${CMAKE_COMMAND} --install ${BUILD})
   file(GLOB_RECURSE command ${work}/destdir/tessera)
+  list(FILTER command INCLUDE REGEX "/bin/tessera$")
   file(GLOB_RECURSE library ${work}/destdir/libtessera.so)
   file(GLOB_RECURSE example ${work}/destdir/matmul.lua)
   cmake_path(GET command PARENT_PATH bin)

@@ -254,7 +254,8 @@ do
   assert(text:find('"name":"tile_i: i of C, tile 1"', 1, true))
   assert(text:find('"name":"steps: unroll steps of i_0 of C"', 1, true))
   assert(text:find('"params":"inner = ', 1, true))
-  assert(text:find('  -- tiles of i of C"', 1, true))
+  local steps = trace:stepper():html()
+  assert(steps:find("tiles of i of C", 1, true))
 end
 
 -- A file of an engine that knew no names: its records are those of the space.

@@ -29,7 +29,7 @@ local function sketches(p, modules)
 end
 
 local function why(p, modules)
-  return ts.space.explain(modules, p, "llvm -num-cores=4")
+  return ts.space.explain(modules, p, "llvm -num-cores=4", { all = true })
 end
 
 local function row_sums(rows, n, after)

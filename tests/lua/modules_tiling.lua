@@ -188,7 +188,8 @@ do
   local spaces = require "tessera.modules.spaces"
   local p = ops.matmul { m = 8, n = 16, k = 8, bias = true, relu = true }
   sketches(p, spaces.modules_for "cuda")
-  local text = ts.space.explain(spaces.modules_for "cuda", p)
+  local text = ts.space.explain(spaces.modules_for "cuda", p, nil,
+                                { all = true })
   assert(text:find("auto_bind at C: shadowed by multi_level_tiling: it is " ..
                    "tiled", 1, true), text)
   assert(not text:find("failed", 1, true), text)
@@ -197,7 +198,8 @@ do
   assert(steps(list[1], "tensorize") == 2, list[1])
   -- Alone it would apply: twice the same module.
   text = ts.space.explain({ use "multi_level_tiling",
-                            use "multi_level_tiling" }, p, "llvm")
+                            use "multi_level_tiling" }, p, "llvm",
+                          { all = true })
   local name = "multi_level_tiling"
   assert(text:find(name .. " at C: shadowed by " .. name ..
                    ": it was tiled before", 1, true), text)
@@ -384,7 +386,7 @@ do
   assert(table.concat(sch:block_info(rf).iters, " ") ==
          "spatial spatial spatial reduce")
   local function why()
-    return ts.space.explain({ mlt {} }, sch:program(), "llvm")
+    return ts.space.explain({ mlt {} }, sch:program(), "llvm", { all = true })
            :match "at C_rf: ([^\n]*)"
   end
   assert(why():find("its loops are not those of its iters", 1, true), why())

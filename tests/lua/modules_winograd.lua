@@ -13,7 +13,7 @@ for _, o in ipairs {
 } do
   for _, layout in ipairs { "nhwc", "nchw" } do
     local p = ops["conv2d_winograd_" .. layout](o)
-    local text = ts.space.explain({ winograd {} }, p, "llvm")
+    local text = ts.space.explain({ winograd {} }, p, "llvm", { all = true })
     assert(text:find("winograd at data_pack: applied, 1 schedule", 1, true) and
            text:find("winograd at inverse: applied, 1 schedule", 1, true) and
            text:find("winograd at bgemm: not applicable: it does", 1, true),
@@ -37,7 +37,8 @@ do
   assert(select(2, text:gsub("in unrolled%(%d%)", "")) == 8, text)
   assert(text:find("for ax0 in range(4)", 1, true), text)
   assert(not text_of {}:find("unrolled", 1, true))
-  assert(ts.space.explain({ winograd { max_tile = 3 } }, p):find(
+  assert(ts.space.explain({ winograd { max_tile = 3 } }, p, nil,
+                          { all = true }):find(
          "rows of a tile are at most 3 long, not 4", 1, true))
   checks.fails("INVALID", "'max_tile'", winograd, { max_tile = 0 })
 end

@@ -195,7 +195,7 @@ for line in reference.page("result"):gmatch("[^\n]+") do
            kind:find "%[%]$" and is == "table", field)
   end
 end
-assert(#said == 16, #said)
+assert(#said == 17, #said)
 assert(tuned.status == "OK" and tuned.nonsense == nil)
 assert(reference.page("ts.tune"):find("`tessera doc result`", 1, true))
 assert(reference.page("kernel"):find("- `kernel:time(", 1, true))
