@@ -169,8 +169,8 @@ typedef struct tess_cost_model {
 
 /* A built-in cost model that learns, apart from a run: it keeps what it was
  * taught, over several runs, and in a file.  Of names there are "random",
- * "xgb", "xgb_rank", "forest", "gp" and "treegru"; names joined by "+" are an
- * ensemble, whose members vote. */
+ * "xgb", "xgb_rank", "forest", "gp", "treegru" and "analytic", which is taught
+ * nothing; names joined by "+" are an ensemble, whose members vote. */
 typedef struct tess_model tess_model;
 /* NOT_FOUND where there is none of the name; UNSUPPORTED where a library that
  * it needs is not there, with its name. */

@@ -125,12 +125,10 @@ static tess_status ready(tess_context *c) {
   return gsl_need(c, "the cost model \"gp\"", &gsl);
 }
 
-const learner learner_gp = {
-    .name = "gp",
-    .summary = "a Gaussian process on decisions, with its variance",
-    .kinds = 1u << FEATURE_DECISIONS,
-    .ready = ready,
-    .fit = gaussian_fit,
-    .score = gaussian_score,
-    .drop = gaussian_drop,
-    .scaled = true};
+const learner learner_gp = {.name = "gp",
+                            .kinds = 1u << FEATURE_DECISIONS,
+                            .ready = ready,
+                            .fit = gaussian_fit,
+                            .score = gaussian_score,
+                            .drop = gaussian_drop,
+                            .scaled = true};

@@ -7,9 +7,9 @@
 #include <math.h>
 #include <stdio.h>
 
-const learner *const learners[] = {&learner_xgb, &learner_xgb_rank,
-                                   &learner_forest, &learner_gp,
-                                   &learner_treegru};
+const learner *const learners[] = {&learner_xgb,     &learner_xgb_rank,
+                                   &learner_forest,  &learner_gp,
+                                   &learner_treegru, &learner_analytic};
 const uint32_t nlearners = sizeof learners / sizeof *learners;
 
 const learner *learner_find(const char *name, size_t n) {
@@ -464,6 +464,18 @@ static tess_status find_group(void *ud) {
   return TESS_OK;
 }
 
+/* What the target says, or what most processors have. */
+static double fact_of(const tess_session *s, const char *field, double usual) {
+  int64_t v = s->target ? tess_target_int(s->target, field) : 0;
+  return v > 0 ? (double)v : usual;
+}
+
+static model_machine machine_of(const tess_session *s) {
+  return (model_machine){.threads = s->kernel_threads ? s->kernel_threads : 1,
+                         .lanes = fact_of(s, "vector-bytes", 32) / 4,
+                         .cache = fact_of(s, "l1", 32 << 10)};
+}
+
 tess_status model_attach(tess_model *m, tess_session *s, tess_cost_model *out) {
   uint64_t group = 0;
   void *asks[2] = {s, &group};
@@ -471,6 +483,7 @@ tess_status model_attach(tess_model *m, tess_session *s, tess_cost_model *out) {
   if (st != TESS_OK) return ctx_ran_out(m->c, st, "a cost model");
   model_join(m, group);
   m->seed = s->seed;
+  m->machine = machine_of(s);
   s->learns = m;
   vec_clear(&m->quality);
   for (int k = 0; k < FEATURE_DECISIONS; k++)

@@ -69,20 +69,27 @@ bool data_is_held_out(uint32_t i);
 
 /* ---- learners ----------------------------------------------------------- */
 
+/* What candidates run on, and with. */
+typedef struct model_machine {
+  double threads;
+  double lanes;              /* of float32, of a vector register */
+  double cache;              /* bytes of the first, of data */
+} model_machine;
+
 /* What was trained: all of it lies in the arena, but for what drop knows. */
 typedef struct model_fit {
   mem_heap heap;
   arena a;
   uint64_t seed;
-  uint32_t trained;          /* samples that it has seen; 0: none, knows
-                              * nothing */
+  model_machine machine;
   void *state;
   char why[256];             /* of a failure of a library */
 } model_fit;
 
 typedef struct learner {
-  const char *name, *summary;
+  const char *name;
   uint32_t kinds;            /* bits of the features it needs */
+  bool untaught;             /* it knows as much without samples */
   /* Whether what it needs is there; else the error says what is missing.
    * NULL: it needs nothing. */
   tess_status (*ready)(tess_context *c);
@@ -101,7 +108,7 @@ typedef struct learner {
 extern const learner *const learners[];
 extern const uint32_t nlearners;
 extern const learner learner_xgb, learner_xgb_rank, learner_forest,
-    learner_gp, learner_treegru;
+    learner_gp, learner_treegru, learner_analytic;
 const learner *learner_find(const char *name, size_t n);
 
 /* ---- what learners share (summary.c) ------------------------------------ */

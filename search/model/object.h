@@ -34,6 +34,7 @@ struct tess_model {
   const learner *member[MODEL_MEMBERS];
   uint32_t kinds;            /* bits of the features that members need */
   uint64_t seed;
+  model_machine machine;     /* of the session */
   uint64_t group;            /* of the session: hash of workload and space */
   model_data data;
   uint32_t own;              /* samples of that group */

@@ -69,11 +69,9 @@ static tess_status importance(const model_fit *f, uint32_t n, double *out) {
   return TESS_OK;
 }
 
-const learner learner_forest = {
-    .name = "forest",
-    .summary = "a random forest on per-store features, with its variance",
-    .kinds = 1u << FEATURE_PER_STORE,
-    .fit = random_forest_fit,
-    .score = random_forest_score,
-    .importance = importance,
-    .scaled = true};
+const learner learner_forest = {.name = "forest",
+                                .kinds = 1u << FEATURE_PER_STORE,
+                                .fit = random_forest_fit,
+                                .score = random_forest_score,
+                                .importance = importance,
+                                .scaled = true};

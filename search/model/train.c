@@ -30,7 +30,6 @@ static void train(void *ud) {
   for (uint32_t i = 0; i < x->n; i++) {
     fitting w = {x->learner[i], &x->data, &x->member[i], false};
     x->status[i] = mem_protect(&x->member[i].heap, fit_one, &w);
-    if (x->status[i] == TESS_OK) x->member[i].trained = x->data.sample.n;
   }
   fitting w = {NULL, &x->data, &x->feasible, false};
   mem_protect(&x->feasible.heap, fit_one, &w);
@@ -38,7 +37,7 @@ static void train(void *ud) {
 }
 
 static void begin_fit(model_fit *f, const tess_model *m) {
-  *f = (model_fit){.seed = m->seed};
+  *f = (model_fit){.seed = m->seed, .machine = m->machine};
   mem_heap_init(&f->heap, m->c->heap.alloc, FIT_CAP);
   f->heap.owner = "for training a cost model";
 }
@@ -152,9 +151,16 @@ void model_join(tess_model *m, uint64_t group) {
 
 /* ---- when --------------------------------------------------------------- */
 
+static bool has_untaught(const tess_model *m) {
+  for (uint32_t i = 0; i < m->nmember; i++)
+    if (m->member[i]->untaught) return true;
+  return false;
+}
+
 /* There is a tenth more to learn from than the last time. */
 static bool is_due(const tess_model *m) {
   uint32_t more = m->own - m->started;
+  if (!m->now && has_untaught(m)) return true;
   return m->nmember && more > 0 && more >= m->started / 10;
 }
 

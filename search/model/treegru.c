@@ -227,9 +227,7 @@ static tess_status treegru_score(const model_fit *f, uint32_t n,
   return st;
 }
 
-const learner learner_treegru = {
-    .name = "treegru",
-    .summary = "a recurrent net on the loop tree, trained to rank pairs",
-    .kinds = 1u << FEATURE_TREE,
-    .fit = treegru_fit,
-    .score = treegru_score};
+const learner learner_treegru = {.name = "treegru",
+                                 .kinds = 1u << FEATURE_TREE,
+                                 .fit = treegru_fit,
+                                 .score = treegru_score};

@@ -363,19 +363,16 @@ static tess_status ready(tess_context *c) {
                   why);
 }
 
-const learner learner_xgb = {
-    .name = "xgb",
-    .summary = "boosted trees on per-store features, by XGBoost",
-    .kinds = 1u << FEATURE_PER_STORE,
-    .ready = ready,
-    .fit = fit_sum,
-    .score = xgb_score,
-    .drop = xgb_drop,
-    .importance = importance,
-    .scaled = true};
+const learner learner_xgb = {.name = "xgb",
+                             .kinds = 1u << FEATURE_PER_STORE,
+                             .ready = ready,
+                             .fit = fit_sum,
+                             .score = xgb_score,
+                             .drop = xgb_drop,
+                             .importance = importance,
+                             .scaled = true};
 
 const learner learner_xgb_rank = {.name = "xgb_rank",
-                                  .summary = "the same, trained to rank pairs",
                                   .kinds = 1u << FEATURE_PER_STORE,
                                   .ready = ready,
                                   .fit = fit_rank,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is known without measuring: the best record of a database, else a
- * schedule that a heuristic prefers among a few that are drawn. */
-#include "base/hash.h"
+ * What is known without measuring: the best record of a database, else the
+ * schedule that the cost model "analytic" prefers among a few that are drawn.
+ */
 #include "ir/query.h"
-#include "search/candidate/rows.h"
 #include "search/run/work.h"
 
 #include <errno.h>
@@ -11,88 +10,64 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { DRAWS = 128 };
+/* ---- a guess ------------------------------------------------------------ */
 
-/* ---- the heuristic ------------------------------------------------------ */
+/* They are drawn in rounds, until one brings no better. */
+enum { DRAWS = 128, ROUND = 32 };
 
-/* Columns of "per_store" that it looks at, all log2(1 + x). */
-enum { OPS = 7, LINES = 5 };
-typedef struct columns {
-  uint32_t op[OPS], parallel, vector, line[LINES], outer;
-} columns;
+/* The best so far by a model that is taught nothing. */
+typedef struct preference {
+  tess_session *s;
+  tess_model *m;
+  uint32_t drawn;
+  bool found; /* something valid was */
+  search_cand best;
+  double score;
+} preference;
 
-static uint32_t column_of(tess_session *s, const char *name) {
-  char text[FEATURE_NAME];
-  for (uint32_t k = 0; k < session_columns(s, FEATURE_PER_STORE); k++) {
-    session_column(s, FEATURE_PER_STORE, k, text);
-    if (!strcmp(text, name)) return k;
-  }
-  return 0;
+/* All sketches in turn. */
+static tess_status draw_round(preference *p, search_cand made[ROUND],
+                              uint32_t *n) {
+  search_order order[ROUND];
+  search_cand all[ROUND];
+  *n = 0;
+  for (uint32_t i = 0; i < ROUND; i++)
+    order[i] = (search_order){.how = SEARCH_DRAW,
+                              .sketch = (int32_t)(p->drawn++ % p->s->nsketch)};
+  tess_status st = session_make(p->s, ROUND, order, all);
+  for (uint32_t i = 0; st == TESS_OK && i < ROUND; i++)
+    if (all[i].d) made[(*n)++] = all[i];
+  return st;
 }
 
-static void frozen_columns(tess_session *s, columns *c) {
-  char name[FEATURE_NAME];
-  for (uint32_t k = 0; k < OPS; k++) c->op[k] = k;
-  for (uint32_t k = 0; k < LINES; k++) {
-    snprintf(name, sizeof name, "buffer%u.unique_lines", k);
-    c->line[k] = column_of(s, name);
-  }
-  c->parallel = column_of(s, "parallel.product");
-  c->vector = column_of(s, "vectorize.length");
-  c->outer = column_of(s, "outer.product");
-}
-
-static double linear(float x) { return exp2(x) - 1; }
-
-/* Seconds, roughly, of a store: its operations on as many lanes and threads as
- * it uses, a little for each time that its loops turn, and the cache lines that
- * it touches. */
-static double cost_of_store(const columns *c, const float *row,
-                            double threads) {
-  static const double lanes = 8, rate = 3e9, line = 1.0 / 3e8;
-  double ops = 0, lines = 0;
-  double vector = fmin(lanes, fmax(1, linear(row[c->vector])));
-  double used = fmin(threads, fmax(1, linear(row[c->parallel])));
-  for (uint32_t k = 0; k < OPS; k++) ops += linear(row[c->op[k]]);
-  for (uint32_t k = 0; k < LINES; k++) lines += linear(row[c->line[k]]);
-  double turns = linear(row[c->outer]);
-  return ((ops + 0.5 * turns) / vector / rate + lines * line) / used;
-}
-
-static double cost_of_rows(const columns *c, const search_rows *r, uint32_t i,
-                           double threads) {
-  double sum = 0;
-  for (uint32_t k = r->first[i]; k < r->first[i + 1]; k++)
-    sum += cost_of_store(c, r->v + (size_t)k * r->width, threads);
-  return r->first[i] < r->first[i + 1] ? sum : INFINITY;
-}
-
-/* The cheapest of some that are drawn; false: none is valid. */
-static tess_status prefer(tess_session *s, double threads, search_cand *best,
-                          bool *found) {
-  search_order order[DRAWS];
-  search_cand made[DRAWS];
-  search_rows r;
-  columns c;
-  uint32_t n = 0;
-  double least = INFINITY;
-  *found = false;
-  for (uint32_t i = 0; i < DRAWS; i++)
-    order[i] =
-        (search_order){.how = SEARCH_DRAW, .sketch = (int32_t)(i % s->nsketch)};
-  tess_status st = session_make(s, DRAWS, order, made);
-  for (uint32_t i = 0; st == TESS_OK && i < DRAWS; i++)
-    if (made[i].d) made[n++] = made[i];
+static tess_status prefer_round(preference *p, bool *better) {
+  search_cand made[ROUND];
+  tess_candidate view[ROUND];
+  double score[ROUND];
+  uint32_t n;
+  bool knows;
+  *better = false;
+  tess_status st = draw_round(p, made, &n);
   if (st != TESS_OK || !n) return st;
-  frozen_columns(s, &c);
-  st = session_rows(s, FEATURE_PER_STORE, n, made, &r);
+  for (uint32_t i = 0; i < n; i++) session_to_public(&made[i], &view[i]);
+  st = model_predict(p->m, p->s, n, view, score, NULL, &knows);
   for (uint32_t i = 0; st == TESS_OK && i < n; i++) {
-    double cost = cost_of_rows(&c, &r, i, threads);
-    if (*found && cost >= least) continue;
-    least = cost;
-    *best = made[i];
-    *found = true;
+    if (p->found && score[i] <= p->score) continue;
+    p->score = score[i];
+    p->best = made[i];
+    *better = p->found = true;
   }
+  return st;
+}
+
+/* The best of some that are drawn, if any is valid. */
+static tess_status prefer(preference *p) {
+  tess_cost_model unused;
+  bool better = true;
+  tess_status st = model_attach(p->m, p->s, &unused);
+  while (st == TESS_OK && p->drawn < DRAWS &&
+         (better || !p->found || p->drawn < p->s->nsketch))
+    st = prefer_round(p, &better);
   return st;
 }
 
@@ -123,13 +98,15 @@ static tess_status make_frozen(void *ud) {
 }
 
 static tess_status guess_in(frozen *f, tess_session *s) {
-  search_cand best;
-  bool found;
+  preference p = {.s = s};
   const vm_trace *t;
-  tess_status st = prefer(s, f->w->o.kernel_threads, &best, &found);
-  if (st == TESS_OK && found) st = session_finish(s, &best, &t);
-  if (st == TESS_OK && found) st = session_decided(s, t, &best, &f->r->best);
-  f->r->info.status = found ? TESS_OK : TESS_NOT_FOUND;
+  tess_status st = model_new(s->c, "analytic", &p.m);
+  if (st == TESS_OK) st = prefer(&p);
+  if (st == TESS_OK && p.found) st = session_finish(s, &p.best, &t);
+  if (st == TESS_OK && p.found)
+    st = session_decided(s, t, &p.best, &f->r->best);
+  f->r->info.status = p.found ? TESS_OK : TESS_NOT_FOUND;
+  tess_model_free(p.m);
   return st;
 }
 
@@ -148,11 +125,12 @@ static tess_status guess(frozen *f) {
   s.npostproc = w->o.npostprocs;
   s.strict = w->o.on_error != 0;
   s.target = w->target;
+  s.kernel_threads = w->o.kernel_threads;
   if (st == TESS_OK) st = guess_in(f, &s);
   session_free(&s);
   mem_free(&w->c->heap, sketch, n * sizeof *sketch);
-  str_puts(&f->r->note, ", so the schedule is what a heuristic prefers; it was "
-                        "not measured");
+  str_puts(&f->r->note, ", so the schedule is what the cost model \"analytic\" "
+                        "prefers; it was not measured");
   return st;
 }
 

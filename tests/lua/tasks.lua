@@ -154,7 +154,7 @@ assert(rs.status == "OK" and rs.trials == 0 and rs.tasks == 3 and
 local db = ts.database(path)
 assert(rs[1].latency == db:best(a).seconds and rs[1] == rs[4])
 assert(rs[2].latency == db:best(b).seconds and rs[2].note == nil)
-assert(rs[3].latency == nil and rs[3].trace and rs[3].note:find "heuristic")
+assert(rs[3].latency == nil and rs[3].trace and rs[3].note:find "analytic")
 assert(rs.note:find("task 3 'matmul' (16x32 32x32 -> 16x32): nothing is " ..
                     "stored", 1, true), rs.note)
 assert(tostring(rs):find "not all are measured")

@@ -29,9 +29,11 @@ typedef struct fixture {
   tess_candidate c[MADE];
 } fixture;
 
-static void model_start(fixture *f, const char *name) {
+static void model_start_with(fixture *f, const char *name,
+                             void (*sketches)(tiled *t)) {
   *f = (fixture){.s = {0}};
   tiled_start(&f->t);
+  if (sketches) sketches(&f->t);
   for (uint32_t i = 0; i < f->t.nsketch; i++) f->sketch[i] = &f->t.sketch[i]->t;
   assert_int_equal(
       session_init(&f->s, f->t.c, &f->t.p->p, f->t.nsketch, f->sketch, 7, 1),
@@ -40,6 +42,10 @@ static void model_start(fixture *f, const char *name) {
   assert_int_equal(model_attach(f->m, &f->s, &f->f), TESS_OK);
   for (uint32_t i = 0; i < MADE; i++)
     f->order[i] = (search_order){.how = SEARCH_DRAW, .sketch = -1};
+}
+
+static void model_start(fixture *f, const char *name) {
+  model_start_with(f, name, NULL);
 }
 
 static void model_end(fixture *f) {
@@ -112,6 +118,43 @@ static void test_what_was_learnt_is_told(void **state) {
     assert_true(k == 3 || k == 4 ? !n : fabs(sum - 1) < 1e-9);
     model_end(&f);
   }
+}
+
+/* It knows before it is taught, alone or with others, and no more when it
+ * was. */
+static void test_untaught(void **state) {
+  (void)state;
+  static const char *const list[] = {"analytic", "analytic+forest"};
+  for (int k = 0; k < 2; k++) {
+    fixture f;
+    double before[MADE], after[MADE];
+    model_start(&f, list[k]);
+    assert_true(session_model_knows(&f.s));
+    model_make(&f, false);
+    assert_int_equal(f.f.predict(f.f.ud, &f.s, MADE, f.c, before), TESS_OK);
+    teach(&f);
+    assert_int_equal(f.m->quality.n, 1);
+    assert_int_equal(f.f.predict(f.f.ud, &f.s, MADE, f.c, after), TESS_OK);
+    assert_true((k == 0) == !memcmp(before, after, sizeof before));
+    model_end(&f);
+  }
+}
+
+/* Vectors of lanes that there are before a lane at a time. */
+static void test_analytic(void **state) {
+  (void)state;
+  fixture f;
+  double score[MADE], scalar = -INFINITY, wide = INFINITY;
+  model_start_with(&f, "analytic", tiled_wide);
+  model_make(&f, false);
+  assert_int_equal(f.f.predict(f.f.ud, &f.s, MADE, f.c, score), TESS_OK);
+  for (uint32_t i = 0; i < MADE; i++) {
+    int64_t lanes = f.made[i].d[f.made[i].n - 1];
+    if (lanes == 1) scalar = fmax(scalar, score[i]);
+    if (lanes >= 8 && lanes <= 64) wide = fmin(wide, score[i]);
+  }
+  assert_true(isfinite(scalar) && isfinite(wide) && wide > scalar);
+  model_end(&f);
 }
 
 /* What fails is told from the decisions, and ranked last. */
@@ -436,6 +479,8 @@ int main(void) {
       cmocka_unit_test(test_same_with_any_threads)};
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_what_was_learnt_is_told),
+      cmocka_unit_test(test_untaught),
+      cmocka_unit_test(test_analytic),
       cmocka_unit_test(test_failures),
       cmocka_unit_test(test_old_candidates),
       cmocka_unit_test(test_kept_models),

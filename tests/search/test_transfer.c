@@ -234,7 +234,7 @@ static void test_frozen(void **state) {
   assert_int_equal(tess_result_get(r, &info), TESS_OK);
   assert_int_equal(info.status, TESS_OK);
   assert_int_equal(info.trials, 0);
-  assert_non_null(strstr(info.note, "a heuristic prefers"));
+  assert_non_null(strstr(info.note, "\"analytic\" prefers"));
   assert_int_equal(tess_result_trace(r, &t), TESS_OK);
   tess_trace_free(t);
   assert_int_not_equal(stat(none, &st), 0);

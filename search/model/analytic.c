@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The model "analytic": what operations, loops and caches cost, from the
+ * per-store features.  It is taught nothing, and knows as much before the first
+ * trial as after the last.  What things cost beside each other was chosen so
+ * that the programs of bench/models.c stand in the order of their
+ * times. */
+#include "search/model/model.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const feature_kind KIND = FEATURE_PER_STORE;
+
+/* Columns that it looks at, all log2(1 + x). */
+enum { OPS = 7, BUFFERS = 5 };
+typedef struct buffer_columns {
+  uint32_t lines, unique, reuse, between;
+} buffer_columns;
+typedef struct columns {
+  buffer_columns buffer[BUFFERS];
+  uint32_t parallel, vector, turns;
+} columns;
+
+static uint32_t column_of(const char *name) {
+  const feature_maker *f = feature_of(KIND);
+  char text[FEATURE_NAME];
+  uint32_t k = 0;
+  for (; k < f->width; k++) {
+    f->name_of(k, text);
+    if (!strcmp(text, name)) break;
+  }
+  return k;
+}
+
+static uint32_t column_of_buffer(uint32_t k, const char *name) {
+  char text[FEATURE_NAME];
+  snprintf(text, sizeof text, "buffer%u.%s", k, name);
+  return column_of(text);
+}
+
+static tess_status analytic_fit(const model_data *d, model_fit *f) {
+  columns *c = arena_new(&f->a, columns);
+  (void)d;
+  for (uint32_t k = 0; k < BUFFERS; k++)
+    c->buffer[k] =
+        (buffer_columns){.lines = column_of_buffer(k, "lines"),
+                         .unique = column_of_buffer(k, "unique_lines"),
+                         .reuse = column_of_buffer(k, "lines_per_reuse"),
+                         .between = column_of_buffer(k, "reuse_bytes")};
+  c->parallel = column_of("parallel.product");
+  c->vector = column_of("vectorize.length");
+  c->turns = column_of("outer.product");
+  f->state = c;
+  return TESS_OK;
+}
+
+static double linear(float x) { return exp2(x) - 1; }
+
+/* What accesses cost, in operations: a line from the first cache, or from
+ * another where more than that holds was touched since the last time; once
+ * from memory; and again for each of its reuses, of which a part misses. */
+static double cost_of_buffer(const buffer_columns *c, const float *row,
+                             const model_machine *m) {
+  static const double near = 0.03, far = 0.6, cold = 3, again = 1;
+  bool stays = linear(row[c->between]) <= m->cache / 2;
+  return linear(row[c->lines]) * (stays ? near : far) +
+         linear(row[c->unique]) * cold + linear(row[c->reuse]) * again;
+}
+
+/* In operations of one lane: what the store computes, a little for each time
+ * that its loops turn, on as many lanes and threads as it uses. */
+static double cost_of_store(const columns *c, const float *row,
+                            const model_machine *m) {
+  static const double turn = 0.25;
+  double ops = 0, lines = 0;
+  double vector = fmin(m->lanes, fmax(1, linear(row[c->vector])));
+  double used = fmin(m->threads, fmax(1, linear(row[c->parallel])));
+  for (uint32_t k = 0; k < OPS; k++) ops += linear(row[k]);
+  for (uint32_t k = 0; k < BUFFERS; k++)
+    lines += cost_of_buffer(&c->buffer[k], row, m);
+  return ((ops + turn * linear(row[c->turns])) / vector + lines) / used;
+}
+
+/* It only ranks: how long an operation takes is not known.  What has no rows
+ * does not replay. */
+static tess_status analytic_score(const model_fit *f, uint32_t n,
+                                  const search_rows *rows, double *mean,
+                                  double *sd) {
+  static const double forever = 1e18;
+  const search_rows *r = &rows[KIND];
+  for (uint32_t i = 0; i < n; i++) {
+    double sum = 0;
+    for (uint32_t k = r->first[i]; k < r->first[i + 1]; k++)
+      sum += cost_of_store(f->state, r->v + (size_t)k * r->width, &f->machine);
+    mean[i] = -log2(r->first[i] < r->first[i + 1] ? 1 + sum : forever);
+    if (sd) sd[i] = 0;
+  }
+  return TESS_OK;
+}
+
+const learner learner_analytic = {.name = "analytic",
+                                  .kinds = 1u << FEATURE_PER_STORE,
+                                  .untaught = true,
+                                  .fit = analytic_fit,
+                                  .score = analytic_score};
