@@ -191,8 +191,7 @@ static void failing_work(void **state) {
   expect("db none.db", 1, "none.db: No such file");
   expect("db d.lua", 1, "d.lua: not a database");
   expect("doc sch:frob", 1, "option or function 'sch:frob'");
-  expect("doc frobb", 1,
-         "no primitive, module, option or function 'frobb'");
+  expect("doc frobb", 1, "no primitive, module, option or function 'frobb'");
   expect("doc splitz", 1, "'splitz': did you mean sch:split");
   expect("doc categorial", 1, "did you mean sch:sample_categorical?");
   expect("doc sch:vectorise", 1, "sch:vectorize");
