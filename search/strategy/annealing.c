@@ -22,8 +22,7 @@ enum {
 };
 
 typedef struct annealing {
-  mem_heap *heap;
-  double option[ANNEALING_OPTIONS];
+  const double *option;
   strategy_batch *batch;
   strategy_pool chain; /* where the chains stand */
   strategy_pool next;  /* and where they may go */
@@ -171,8 +170,7 @@ static void take_from_plan(walk *w, uint32_t until) {
   }
 }
 
-static tess_status propose_plan(void *ud) {
-  walk *w = ud;
+static tess_status propose_plan(walk *w) {
   annealing *a = w->a;
   double draws = w->n * a->option[ANNEALING_EPS];
   uint32_t whole = (uint32_t)draws;
@@ -195,48 +193,32 @@ static tess_status annealing_propose(void *ud, tess_session *s, uint32_t n,
                                      tess_candidate *out, uint32_t *got) {
   annealing *a = ud;
   walk w = {.a = a, .s = s, .n = n, .got = got, .out = out};
-  *got = 0;
-  tess_status st = strategy_begin(a->batch, s, n);
-  return st == TESS_OK ? mem_protect(a->heap, propose_plan, &w) : st;
+  strategy_begin(a->batch, s, n);
+  return propose_plan(&w);
 }
 
 /* ---- life --------------------------------------------------------------- */
 
-static void annealing_free(void *ud) {
-  annealing *a = ud;
-  if (!a) return;
-  strategy_free(a->batch);
+static void annealing_end(void *state) {
+  annealing *a = state;
   top_free(&a->top);
   pool_free(&a->chain);
   pool_free(&a->next);
   pool_free(&a->spare);
   pool_free(&a->plan);
-  mem_free(a->heap, a, sizeof *a);
 }
 
-static tess_status begin_annealing(void *ud) {
-  annealing *a = ud;
-  pool_init(&a->chain, a->heap);
-  pool_init(&a->next, a->heap);
-  pool_init(&a->spare, a->heap);
-  pool_init(&a->plan, a->heap);
+static tess_status annealing_begin(void *state, tess_session *s,
+                                   const double *option, strategy_batch *b) {
+  annealing *a = state;
+  mem_heap *h = &s->c->heap;
+  *a = (annealing){.option = option, .batch = b};
+  pool_init(&a->chain, h);
+  pool_init(&a->next, h);
+  pool_init(&a->spare, h);
+  pool_init(&a->plan, h);
   top_init(&a->top, &a->plan);
   return TESS_OK;
-}
-
-static tess_status annealing_open(tess_session *s, const double *value,
-                                  tess_strategy *out) {
-  mem_heap *h = &s->c->heap;
-  annealing *a = mem_try_resize(h, NULL, 0, sizeof *a);
-  if (!a) return mem_refusal(h);
-  *a = (annealing){.heap = h};
-  *out = (tess_strategy){.name = "annealing",
-                         .propose = annealing_propose,
-                         .free = annealing_free,
-                         .ud = a};
-  memcpy(a->option, value, sizeof a->option);
-  tess_status st = mem_protect(h, begin_annealing, a);
-  return st == TESS_OK ? strategy_new(s, (void **)&a->batch) : st;
 }
 
 static const search_option annealing_options[] = {
@@ -260,6 +242,9 @@ static const search_option annealing_options[] = {
 const search_strategy search_strategy_annealing = {
     .name = "annealing",
     .summary = "chains of simulated annealing on the model's scores",
-    .open = annealing_open,
+    .bytes = sizeof(annealing),
+    .begin = annealing_begin,
+    .propose = annealing_propose,
+    .end = annealing_end,
     .option = annealing_options,
     .noption = ANNEALING_OPTIONS};

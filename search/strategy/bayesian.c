@@ -146,8 +146,7 @@ static bool is_to_explore(const tess_session *s, uint32_t n) {
   return s->history.n % EVERY + n >= EVERY;
 }
 
-static tess_status propose(void *ud) {
-  proposing *w = ud;
+static tess_status propose(proposing *w) {
   bayes *b = w->b;
   tess_session *s = w->s;
   arena_reset(&b->spare);
@@ -173,22 +172,20 @@ static tess_status propose(void *ud) {
              : st;
 }
 
-tess_status bayes_propose(void *ud, tess_session *s, uint32_t n,
-                          tess_candidate *out, uint32_t *got) {
+static tess_status bayesian_propose(void *ud, tess_session *s, uint32_t n,
+                                    tess_candidate *out, uint32_t *got) {
   bayes *b = ud;
   uint32_t most = (uint32_t)b->option[BAYES_BATCH];
   proposing w = {b, s, n < most ? n : most, got, out};
-  *got = 0;
-  tess_status st = strategy_begin(b->batch, s, PROMISING * w.n);
-  return st == TESS_OK ? mem_protect(b->heap, propose, &w) : st;
+  strategy_begin(b->batch, s, PROMISING * w.n);
+  return propose(&w);
 }
 
 /* ---- life --------------------------------------------------------------- */
 
-void bayes_free(void *ud) {
-  bayes *b = ud;
-  if (!b) return;
-  strategy_free(b->batch);
+static void bayesian_end(void *state) {
+  bayes *b = state;
+  sweep_free(b->sweep);
   surrogate_free(&b->g);
   vec_free(b->heap, &b->seen);
   vec_free(b->heap, &b->value);
@@ -197,46 +194,29 @@ void bayes_free(void *ud) {
   arena_free(&b->rows);
   arena_free(&b->keep);
   arena_free(&b->spare);
-  mem_free(b->heap, b, sizeof *b);
 }
 
-static tess_status begin_bayes(void *ud) {
-  bayes *b = ud;
-  arena_init(&b->rows, b->heap);
-  arena_init(&b->keep, b->heap);
-  arena_init(&b->spare, b->heap);
-  map_init(&b->in, b->heap);
-  return TESS_OK;
-}
-
-tess_status bayes_open(tess_session *s, const double *value, bayes **out) {
+static tess_status bayesian_begin(void *state, tess_session *s,
+                                  const double *value, strategy_batch *batch) {
+  bayes *b = state;
   mem_heap *h = &s->c->heap;
-  bayes *b = *out = mem_try_resize(h, NULL, 0, sizeof *b);
-  if (!b) return mem_refusal(h);
-  *b = (bayes){.heap = h, .fresh = 1, .climbed = 1, .last = FIRST_DRAWS};
+  *b = (bayes){
+      .heap = h, .batch = batch, .fresh = 1, .climbed = 1, .last = FIRST_DRAWS};
+  arena_init(&b->rows, h);
+  arena_init(&b->keep, h);
+  arena_init(&b->spare, h);
+  map_init(&b->in, h);
   memcpy(b->option, value, sizeof b->option);
   if (!b->option[BAYES_BATCH])
     b->option[BAYES_BATCH] = b->option[BAYES_SURROGATE] == SURROGATE_GP ? 2 : 4;
   bool quasi =
       value[BAYES_DESIGN] == BAYES_SOBOL || value[BAYES_DESIGN] == BAYES_HALTON;
-  tess_status st = mem_protect(h, begin_bayes, b);
-  if (st == TESS_OK && quasi)
-    st = gsl_need(s->c, "a quasi-random design", &b->gsl);
-  if (st == TESS_OK)
-    st =
-        surrogate_init(&b->g, s->c, (surrogate_kind)b->option[BAYES_SURROGATE]);
-  return st == TESS_OK ? strategy_new(s, (void **)&b->batch) : st;
-}
-
-static tess_status bayesian_open(tess_session *s, const double *value,
-                                 tess_strategy *out) {
-  bayes *b;
-  tess_status st = bayes_open(s, value, &b);
-  *out = (tess_strategy){.name = "bayesian",
-                         .propose = bayes_propose,
-                         .free = bayes_free,
-                         .ud = b};
-  return st;
+  tess_status st =
+      quasi ? gsl_need(s->c, "a quasi-random design", &b->gsl) : TESS_OK;
+  return st == TESS_OK
+             ? surrogate_init(&b->g, s->c,
+                              (surrogate_kind)b->option[BAYES_SURROGATE])
+             : st;
 }
 
 const search_option bayes_options[BAYES_OPTIONS] = {
@@ -266,6 +246,9 @@ const search_option bayes_options[BAYES_OPTIONS] = {
 const search_strategy search_strategy_bayesian = {
     .name = "bayesian",
     .summary = "Bayesian optimisation on decisions",
-    .open = bayesian_open,
+    .bytes = sizeof(bayes),
+    .begin = bayesian_begin,
+    .propose = bayesian_propose,
+    .end = bayesian_end,
     .option = bayes_options,
     .noption = BAYES_OPTIONS};

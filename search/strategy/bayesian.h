@@ -62,8 +62,9 @@ enum { BAYES_LEVELS, BAYES_SOBOL, BAYES_HALTON, BAYES_RANDOM };
 
 typedef struct bayes {
   mem_heap *heap;
-  double option[BAYES_OPTIONS];
+  double option[BAYES_OPTIONS]; /* without those that say "choose" */
   strategy_batch *batch;
+  strategy_sweep *sweep;     /* of a space that is being counted, or NULL */
   const gsl_plugin *gsl;     /* of quasi-random designs only */
   surrogate g;
   uint32_t width;            /* of a row */
@@ -88,7 +89,7 @@ double bayes_gain(const bayes *b, const belief *x);
 tess_status bayes_look(bayes *b, tess_session *s);
 enum { BAYES_ANY = UINT32_MAX }; /* sketches */
 /* The sketch of which too little is known; BAYES_ANY: there is one sketch, or
- * all fail.  Unwinds. */
+ * all fail. */
 uint32_t bayes_explored(bayes *b, const tess_session *s);
 /* Adds draws, of which a bandit chooses the sketches, neighbours of the best
  * measured, and some of the sketch that is to be explored; then climbs from the
@@ -100,21 +101,14 @@ tess_status bayes_fill(bayes *b, tess_session *s, uint32_t explored);
 enum { BAYES_DRAWS = 16 }; /* for each of them */
 /* Fills out[*got .. n) with draws that have few decisions in common with what
  * was measured and with each other, or that are near to quasi-random points, by
- * the option "design".  Unwinds. */
+ * the option "design". */
 tess_status bayes_design(bayes *b, tess_session *s, uint32_t n,
                          tess_candidate *out, uint32_t *got);
 
 /* Rows nearest to the points `skip` and following of a sequence; how many of n
- * there are.  Unwinds. */
+ * there are. */
 uint32_t bayes_nearest(bayes *b, gsl_sequence kind, uint64_t skip,
                        const search_rows *r, uint32_t n, uint32_t *out);
-
-/* ---- the strategy, for those that are made of it ------------------------ */
-
-tess_status bayes_open(tess_session *s, const double *value, bayes **out);
-void bayes_free(void *ud);
-tess_status bayes_propose(void *ud, tess_session *s, uint32_t n,
-                          tess_candidate *out, uint32_t *got);
 
 extern const search_option bayes_options[BAYES_OPTIONS];
 extern const search_strategy search_strategy_bayesian, search_strategy_hybrid;

@@ -346,40 +346,28 @@ static void renew(bayes *b, const tess_session *s) {
 
 /* The space, if it is small: all of it is the pool then.  Of a large one what
  * the enumeration began with is no fair sample, and left out. */
-typedef struct enumeration {
-  bayes *b;
-  tess_session *s;
-  strategy_sweep *sweep;
-  uint32_t room, n;
-  tess_candidate *out;
-} enumeration;
-
-static tess_status enumerate_some(void *ud) {
-  enumeration *x = ud;
-  sweep_new(x->b->heap, x->s, &x->sweep);
-  x->out = arena_array(&x->b->spare, tess_candidate, x->room);
-  session_begin_batch(x->s);
-  sweep_on(x->sweep, x->b->batch, x->s, 2ull * x->room, x->room, x->out, &x->n);
-  map_clear(&x->b->batch->taken);
-  return TESS_OK;
-}
-
-static tess_status add_enumerated(void *ud) {
-  enumeration *x = ud;
-  search_cand *made = arena_array(&x->b->spare, search_cand, x->n + 1);
-  for (uint32_t i = 0; i < x->n; i++) made[i] = session_from_public(&x->out[i]);
-  return add_made(x->b, x->s, x->n, made);
+static tess_status add_enumerated(bayes *b, tess_session *s, uint32_t n,
+                                  const tess_candidate *c) {
+  search_cand *made = arena_array(&b->spare, search_cand, n + 1);
+  for (uint32_t i = 0; i < n; i++) made[i] = session_from_public(&c[i]);
+  return add_made(b, s, n, made);
 }
 
 static tess_status enumerate_space(bayes *b, tess_session *s) {
-  enumeration x = {.b = b, .s = s, .room = 2 * (uint32_t)b->option[BAYES_POOL]};
+  uint32_t room = 2 * (uint32_t)b->option[BAYES_POOL], n = 0;
+  tess_candidate *c = arena_array(&b->spare, tess_candidate, room);
+  tess_status st = TESS_OK;
   b->counted = true;
-  tess_status st = mem_protect(b->heap, enumerate_some, &x);
-  if (st == TESS_OK && sweep_is_done(x.sweep)) {
-    st = mem_protect(b->heap, add_enumerated, &x);
+  session_begin_batch(s);
+  sweep_new(b->heap, s, &b->sweep);
+  sweep_on(b->sweep, b->batch, s, 2ull * room, room, c, &n);
+  map_clear(&b->batch->taken);
+  if (sweep_is_done(b->sweep)) {
+    st = add_enumerated(b, s, n, c);
     b->whole = st == TESS_OK;
   }
-  sweep_free(x.sweep);
+  sweep_free(b->sweep);
+  b->sweep = NULL;
   return st;
 }
 

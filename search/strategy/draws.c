@@ -7,25 +7,12 @@
  * proposal. */
 enum { MOST_ROUNDS = 16 };
 
+/* Decisions that an enumeration tries for a proposal, at most. */
+enum { TRIES = 64 };
+
 search_order strategy_draw(const tess_session *s, uint64_t i) {
   return (search_order){.how = SEARCH_DRAW,
                         .sketch = (int32_t)(i % s->nsketch)};
-}
-
-typedef struct leftover {
-  strategy_batch *b;
-  tess_session *s;
-  uint32_t n, *got;
-  tess_candidate *out;
-} leftover;
-
-static tess_status sweep_rest(void *ud) {
-  enum { TRIES = 64 };
-  const leftover *x = ud;
-  strategy_batch *b = x->b;
-  if (!b->sweep) sweep_new(b->heap, x->s, &b->sweep);
-  sweep_on(b->sweep, b, x->s, (uint64_t)TRIES * x->n, x->n, x->out, x->got);
-  return TESS_OK;
 }
 
 tess_status strategy_draws(strategy_batch *b, tess_session *s, uint32_t n,
@@ -37,8 +24,9 @@ tess_status strategy_draws(strategy_batch *b, tess_session *s, uint32_t n,
     st = session_make(s, n, b->order, b->made);
     if (st == TESS_OK) *got = strategy_unique(b, s, n, n, out, *got);
   }
-  leftover x = {b, s, n, got, out};
-  return st == TESS_OK && *got < n ? mem_protect(b->heap, sweep_rest, &x) : st;
+  if (st == TESS_OK && *got < n)
+    batch_sweep(b, s, (uint64_t)TRIES * n, n, out, got);
+  return st;
 }
 
 tess_status strategy_hints(strategy_batch *b, tess_session *s, uint32_t n,

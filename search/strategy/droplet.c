@@ -12,8 +12,7 @@
 enum { GAIN, SPECULATION, DROPLET_DRAWS, DROPLET_OPTIONS };
 
 typedef struct droplet {
-  mem_heap *heap;
-  double option[DROPLET_OPTIONS];
+  const double *option;
   strategy_batch *batch;
   strategy_pool centre;  /* one candidate, or none: at the next start */
   strategy_pool waiting; /* its neighbours, those from `used` on are to come */
@@ -28,7 +27,6 @@ typedef struct drop {
   tess_session *s;
   uint32_t n, *got;
   tess_candidate *out;
-  const tess_candidate *seen;
 } drop;
 
 /* The waiting ones stay, since those that were proposed are used until the next
@@ -43,13 +41,14 @@ static void begin_at(droplet *d, const search_cand *c, double seconds) {
 
 /* ---- results ------------------------------------------------------------ */
 
-static tess_status see_results(void *ud) {
-  drop *w = ud;
-  droplet *d = w->d;
+static tess_status droplet_observe(void *ud, tess_session *s, uint32_t n,
+                                   const tess_candidate *seen) {
+  droplet *d = ud;
+  (void)s;
   double limit = d->centre.c.n ? d->seconds * (1 - d->option[GAIN]) : INFINITY;
   const tess_candidate *best = NULL;
-  for (uint32_t i = 0; i < w->n; i++) {
-    const tess_candidate *c = &w->seen[i];
+  for (uint32_t i = 0; i < n; i++) {
+    const tess_candidate *c = &seen[i];
     if (c->status != TESS_OK || !(c->seconds < limit)) continue;
     limit = c->seconds;
     best = c;
@@ -58,13 +57,6 @@ static tess_status see_results(void *ud) {
   search_cand c = session_from_public(best);
   begin_at(d, &c, best->seconds);
   return TESS_OK;
-}
-
-static tess_status droplet_observe(void *ud, tess_session *s, uint32_t n,
-                                   const tess_candidate *c) {
-  droplet *d = ud;
-  drop w = {.d = d, .s = s, .n = n, .seen = c};
-  return mem_protect(d->heap, see_results, &w);
 }
 
 /* ---- proposals ---------------------------------------------------------- */
@@ -120,8 +112,7 @@ static tess_status start(drop *w) {
   return st == TESS_OK ? strategy_draws(d->batch, w->s, n, w->out, w->got) : st;
 }
 
-static tess_status drop_on(void *ud) {
-  drop *w = ud;
+static tess_status drop_on(drop *w) {
   droplet *d = w->d;
   tess_status st = d->centre.c.n ? descend(w) : TESS_OK;
   if (st != TESS_OK || *w->got) return st;
@@ -136,43 +127,25 @@ static tess_status droplet_propose(void *ud, tess_session *s, uint32_t n,
                                    tess_candidate *out, uint32_t *got) {
   droplet *d = ud;
   drop w = {.d = d, .s = s, .n = n, .got = got, .out = out};
-  *got = 0;
-  tess_status st = strategy_begin(d->batch, s, n);
-  return st == TESS_OK ? mem_protect(d->heap, drop_on, &w) : st;
+  strategy_begin(d->batch, s, n);
+  return drop_on(&w);
 }
 
 /* ---- life --------------------------------------------------------------- */
 
-static void droplet_free(void *ud) {
-  droplet *d = ud;
-  if (!d) return;
-  strategy_free(d->batch);
+static void droplet_end(void *state) {
+  droplet *d = state;
   pool_free(&d->centre);
   pool_free(&d->waiting);
-  mem_free(d->heap, d, sizeof *d);
 }
 
-static tess_status begin_droplet(void *ud) {
-  droplet *d = ud;
-  pool_init(&d->centre, d->heap);
-  pool_init(&d->waiting, d->heap);
+static tess_status droplet_begin(void *state, tess_session *s,
+                                 const double *option, strategy_batch *b) {
+  droplet *d = state;
+  *d = (droplet){.option = option, .batch = b, .first = true};
+  pool_init(&d->centre, &s->c->heap);
+  pool_init(&d->waiting, &s->c->heap);
   return TESS_OK;
-}
-
-static tess_status droplet_open(tess_session *s, const double *value,
-                                tess_strategy *out) {
-  mem_heap *h = &s->c->heap;
-  droplet *d = mem_try_resize(h, NULL, 0, sizeof *d);
-  if (!d) return mem_refusal(h);
-  *d = (droplet){.heap = h, .first = true};
-  *out = (tess_strategy){.name = "droplet",
-                         .propose = droplet_propose,
-                         .observe = droplet_observe,
-                         .free = droplet_free,
-                         .ud = d};
-  memcpy(d->option, value, sizeof d->option);
-  tess_status st = mem_protect(h, begin_droplet, d);
-  return st == TESS_OK ? strategy_new(s, (void **)&d->batch) : st;
 }
 
 static const search_option droplet_options[] = {
@@ -186,6 +159,10 @@ static const search_option droplet_options[] = {
 const search_strategy search_strategy_droplet = {
     .name = "droplet",
     .summary = "coordinate descent on measured times",
-    .open = droplet_open,
+    .bytes = sizeof(droplet),
+    .begin = droplet_begin,
+    .propose = droplet_propose,
+    .observe = droplet_observe,
+    .end = droplet_end,
     .option = droplet_options,
     .noption = DROPLET_OPTIONS};

@@ -223,68 +223,36 @@ static tess_status propose_best(evolution *e, tess_session *s, uint32_t n,
   return *got < n ? strategy_draws(e->batch, s, n, out, got) : st;
 }
 
-typedef struct proposing {
-  evolution *e;
-  tess_session *s;
-  uint32_t n, *got;
-  tess_candidate *out;
-} proposing;
-
-static tess_status propose_either(void *ud) {
-  proposing *x = ud;
-  pool_clear(&x->e->pool);
-  evolution_find_mutators(x->e, x->s);
-  return session_model_knows(x->s)
-             ? propose_best(x->e, x->s, x->n, x->out, x->got)
-             : evolution_blind(x->e, x->s, x->n, x->out, x->got);
-}
-
 static tess_status evolutionary_propose(void *ud, tess_session *s, uint32_t n,
                                         tess_candidate *out, uint32_t *got) {
   evolution *e = ud;
-  proposing x = {e, s, n, got, out};
-  *got = 0;
-  tess_status st = strategy_begin(e->batch, s, 4 * n);
-  return st == TESS_OK ? mem_protect(e->heap, propose_either, &x) : st;
+  strategy_begin(e->batch, s, 4 * n);
+  pool_clear(&e->pool);
+  evolution_find_mutators(e, s);
+  return session_model_knows(s) ? propose_best(e, s, n, out, got)
+                                : evolution_blind(e, s, n, out, got);
 }
 
 /* ---- life --------------------------------------------------------------- */
 
-static void evolutionary_free(void *ud) {
-  evolution *e = ud;
-  if (!e) return;
-  strategy_free(e->batch);
+static void evolutionary_end(void *state) {
+  evolution *e = state;
   top_free(&e->top);
   pool_free(&e->pool);
   pool_free(&e->best);
   arena_free(&e->own);
-  mem_free(e->heap, e, sizeof *e);
 }
 
-static tess_status begin_evolution(void *ud) {
-  evolution *e = ud;
-  pool_init(&e->pool, e->heap);
-  pool_init(&e->best, e->heap);
-  top_init(&e->top, &e->best);
-  arena_init(&e->own, e->heap);
-  return TESS_OK;
-}
-
-/* It observes nothing: the session remembers what was measured. */
-static tess_status evolutionary_open(tess_session *s, const double *value,
-                                     tess_strategy *out) {
+static tess_status evolutionary_begin(void *state, tess_session *s,
+                                      const double *option, strategy_batch *b) {
+  evolution *e = state;
   mem_heap *h = &s->c->heap;
-  evolution *e = mem_try_resize(h, NULL, 0, sizeof *e);
-  if (!e) return mem_refusal(h);
-  *e = (evolution){.heap = h};
-  *out = (tess_strategy){.name = "evolutionary",
-                         .propose = evolutionary_propose,
-                         .free = evolutionary_free,
-                         .ud = e};
-  memcpy(e->option, value,
-         search_strategy_evolutionary.noption * sizeof *value);
-  tess_status st = mem_protect(h, begin_evolution, e);
-  return st == TESS_OK ? strategy_new(s, (void **)&e->batch) : st;
+  *e = (evolution){.option = option, .batch = b};
+  pool_init(&e->pool, h);
+  pool_init(&e->best, h);
+  top_init(&e->top, &e->best);
+  arena_init(&e->own, h);
+  return TESS_OK;
 }
 
 #define MUTATOR(NAME, PROBABILITY, TRAIT, HELP) \
@@ -324,6 +292,9 @@ static const search_option evolutionary_options[] = {
 const search_strategy search_strategy_evolutionary = {
     .name = "evolutionary",
     .summary = "generations of mutation and crossover, on the model's scores",
-    .open = evolutionary_open,
+    .bytes = sizeof(evolution),
+    .begin = evolutionary_begin,
+    .propose = evolutionary_propose,
+    .end = evolutionary_end,
     .option = evolutionary_options,
     .noption = sizeof evolutionary_options / sizeof *evolutionary_options};

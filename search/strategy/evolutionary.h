@@ -34,8 +34,7 @@ typedef struct evolution_mutators {
 } evolution_mutators;
 
 typedef struct evolution {
-  mem_heap *heap;
-  double option[SEARCH_MOST_OPTIONS];
+  const double *option;
   strategy_batch *batch;
   strategy_pool pool;        /* the generations of a round */
   strategy_pool best;

@@ -11,8 +11,7 @@
 enum { GENETIC_POPULATION, ELITE, MUTATION, GENETIC_OPTIONS };
 
 typedef struct genetic {
-  mem_heap *heap;
-  double option[GENETIC_OPTIONS];
+  const double *option;
   strategy_batch *batch;
   strategy_pool gene; /* the generation; scores are throughputs */
   strategy_pool next;
@@ -139,9 +138,8 @@ static void take_genes(breeder *x) {
 
 /* A generation is bred when the last one is measured; where several have
  * nothing new, draws are proposed. */
-static tess_status propose_genes(void *ud) {
+static tess_status propose_genes(breeder *x) {
   enum { TRIES = 4 };
-  breeder *x = ud;
   genetic *g = x->g;
   tess_status st = g->gene.c.n ? TESS_OK : begin_generation(x);
   if (st == TESS_OK) take_genes(x);
@@ -159,42 +157,25 @@ static tess_status genetic_propose(void *ud, tess_session *s, uint32_t n,
                                    tess_candidate *out, uint32_t *got) {
   genetic *g = ud;
   breeder x = {g, s, n, got, out};
-  *got = 0;
-  tess_status st = strategy_begin(g->batch, s, n);
-  return st == TESS_OK ? mem_protect(g->heap, propose_genes, &x) : st;
+  strategy_begin(g->batch, s, n);
+  return propose_genes(&x);
 }
 
 /* ---- life --------------------------------------------------------------- */
 
-static void genetic_free(void *ud) {
-  genetic *g = ud;
-  if (!g) return;
-  strategy_free(g->batch);
+static void genetic_end(void *state) {
+  genetic *g = state;
   pool_free(&g->gene);
   pool_free(&g->next);
-  mem_free(g->heap, g, sizeof *g);
 }
 
-static tess_status begin_genetic(void *ud) {
-  genetic *g = ud;
-  pool_init(&g->gene, g->heap);
-  pool_init(&g->next, g->heap);
+static tess_status genetic_begin(void *state, tess_session *s,
+                                 const double *option, strategy_batch *b) {
+  genetic *g = state;
+  *g = (genetic){.option = option, .batch = b};
+  pool_init(&g->gene, &s->c->heap);
+  pool_init(&g->next, &s->c->heap);
   return TESS_OK;
-}
-
-static tess_status genetic_open(tess_session *s, const double *value,
-                                tess_strategy *out) {
-  mem_heap *h = &s->c->heap;
-  genetic *g = mem_try_resize(h, NULL, 0, sizeof *g);
-  if (!g) return mem_refusal(h);
-  *g = (genetic){.heap = h};
-  *out = (tess_strategy){.name = "genetic",
-                         .propose = genetic_propose,
-                         .free = genetic_free,
-                         .ud = g};
-  memcpy(g->option, value, sizeof g->option);
-  tess_status st = mem_protect(h, begin_genetic, g);
-  return st == TESS_OK ? strategy_new(s, (void **)&g->batch) : st;
 }
 
 static const search_option genetic_options[] = {
@@ -208,6 +189,9 @@ static const search_option genetic_options[] = {
 const search_strategy search_strategy_genetic = {
     .name = "genetic",
     .summary = "a genetic algorithm on measured times",
-    .open = genetic_open,
+    .bytes = sizeof(genetic),
+    .begin = genetic_begin,
+    .propose = genetic_propose,
+    .end = genetic_end,
     .option = genetic_options,
     .noption = GENETIC_OPTIONS};

@@ -8,34 +8,23 @@ enum { FIRST, HYBRID_SURROGATE, HYBRID_BATCH, HYBRID_OPTIONS };
 enum { AUTO, GP, FOREST };
 
 typedef struct hybrid {
-  mem_heap *heap;
   uint32_t first;
-  bayes *begin;
-  tess_strategy then;
+  tess_strategy early, then;
 } hybrid;
 
 static tess_status hybrid_propose(void *ud, tess_session *s, uint32_t n,
                                   tess_candidate *out, uint32_t *got) {
   hybrid *h = ud;
   uint32_t known = s->history.n;
-  if (known >= h->first || !h->begin)
-    return h->then.propose(h->then.ud, s, n, out, got);
+  if (known >= h->first) return h->then.propose(h->then.ud, s, n, out, got);
   if (n > h->first - known) n = h->first - known;
-  return bayes_propose(h->begin, s, n, out, got);
+  return h->early.propose(h->early.ud, s, n, out, got);
 }
 
-static tess_status hybrid_observe(void *ud, tess_session *s, uint32_t n,
-                                  const tess_candidate *c) {
-  hybrid *h = ud;
-  return h->then.observe ? h->then.observe(h->then.ud, s, n, c) : TESS_OK;
-}
-
-static void hybrid_free(void *ud) {
-  hybrid *h = ud;
-  if (!h) return;
-  bayes_free(h->begin);
+static void hybrid_end(void *state) {
+  const hybrid *h = state;
+  if (h->early.free) h->early.free(h->early.ud);
   if (h->then.free) h->then.free(h->then.ud);
-  mem_free(h->heap, h, sizeof *h);
 }
 
 /* Without the plug-in of GSL a forest does; who asks for "gp" is refused. */
@@ -45,22 +34,18 @@ static surrogate_kind pick_surrogate(double word) {
   return word == GP ? SURROGATE_GP : SURROGATE_FOREST;
 }
 
-static tess_status hybrid_open(tess_session *s, const double *value,
-                               tess_strategy *out) {
-  mem_heap *heap = &s->c->heap;
-  hybrid *h = mem_try_resize(heap, NULL, 0, sizeof *h);
+/* Neither of the two observes anything: the session has the history. */
+static tess_status hybrid_begin(void *state, tess_session *s,
+                                const double *value, strategy_batch *b) {
+  hybrid *h = state;
   double option[BAYES_OPTIONS];
-  if (!h) return mem_refusal(heap);
-  *h = (hybrid){.heap = heap, .first = (uint32_t)value[FIRST]};
-  *out = (tess_strategy){.name = "hybrid",
-                         .propose = hybrid_propose,
-                         .observe = hybrid_observe,
-                         .free = hybrid_free,
-                         .ud = h};
+  (void)b;
+  h->first = (uint32_t)value[FIRST];
   for (int i = 0; i < BAYES_OPTIONS; i++) option[i] = bayes_options[i].initial;
   option[BAYES_SURROGATE] = pick_surrogate(value[HYBRID_SURROGATE]);
   option[BAYES_BATCH] = value[HYBRID_BATCH];
-  tess_status st = bayes_open(s, option, &h->begin);
+  tess_status st =
+      strategy_start(s, &search_strategy_bayesian, option, &h->early);
   return st == TESS_OK ? strategy_open(s, "evolutionary", &h->then) : st;
 }
 
@@ -76,6 +61,9 @@ static const search_option hybrid_options[HYBRID_OPTIONS] = {
 const search_strategy search_strategy_hybrid = {
     .name = "hybrid",
     .summary = "Bayesian optimisation first, then evolution on the model",
-    .open = hybrid_open,
+    .bytes = sizeof(hybrid),
+    .begin = hybrid_begin,
+    .propose = hybrid_propose,
+    .end = hybrid_end,
     .option = hybrid_options,
     .noption = HYBRID_OPTIONS};

@@ -125,7 +125,7 @@ static tess_status open_it(tess_session *s, const search_strategy *x,
     st = read_setting(s->c, x, n, settings, value);
     settings += n + (settings[n] == ',');
   }
-  return st == TESS_OK ? x->open(s, value, out) : st;
+  return st == TESS_OK ? strategy_start(s, x, value, out) : st;
 }
 
 tess_status strategy_open(tess_session *s, const char *text,

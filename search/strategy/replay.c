@@ -2,22 +2,27 @@
  * The strategy "replay": random search; every candidate is sampled afresh. */
 #include "search/strategy/strategy.h"
 
-static tess_status replay_propose(void *ud, tess_session *s, uint32_t n,
-                                  tess_candidate *out, uint32_t *got) {
-  tess_status st = strategy_begin(ud, s, n);
-  *got = 0;
-  return st == TESS_OK ? strategy_draws(ud, s, n, out, got) : st;
+typedef struct replay {
+  strategy_batch *batch;
+} replay;
+
+static tess_status replay_begin(void *state, tess_session *s,
+                                const double *option, strategy_batch *b) {
+  (void)s, (void)option;
+  ((replay *)state)->batch = b;
+  return TESS_OK;
 }
 
-static tess_status replay_open(tess_session *s, const double *value,
-                               tess_strategy *out) {
-  (void)value;
-  *out = (tess_strategy){
-      .name = "replay", .propose = replay_propose, .free = strategy_free};
-  return strategy_new(s, &out->ud);
+static tess_status replay_propose(void *state, tess_session *s, uint32_t n,
+                                  tess_candidate *out, uint32_t *got) {
+  const replay *r = state;
+  strategy_begin(r->batch, s, n);
+  return strategy_draws(r->batch, s, n, out, got);
 }
 
 const search_strategy search_strategy_replay = {
     .name = "replay",
     .summary = "every candidate is drawn at random",
-    .open = replay_open};
+    .bytes = sizeof(replay),
+    .begin = replay_begin,
+    .propose = replay_propose};

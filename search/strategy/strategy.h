@@ -22,12 +22,22 @@ typedef struct search_option {
   const char *words;         /* SEARCH_WORD: "ei|lcb|ucb" */
 } search_option;
 
-/* A built-in strategy: its state is made by `open` from the values of its
- * options, in the order in which they are declared. */
+/* A built-in strategy.  Each call of its functions is made in a frame of the
+ * context's heap (frame.c), so they unwind where memory runs out. */
+typedef struct strategy_batch strategy_batch;
 typedef struct search_strategy {
   const char *name, *summary;
-  tess_status (*open)(tess_session *s, const double *value,
-                      tess_strategy *out);
+  size_t bytes;              /* of its state, which is zero at first */
+  /* The values of its options, in the order in which they are declared, and the
+   * batch live as long as the state. */
+  tess_status (*begin)(void *state, tess_session *s, const double *option,
+                       strategy_batch *b);
+  tess_status (*propose)(void *state, tess_session *s, uint32_t n,
+                         tess_candidate *out, uint32_t *got); /* 0 so far */
+  /* NULL: the session's history is enough. */
+  tess_status (*observe)(void *state, tess_session *s, uint32_t n,
+                         const tess_candidate *c);
+  void (*end)(void *state);  /* also where `begin` failed; NULL: no need */
   const search_option *option;
   uint32_t noption;
 } search_strategy;
@@ -37,26 +47,31 @@ enum { SEARCH_MOST_OPTIONS = 32 };
  * is none of the name, INVALID with what is wrong with an option. */
 tess_status strategy_open(tess_session *s, const char *text,
                           tess_strategy *out);
+/* The same with the values of all its options (frame.c). */
+tess_status strategy_start(tess_session *s, const search_strategy *of,
+                           const double *option, tess_strategy *out);
 extern const search_strategy *const search_strategies[];
 extern const uint32_t search_nstrategies;
 
 /* ---- a batch (strategy.c) ----------------------------------------------- */
 
+/* These, and all below, unwind. */
 typedef struct strategy_sweep strategy_sweep;
-typedef struct strategy_batch {
+struct strategy_batch {
   mem_heap *heap;
   search_order *order;
   search_cand *made;
   double *score;
   map taken;               /* hashes given out in this batch */
   uint32_t cap;            /* room for that many */
+  arena scratch;           /* of one call */
   strategy_sweep *sweep;   /* NULL: none began yet */
-} strategy_batch;
+};
 
-tess_status strategy_new(tess_session *s, void **out);
-void strategy_free(void *ud);
+void batch_init(strategy_batch *b, mem_heap *heap);
+void batch_free(strategy_batch *b);
 /* Room for n candidates; forgets what was taken. */
-tess_status strategy_begin(strategy_batch *b, tess_session *s, uint32_t n);
+void strategy_begin(strategy_batch *b, tess_session *s, uint32_t n);
 /* Appends those of the n made, in order, that are valid, not measured and
  * not taken, to out[have ..max); returns how many there are then. */
 uint32_t strategy_unique(strategy_batch *b, tess_session *s, uint32_t n,
@@ -69,8 +84,7 @@ tess_status strategy_rank(strategy_batch *b, tess_session *s, uint32_t *n);
 /* ---- candidates over several calls (pool.c) ----------------------------- */
 
 /* Candidates of a strategy's own, with scores: what the session made lives
- * until it makes the next.  These functions unwind through the heap, in a
- * mem_protect of the caller's. */
+ * until it makes the next. */
 typedef struct strategy_pool {
   arena keep;              /* decisions */
   VEC(search_cand) c;
@@ -117,7 +131,7 @@ typedef struct strategy_top {
 
 void top_init(strategy_top *t, strategy_pool *of);
 void top_free(strategy_top *t);
-/* Empty again, for the best n; unwinds, as the next one. */
+/* Empty again, for the best n. */
 void top_begin(strategy_top *t, uint32_t n);
 void top_offer(strategy_top *t, const tess_session *s, const search_cand *c,
                double score);
@@ -140,14 +154,17 @@ tess_status strategy_hints(strategy_batch *b, tess_session *s, uint32_t n,
 
 /* ---- the whole space (sweep.c) ------------------------------------------ */
 
-/* Unwinds; what is in *out then is to be freed, too. */
+/* Where it unwinds what is in *out then is to be freed, too. */
 void sweep_new(mem_heap *h, const tess_session *s, strategy_sweep **out);
 void sweep_free(strategy_sweep *w);
 /* Fills out[*got .. n) with the next candidates that are new, after so many
- * tries at most.  Their decisions live until the next call.  Unwinds. */
+ * tries at most.  Their decisions live until the next call. */
 void sweep_on(strategy_sweep *w, strategy_batch *b, tess_session *s,
               uint64_t tries, uint32_t n, tess_candidate *out, uint32_t *got);
 bool sweep_is_done(const strategy_sweep *w);
+/* The same of the batch's own, which goes on from batch to batch. */
+void batch_sweep(strategy_batch *b, tess_session *s, uint64_t tries, uint32_t n,
+                 tess_candidate *out, uint32_t *got);
 
 extern const search_strategy search_strategy_replay,
     search_strategy_evolutionary, search_strategy_annealing,

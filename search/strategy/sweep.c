@@ -97,3 +97,9 @@ void sweep_free(strategy_sweep *w) {
   arena_free(&w->keep);
   mem_free(w->heap, w, sizeof *w);
 }
+
+void batch_sweep(strategy_batch *b, tess_session *s, uint64_t tries, uint32_t n,
+                 tess_candidate *out, uint32_t *got) {
+  if (!b->sweep) sweep_new(b->heap, s, &b->sweep);
+  sweep_on(b->sweep, b, s, tries, n, out, got);
+}

@@ -197,15 +197,31 @@ static uint32_t shared_decisions(uint32_t n, const tess_candidate *c) {
 }
 
 typedef struct designing {
-  bayes *b;
   tess_session *s;
+  bayes b;
+  strategy_batch batch;
   tess_candidate out[DESIGNED];
-  uint32_t got;
+  uint32_t designed, drawn; /* decisions in common */
 } designing;
 
 static tess_status make_design(void *ud) {
   designing *x = ud;
-  return bayes_design(x->b, x->s, DESIGNED, x->out, &x->got);
+  double option[BAYES_OPTIONS];
+  uint32_t got = 0;
+  for (int i = 0; i < BAYES_OPTIONS; i++) option[i] = bayes_options[i].initial;
+  option[BAYES_SURROGATE] = SURROGATE_FOREST;
+  assert_int_equal(
+      search_strategy_bayesian.begin(&x->b, x->s, option, &x->batch), TESS_OK);
+  strategy_begin(&x->batch, x->s, DESIGNED);
+  assert_int_equal(bayes_design(&x->b, x->s, DESIGNED, x->out, &got), TESS_OK);
+  assert_int_equal(got, DESIGNED);
+  x->designed += shared_decisions(DESIGNED, x->out);
+  got = 0;
+  strategy_begin(&x->batch, x->s, DESIGNED);
+  assert_int_equal(strategy_draws(&x->batch, x->s, DESIGNED, x->out, &got),
+                   TESS_OK);
+  x->drawn += shared_decisions(DESIGNED, x->out);
+  return TESS_OK;
 }
 
 /* They have fewer decisions in common than draws have. */
@@ -213,32 +229,22 @@ static void test_design(void **state) {
   (void)state;
   synthetic f;
   tess_session s;
-  double option[BAYES_OPTIONS];
   const vm_trace *sketch[2];
-  uint32_t drawn = 0, designed = 0;
+  designing x = {.s = &s};
   synthetic_start(&f, "bayesian");
   for (uint32_t i = 0; i < f.t.nsketch; i++) sketch[i] = &f.t.sketch[i]->t;
-  for (int i = 0; i < BAYES_OPTIONS; i++) option[i] = bayes_options[i].initial;
-  option[BAYES_SURROGATE] = SURROGATE_FOREST;
   for (uint64_t seed = 1; seed <= 8; seed++) {
-    designing x = {.s = &s};
-    uint32_t got = 0;
+    mem_heap *h = &f.t.c->heap;
     assert_int_equal(
         session_init(&s, f.t.c, &f.t.p->p, f.t.nsketch, sketch, seed, 1),
         TESS_OK);
-    assert_int_equal(bayes_open(&s, option, &x.b), TESS_OK);
-    assert_int_equal(strategy_begin(x.b->batch, &s, DESIGNED), TESS_OK);
-    assert_int_equal(mem_protect(x.b->heap, make_design, &x), TESS_OK);
-    assert_int_equal(x.got, DESIGNED);
-    designed += shared_decisions(DESIGNED, x.out);
-    assert_int_equal(strategy_begin(x.b->batch, &s, DESIGNED), TESS_OK);
-    assert_int_equal(strategy_draws(x.b->batch, &s, DESIGNED, x.out, &got),
-                     TESS_OK);
-    drawn += shared_decisions(DESIGNED, x.out);
-    bayes_free(x.b);
+    batch_init(&x.batch, h);
+    assert_int_equal(mem_protect(h, make_design, &x), TESS_OK);
+    search_strategy_bayesian.end(&x.b);
+    batch_free(&x.batch);
     session_free(&s);
   }
-  if (designed >= drawn / 2) fail_msg("%u of %u", designed, drawn);
+  if (x.designed >= x.drawn / 2) fail_msg("%u of %u", x.designed, x.drawn);
   tiled_end(&f.t);
 }
 
