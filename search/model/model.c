@@ -56,19 +56,6 @@ static tess_status add_members(tess_model *m) {
   }
 }
 
-typedef struct newing {
-  tess_context *c;
-  tess_model *m;
-} newing;
-
-static tess_status model_make(void *ud) {
-  newing *w = ud;
-  w->m = mem_new(&w->c->heap, tess_model);
-  *w->m = (tess_model){.c = w->c, .refs = 1};
-  data_init(&w->m->data, &w->c->heap, 0);
-  return TESS_OK;
-}
-
 static tess_status begin_data(void *ud) {
   tess_model *m = ud;
   data_init(&m->data, &m->c->heap, m->kinds | 1u << FEATURE_DECISIONS);
@@ -76,19 +63,20 @@ static tess_status begin_data(void *ud) {
 }
 
 tess_status model_new(tess_context *c, const char *name, tess_model **out) {
-  newing w = {c, NULL};
+  mem_heap *h = &c->heap;
   *out = NULL;
   if (strlen(name) >= MODEL_NAME) return no_such_model(c, name, strlen(name));
-  tess_status st = mem_protect(&c->heap, model_make, &w);
-  if (st != TESS_OK) return ctx_ran_out(c, st, "a cost model");
-  strcpy(w.m->name, name);
-  st = add_members(w.m);
-  if (st == TESS_OK && mem_protect(&c->heap, begin_data, w.m) != TESS_OK)
-    st = ctx_ran_out(c, mem_refusal(&c->heap), "a cost model");
+  tess_model *m = mem_try_resize(h, NULL, 0, sizeof *m);
+  if (!m) return ctx_ran_out(c, mem_refusal(h), "a cost model");
+  *m = (tess_model){.c = c, .refs = 1, .data.heap = h};
+  strcpy(m->name, name);
+  tess_status st = add_members(m);
+  if (st == TESS_OK && mem_protect(h, begin_data, m) != TESS_OK)
+    st = ctx_ran_out(c, mem_refusal(h), "a cost model");
   if (st == TESS_OK)
-    *out = w.m;
+    *out = m;
   else
-    tess_model_free(w.m);
+    tess_model_free(m);
   return st;
 }
 
@@ -107,51 +95,49 @@ void tess_model_free(tess_model *m) {
     vec_free(h, &m->number[k]);
   }
   vec_free(h, &m->part);
+  vec_free(h, &m->seen);
+  vec_free(h, &m->own_of);
   vec_free(h, &m->quality);
   mem_free(h, m, sizeof *m);
 }
 
 /* ---- features of what is asked ------------------------------------------ */
 
-typedef struct asking {
-  tess_model *m;
-  feature_kind k;
-  const search_rows *r;
-} asking;
-
 /* The session's rows are gone with the next question of it. */
-static tess_status keep_rows(void *ud) {
-  const asking *w = ud;
-  tess_model *m = w->m;
-  const search_rows *r = w->r;
+static void keep_rows(tess_model *m, feature_kind k, const search_rows *r) {
   mem_heap *h = &m->c->heap;
   size_t numbers = (size_t)r->first[r->n] * r->width;
-  vec_clear(&m->first[w->k]);
-  vec_clear(&m->number[w->k]);
-  (void)vec_extend(h, &m->first[w->k], r->n + 1);
-  (void)vec_extend(h, &m->number[w->k], numbers + 1);
-  memcpy(m->first[w->k].v, r->first, (r->n + 1) * sizeof *r->first);
-  if (numbers) memcpy(m->number[w->k].v, r->v, numbers * sizeof *r->v);
-  m->asked[w->k] = *r;
-  m->asked[w->k].first = m->first[w->k].v;
-  m->asked[w->k].v = m->number[w->k].v;
-  return TESS_OK;
+  vec_clear(&m->first[k]);
+  vec_clear(&m->number[k]);
+  (void)vec_extend(h, &m->first[k], r->n + 1);
+  (void)vec_extend(h, &m->number[k], numbers + 1);
+  memcpy(m->first[k].v, r->first, (r->n + 1) * sizeof *r->first);
+  if (numbers) memcpy(m->number[k].v, r->v, numbers * sizeof *r->v);
+  m->rows[k] = *r;
+  m->rows[k].first = m->first[k].v;
+  m->rows[k].v = m->number[k].v;
 }
 
-tess_status model_ask(tess_model *m, tess_session *s, feature_kind k,
-                      uint32_t n, const search_cand *c) {
-  search_rows r;
-  tess_status st = session_rows(s, k, n, c, &r);
-  asking w = {m, k, &r};
-  return st == TESS_OK ? mem_protect(&m->c->heap, keep_rows, &w) : st;
-}
-
-static tess_status ask_all(tess_model *m, tess_session *s, uint32_t kinds,
-                           uint32_t n, const search_cand *c) {
+/* The features of n candidates, in m->rows. */
+static tess_status find_rows(tess_model *m, tess_session *s, uint32_t kinds,
+                             uint32_t n, const search_cand *c) {
   tess_status st = TESS_OK;
-  for (int k = 0; st == TESS_OK && k < FEATURE_KINDS; k++)
-    if (kinds >> k & 1) st = model_ask(m, s, k, n, c);
+  search_rows r;
+  for (int k = 0; st == TESS_OK && k < FEATURE_KINDS; k++) {
+    if (!(kinds >> k & 1)) continue;
+    st = session_rows(s, k, n, c, &r);
+    if (st == TESS_OK) keep_rows(m, k, &r);
+  }
   return st;
+}
+
+/* Candidates as the session knows them, until the next call. */
+static const search_cand *own_of(tess_model *m, uint32_t n,
+                                 const tess_candidate *c) {
+  vec_clear(&m->own_of);
+  vec_reserve(&m->c->heap, &m->own_of, n + 1);
+  for (uint32_t i = 0; i < n; i++) m->own_of.v[i] = session_from_public(&c[i]);
+  return m->own_of.v;
 }
 
 /* ---- scores ------------------------------------------------------------- */
@@ -198,16 +184,9 @@ static uint32_t count_votes(const tess_model *m) {
          (model_trust(m) > 0 ? count_members(m->base) : 0);
 }
 
-typedef struct scoring {
-  tess_model *m;
-  uint32_t n;
-} scoring;
-
-static tess_status make_room(void *ud) {
-  const scoring *w = ud;
-  vec_clear(&w->m->part);
-  (void)vec_extend(&w->m->c->heap, &w->m->part, 4 * (size_t)w->n + 1);
-  return TESS_OK;
+static void make_room(tess_model *m, uint32_t n) {
+  vec_clear(&m->part);
+  (void)vec_extend(&m->c->heap, &m->part, 5 * (size_t)n + 1);
 }
 
 /* Of the members of one fit, each with a vote; `one` and `unsure` are room. */
@@ -221,7 +200,7 @@ static tess_status score_fits(const tess_model *m, const model_fits *x,
   for (uint32_t i = 0; i < x->n; i++) {
     if (x->status[i] != TESS_OK) continue;
     tess_status st =
-        x->learner[i]->score(&x->member[i], n, m->asked, one, unsure);
+        x->learner[i]->score(&x->member[i], n, m->rows, one, unsure);
     if (st != TESS_OK)
       return ctx_fail(m->c, st, "cost model \"%s\" cannot predict",
                       x->learner[i]->name);
@@ -265,16 +244,11 @@ static tess_status score_both(tess_model *m, uint32_t n, double *mean,
   return st;
 }
 
-tess_status model_score(tess_model *m, uint32_t n, double *mean, double *sd) {
-  scoring w = {m, n};
-  tess_status st = mem_protect(&m->c->heap, make_room, &w);
-  if (st != TESS_OK) return st;
-  size_t bytes = (n + 1) * sizeof *sd;
-  double *room = sd ? NULL : mem_try_resize(&m->c->heap, NULL, 0, bytes);
-  if (!sd && !room) return mem_refusal(&m->c->heap);
-  st = score_both(m, n, mean, sd ? sd : room);
-  if (room) mem_free(&m->c->heap, room, bytes);
-  return st;
+/* What the fits say; mean and sd as learner.score; sd may be NULL. */
+static tess_status score_rows(tess_model *m, uint32_t n, double *mean,
+                              double *sd) {
+  make_room(m, n);
+  return score_both(m, n, mean, sd ? sd : m->part.v + 4 * (size_t)n);
 }
 
 /* Noise of the session's seed, so that runs repeat. */
@@ -297,7 +271,7 @@ static void heed_failures(tess_model *m, uint32_t n, double *mean) {
   for (uint32_t i = 0; i < n; i++)
     mean[i] -= 2 *
                (1 - feasible_score(&m->now->feasible,
-                                   &m->asked[FEATURE_DECISIONS], i)) *
+                                   &m->rows[FEATURE_DECISIONS], i)) *
                (most - least);
 }
 
@@ -313,22 +287,32 @@ static tess_status predict_all(tess_model *m, tess_session *s, uint32_t n,
   }
   uint32_t kinds = m->kinds;
   if (judges(m)) kinds |= 1u << FEATURE_DECISIONS;
-  tess_status st = ask_all(m, s, kinds, n, c);
-  if (st == TESS_OK) st = model_score(m, n, mean, sd);
+  tess_status st = find_rows(m, s, kinds, n, c);
+  if (st == TESS_OK) st = score_rows(m, n, mean, sd);
   if (st == TESS_OK && judges(m)) heed_failures(m, n, mean);
   return st;
+}
+
+typedef struct prediction {
+  tess_model *m;
+  tess_session *s;
+  uint32_t n;
+  const tess_candidate *c;
+  double *mean, *sd;
+  bool *knows;
+} prediction;
+
+static tess_status predict_framed(void *ud) {
+  const prediction *w = ud;
+  return predict_all(w->m, w->s, w->n, own_of(w->m, w->n, w->c), w->mean, w->sd,
+                     w->knows);
 }
 
 tess_status model_predict(tess_model *m, tess_session *s, uint32_t n,
                           const tess_candidate *c, double *mean, double *sd,
                           bool *knows) {
-  size_t bytes = (n + 1) * sizeof(search_cand);
-  search_cand *own = mem_try_resize(&m->c->heap, NULL, 0, bytes);
-  if (!own) return mem_refusal(&m->c->heap);
-  for (uint32_t i = 0; i < n; i++) own[i] = session_from_public(&c[i]);
-  tess_status st = predict_all(m, s, n, own, mean, sd, knows);
-  mem_free(&m->c->heap, own, bytes);
-  return st;
+  prediction w = {m, s, n, c, mean, sd, knows};
+  return mem_protect(&m->c->heap, predict_framed, &w);
 }
 
 tess_status session_predict_spread(tess_session *s, uint32_t n,
@@ -343,14 +327,13 @@ tess_status session_predict_spread(tess_session *s, uint32_t n,
 tess_status model_prior(tess_model *m, tess_session *s, uint32_t n,
                         const search_cand *c, double *mean, bool *knows) {
   const double least = 1e-6;
-  scoring w = {m, n};
   bool scaled = model_is_scaled(m);
   model_begin_base(m);
   *knows = count_members(m->base) > 0 && (scaled || m->nmember == 1);
   if (!*knows) return TESS_OK;
-  tess_status st = ask_all(m, s, m->kinds, n, c);
-  if (st == TESS_OK) st = mem_protect(&m->c->heap, make_room, &w);
+  tess_status st = find_rows(m, s, m->kinds, n, c);
   if (st != TESS_OK) return st;
+  make_room(m, n);
   double *one = m->part.v, *sd = one + 2 * (size_t)n;
   st = score_fits(m, m->base, n, one, one + n, mean, sd);
   for (uint32_t i = 0; scaled && i < n; i++)
@@ -377,24 +360,25 @@ typedef struct lesson {
   tess_session *s;
   uint32_t n;
   const tess_candidate *c;
-  search_cand *own;
-  double *score, *seconds;
 } lesson;
 
 /* What was predicted before the times were known, against them. */
-static tess_status look_back(lesson *w, const model_data *d, uint32_t group) {
+static tess_status look_back(const lesson *w, const model_data *d,
+                             uint32_t group) {
   tess_model *m = w->m;
   if (!count_votes(m)) return TESS_OK;
   double best = d->best.v[group];
+  vec_clear(&m->seen);
+  vec_reserve(&m->c->heap, &m->seen, 2 * w->n);
+  double *seconds = m->seen.v, *score = seconds + w->n;
   for (uint32_t i = 0; i < w->n; i++) {
     bool ok = w->c[i].status == TESS_OK;
-    w->seconds[i] = ok ? w->c[i].seconds : INFINITY;
-    best = fmin(best, w->seconds[i]);
+    seconds[i] = ok ? w->c[i].seconds : INFINITY;
+    best = fmin(best, seconds[i]);
   }
-  tess_status st = model_score(m, w->n, w->score, NULL);
+  tess_status st = score_rows(m, w->n, score, NULL);
   if (st != TESS_OK) return st;
-  tess_quality q =
-      quality_of(w->n, w->score, w->seconds, best, model_is_scaled(m));
+  tess_quality q = quality_of(w->n, score, seconds, best, model_is_scaled(m));
   q.trials = m->own;
   vec_push(&m->c->heap, &m->quality, q);
   return TESS_OK;
@@ -406,38 +390,30 @@ static bool is_equal(const tess_session *s, const search_cand *c) {
   return at != MAP_NONE && s->history.v[at].equal;
 }
 
-static tess_status learn(void *ud) {
-  lesson *w = ud;
+static tess_status learn_framed(void *ud) {
+  const lesson *w = ud;
   tess_model *m = w->m;
+  const search_cand *own = own_of(m, w->n, w->c);
+  tess_status st = find_rows(m, w->s, m->data.kinds, w->n, own);
+  if (st != TESS_OK) return st;
   uint32_t group = data_group(&m->data, m->group);
-  tess_status st = look_back(w, &m->data, group);
+  st = look_back(w, &m->data, group);
   for (uint32_t i = 0; st == TESS_OK && i < w->n; i++) {
     if (measure_is_machine_fault(w->c[i].status)) continue;
     bool ok = w->c[i].status == TESS_OK;
     data_add(
         &m->data,
         (model_sample){group, w->c[i].status, ok ? w->c[i].seconds : INFINITY},
-        m->asked, i);
-    m->own += !is_equal(w->s, &w->own[i]);
+        m->rows, i);
+    m->own += !is_equal(w->s, &own[i]);
   }
   return st;
 }
 
 tess_status model_teach(tess_model *m, tess_session *s, uint32_t n,
                         const tess_candidate *c) {
-  mem_heap *h = &m->c->heap;
-  if (!m->nmember || !n) return TESS_OK;
-  size_t bytes = n * (sizeof(search_cand) + 2 * sizeof(double));
-  lesson w = {.m = m, .s = s, .n = n, .c = c};
-  w.own = mem_try_resize(h, NULL, 0, bytes);
-  if (!w.own) return mem_refusal(h);
-  w.score = (double *)(w.own + n);
-  w.seconds = w.score + n;
-  for (uint32_t i = 0; i < n; i++) w.own[i] = session_from_public(&c[i]);
-  tess_status st = ask_all(m, s, m->data.kinds, n, w.own);
-  if (st == TESS_OK) st = mem_protect(h, learn, &w);
-  mem_free(h, w.own, bytes);
-  return st;
+  lesson w = {m, s, n, c};
+  return m->nmember && n ? mem_protect(&m->c->heap, learn_framed, &w) : TESS_OK;
 }
 
 static tess_status update(void *ud, tess_session *s, uint32_t n,

@@ -45,11 +45,13 @@ struct tess_model {
   bool training;
   uint32_t started;          /* own samples that the newest training has */
   VEC(tess_quality) quality; /* of the run at work */
-  /* Features of the candidates that were asked about last. */
-  search_rows asked[FEATURE_KINDS];
+  /* Of the candidates that are predicted or learnt from: their features, and
+   * room for what is computed of them. */
+  search_rows rows[FEATURE_KINDS];
   VEC(uint32_t) first[FEATURE_KINDS];
   VEC(float) number[FEATURE_KINDS];
-  VEC(double) part;
+  VEC(search_cand) own_of;
+  VEC(double) part, seen;
 };
 
 /* ---- life (model.c) ----------------------------------------------------- */
@@ -60,24 +62,19 @@ tess_model *model_hold(tess_model *m);     /* tess_model_free drops */
 /* The functions of a model for a session, which owns neither. */
 tess_status model_attach(tess_model *m, tess_session *s,
                          tess_cost_model *out);
-/* The features of kind k of n candidates, in m->asked[k]. */
-tess_status model_ask(tess_model *m, tess_session *s, feature_kind k,
-                      uint32_t n, const search_cand *c);
 /* Enters measured candidates, and how well they were predicted; does not begin
  * to train. */
 tess_status model_teach(tess_model *m, tess_session *s, uint32_t n,
                         const tess_candidate *c);
-/* What the fits say; mean and sd as learner.score; sd may be NULL. */
-tess_status model_score(tess_model *m, uint32_t n, double *mean, double *sd);
-/* The same of a session's candidates, ready to be ranked: where failures were
- * seen those that may fail are worse.  FALSE in *knows: nothing is known, and
- * the scores are noise. */
+/* Scores of candidates, ready to be ranked, mean and sd as learner.score: where
+ * failures were seen those that may fail are worse; sd may be NULL.  FALSE in
+ * *knows: nothing is known, and the scores are noise. */
 tess_status model_predict(tess_model *m, tess_session *s, uint32_t n,
                           const tess_candidate *c, double *mean, double *sd,
                           bool *knows);
 /* The same by what was learnt from other workloads alone, which stays as it is
  * while the session lasts, on a logarithmic scale where it is scaled; FALSE in
- * *knows: nothing was, or by members of different scales. */
+ * *knows: nothing was, or by members of different scales.  Unwinds. */
 tess_status model_prior(tess_model *m, tess_session *s, uint32_t n,
                         const search_cand *c, double *mean, bool *knows);
 bool model_is_scaled(const tess_model *m);
