@@ -6,7 +6,7 @@
 
 #include "backends/llvm/llvm.h"
 #include "lower/lower.h"
-#include "search/run/work.h"
+#include "search/run/tune.h"
 #include "support/bench.h"
 #include "support/sketches.h"
 
@@ -157,17 +157,14 @@ static bool report_again(const ir_program *base) {
 
 /* ---- the run ------------------------------------------------------------ */
 
-static tess_status run_tuning(tune_work *w, const tess_tune_options *o,
+static tess_status run_tuning(tune_setup *set, const tess_tune_options *o,
                               tess_result **r) {
-  tune_setup setup;
-  tess_status s = work_begin(w, o);
-  if (s == TESS_OK) s = work_prepare(w, &setup);
+  tess_status s = setup_begin(set, o);
+  if (s == TESS_OK) s = setup_prepare(set);
   if (s != TESS_OK) return s;
-  inner = w->measurer;
-  search_measurer mine = w->measurer;
-  mine.measure = watch_measure;
-  setup.measurer = &mine;
-  return tune_run(&setup, r);
+  inner = set->measurer;
+  set->measurer.measure = watch_measure;
+  return tune_run(set, r);
 }
 
 bool tuning_measure(uint32_t trials, uint32_t threads) {
@@ -180,9 +177,9 @@ bool tuning_measure(uint32_t trials, uint32_t threads) {
   o.seed = 1;
   o.kernel_threads = threads;
   tess_status s = tess_space_traces(k.c, k.n, k.sketch, &space);
-  tune_work w = {.p = k.p, .space = space};
+  tune_setup set = {.program = k.p, .space = space};
   ctx_begin_work(k.c);
-  if (s == TESS_OK) s = run_tuning(&w, &o, &r);
+  if (s == TESS_OK) s = run_tuning(&set, &o, &r);
   ctx_end_work(k.c);
   bool ok = s == TESS_OK && n;
   if (ok)
@@ -192,7 +189,7 @@ bool tuning_measure(uint32_t trials, uint32_t threads) {
   ok = ok && report_again(&k.p->p);
   for (uint32_t i = 0; i < n; i++) free(built[i].d);
   tess_result_free(r);
-  work_end(&w);
+  setup_end(&set);
   tess_space_free(space);
   sketches_free(&k);
   return ok;

@@ -201,10 +201,10 @@ void table_search(table *t, const char *search, tess_tune_options o,
                     .program = t->p,
                     .nsketch = t->nsketch,
                     .sketch = t->sketch,
-                    .o = &o,
+                    .o = o,
                     .policy = "recorded",
                     .memo = &t->memo,
-                    .measurer = &m};
+                    .measurer = m};
   if (tune_run(&set, out) != TESS_OK)
     table_stop(search, tess_error(t->c)->message);
 }

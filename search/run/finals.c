@@ -89,7 +89,7 @@ static tess_status apply_comparison(tune *t, uint32_t trial,
 }
 
 static tess_status compare_finalist(tune *t, const finalist *f) {
-  const search_measurer *m = t->set->measurer;
+  const search_measurer *m = &t->set->measurer;
   search_outcome o;
   outcome_init(&o, &t->c->heap);
   tess_status s = m->compare(m->ud, &f->code, &o);
@@ -119,7 +119,7 @@ static tess_status compare_finalists(tune *t) {
 
 /* Builds and measures a trial of the history anew, which also checks it. */
 static tess_status measure_anew(tune *t, uint32_t trial, search_outcome *o) {
-  const search_measurer *m = t->set->measurer;
+  const search_measurer *m = &t->set->measurer;
   search_trial x = t->s.history.v[trial];
   tess_status s = session_finish_trial(&t->s, &x);
   if (s == TESS_OK)
@@ -201,7 +201,7 @@ static uint32_t least_of(uint32_t n, const double *time) {
 }
 
 static tess_status time_finalists(tune *t, double *time) {
-  const search_measurer *m = t->set->measurer;
+  const search_measurer *m = &t->set->measurer;
   const strbuf *code[TUNE_FINALISTS];
   for (uint32_t k = 0; k < t->nbest; k++) {
     code[k] = &t->best[k].code;
@@ -240,7 +240,7 @@ static void time_unscheduled(tune *t, const finalist *best,
   const strbuf *both[] = {&best->code, code};
   double time[2] = {INFINITY, INFINITY};
   char text[160];
-  const search_measurer *m = t->set->measurer;
+  const search_measurer *m = &t->set->measurer;
   if (m->rematch(m->ud, 2, both, time) != TESS_OK) return;
   if (isfinite(time[1])) t->unscheduled = time[1];
   if (isinf(time[0]) || time[0] <= far * time[1]) return;
@@ -253,7 +253,7 @@ static void time_unscheduled(tune *t, const finalist *best,
 
 /* Only tells: failures of it are ignored. */
 static void compare_with_unscheduled(tune *t, uint32_t best, double seconds) {
-  const search_measurer *m = t->set->measurer;
+  const search_measurer *m = &t->set->measurer;
   strbuf code;
   if (!m->unscheduled) return;
   str_init(&code, &t->c->heap);
@@ -351,7 +351,7 @@ static void note_deadline(tune *t) {
   char text[128];
   snprintf(text, sizeof text,
            "the deadline of %g s ended the search after %u of %u trials",
-           t->set->o->deadline, t->trials, t->set->o->trials);
+           t->set->o.deadline, t->trials, t->set->o.trials);
   add_note(t, text);
 }
 
@@ -389,14 +389,14 @@ tess_status tune_fill_result(tune *t) {
   tess_status s = TESS_OK;
   bool found = find_winner(t, &winner, &seconds);
   if (found) {
-    const search_measurer *m = t->set->measurer;
+    const search_measurer *m = &t->set->measurer;
     if (t->unscheduled <= 0 && m->reference)
       t->unscheduled = m->reference(m->ud, seconds);
     compare_with_trials(t, seconds);
     s = tune_decided(t, t->s.history.v[winner], &t->r->best);
     if (s == TESS_OK) note_host(t);
   }
-  const search_measurer *m = t->set->measurer;
+  const search_measurer *m = &t->set->measurer;
   if (m->note) add_note(t, m->note(m->ud));
   if (t->late && !t->set->shares) note_deadline(t);
   if (!found) note_first_failure(t);

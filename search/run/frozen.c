@@ -3,7 +3,7 @@
  * schedule that the cost model "analytic" prefers among a few that are drawn.
  */
 #include "ir/query.h"
-#include "search/run/work.h"
+#include "search/run/tune.h"
 
 #include <errno.h>
 #include <math.h>
@@ -74,25 +74,25 @@ static tess_status prefer(preference *p) {
 /* ---- the result --------------------------------------------------------- */
 
 typedef struct frozen {
-  tune_work *w;
+  tune_setup *set;
   tess_result *r;
-  bool asks;          /* the options say how it is to be measured */
+  bool how;           /* the options say how it is to be measured */
   uint32_t unchecked; /* successes that were never compared */
 } frozen;
 
 static tess_status make_frozen(void *ud) {
   frozen *f = ud;
-  tune_work *w = f->w;
-  mem_heap *h = &w->c->heap;
+  tune_setup *set = f->set;
+  mem_heap *h = &set->c->heap;
   f->r = mem_new(h, tess_result);
-  *f->r = (tess_result){.c = w->c, .refs = 1};
+  *f->r = (tess_result){.c = set->c, .refs = 1};
   strbuf *const texts[] = {&f->r->funnel, &f->r->ledger, &f->r->classes,
                            &f->r->note, &f->r->failure};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     str_init(texts[i], h);
-  f->r->program = program_hold(w->p);
-  f->r->kernel_threads = w->o.kernel_threads;
-  f->r->target = tess_target_hold(w->target);
+  f->r->program = program_hold(set->program);
+  f->r->kernel_threads = set->o.kernel_threads;
+  f->r->target = tess_target_hold(set->target);
   f->r->info.latency = INFINITY;
   return TESS_OK;
 }
@@ -111,24 +111,16 @@ static tess_status guess_in(frozen *f, tess_session *s) {
 }
 
 static tess_status guess(frozen *f) {
-  tune_work *w = f->w;
+  tune_setup *set = f->set;
   tess_session s;
-  uint32_t n = w->k.trace.n;
-  const vm_trace **sketch =
-      mem_try_resize(&w->c->heap, NULL, 0, n * sizeof *sketch);
-  if (!sketch) return ctx_ran_out(w->c, mem_refusal(&w->c->heap), "tuning");
-  for (uint32_t i = 0; i < n; i++) sketch[i] = &w->k.trace.v[i]->t;
-  tess_status st =
-      session_init(&s, w->c, &w->p->p, n, sketch, w->o.seed, w->o.threads);
-  s.program = w->p;
-  s.postproc = w->o.postprocs;
-  s.npostproc = w->o.npostprocs;
-  s.strict = w->o.on_error != 0;
-  s.target = w->target;
-  s.kernel_threads = w->o.kernel_threads;
+  mem_heap *h = &set->c->heap;
+  size_t bytes = set->nsketch * sizeof(vm_trace *);
+  const vm_trace **sketch = mem_try_resize(h, NULL, 0, bytes);
+  if (!sketch) return ctx_ran_out(set->c, mem_refusal(h), "tuning");
+  tess_status st = setup_session(set, &s, sketch);
   if (st == TESS_OK) st = guess_in(f, &s);
   session_free(&s);
-  mem_free(&w->c->heap, sketch, n * sizeof *sketch);
+  mem_free(h, sketch, bytes);
   str_puts(&f->r->note, ", so the schedule is what the cost model \"analytic\" "
                         "prefers; it was not measured");
   return st;
@@ -137,7 +129,7 @@ static tess_status guess(frozen *f) {
 /* Successes of the program, of any target; none of which is the best. */
 static tess_status count_unchecked(frozen *f, tess_database *d) {
   const tess_record_filter only = {.struct_size = sizeof only,
-                                   .program = f->w->p};
+                                   .program = f->set->program};
   tess_record row = TESS_INIT(tess_record);
   tess_status s = tess_database_filter(d, &only);
   for (uint64_t k = 0; s == TESS_OK; k++) {
@@ -153,16 +145,16 @@ static tess_status count_unchecked(frozen *f, tess_database *d) {
 /* Of times that were measured just as these options say, where they say it and
  * there are some; else of the newest by such a function, or on such inputs. */
 static tess_status find_best(frozen *f, tess_database *d, tess_record *row) {
-  tune_work *w = f->w;
-  const tess_tune_options *o = &w->o;
+  tune_setup *set = f->set;
+  const tess_tune_options *o = &set->o;
   measure_policy policy;
   uint32_t groups;
   tess_best_filter b = {.struct_size = sizeof b,
-                        .target = tess_target_text(w->target)};
-  if (f->asks && !o->measure) {
-    tess_status s = work_policy(w, &policy);
-    b.policy = str_get(&w->policy);
-    if (s == TESS_OK) s = database_best(d, w->p, &b, row, &groups);
+                        .target = tess_target_text(set->target)};
+  if (f->how && !o->measure) {
+    tess_status s = setup_policy(set, &policy);
+    b.policy = set->policy;
+    if (s == TESS_OK) s = database_best(d, set->program, &b, row, &groups);
     if (s != TESS_NOT_FOUND) return s;
     b.policy = NULL;
   }
@@ -170,7 +162,7 @@ static tess_status find_best(frozen *f, tess_database *d, tess_record *row) {
   b.measure_name = o->measure ? o->measure_name : NULL;
   b.inputs = o->inputs;
   b.ninputs = o->ninputs;
-  tess_status s = database_best(d, w->p, &b, row, &groups);
+  tess_status s = database_best(d, set->program, &b, row, &groups);
   if (s == TESS_OK && groups > 1)
     str_printf(&f->r->note,
                "of %u policies of measuring, whose times are not comparable, "
@@ -181,27 +173,27 @@ static tess_status find_best(frozen *f, tess_database *d, tess_record *row) {
 
 /* From the database, if there is a file and something in it. */
 static tess_status look_up(frozen *f, bool *found) {
-  tune_work *w = f->w;
+  tune_setup *set = f->set;
   tess_database *d;
   tess_record row = TESS_INIT(tess_record);
   *found = false;
-  if (!w->o.database) return TESS_OK;
-  if (access(w->o.database, F_OK) && errno == ENOENT) {
-    str_printf(&f->r->note, "there is no database %s", w->o.database);
+  if (!set->o.database) return TESS_OK;
+  if (access(set->o.database, F_OK) && errno == ENOENT) {
+    str_printf(&f->r->note, "there is no database %s", set->o.database);
     return TESS_OK;
   }
-  tess_status s = tess_database_open(w->c, w->o.database, &d);
+  tess_status s = tess_database_open(set->c, set->o.database, &d);
   if (s != TESS_OK) return s;
   s = find_best(f, d, &row);
   *found = s == TESS_OK;
   if (s == TESS_OK) {
-    int64_t flops = ir_flops(&w->p->p);
+    int64_t flops = ir_flops(&set->program->p);
     f->r->info = (tess_result_info){
         .latency = row.seconds,
         .gflops = flops > 0 ? (double)flops / row.seconds * 1e-9 : 0};
     s = tess_database_trace(d, row.id, &f->r->best);
   } else if (s == TESS_NOT_FOUND) {
-    ctx_clear(w->c);
+    ctx_clear(set->c);
     s = count_unchecked(f, d);
     if (f->unchecked)
       str_printf(&f->r->note,
@@ -214,17 +206,17 @@ static tess_status look_up(frozen *f, bool *found) {
   return s;
 }
 
-tess_status work_frozen(tune_work *w, tess_result **out) {
-  const tess_tune_options *o = &w->o;
-  bool asks = o->min_time > 0 || o->warm_cache || o->kernel_threads;
-  frozen f = {.w = w, .asks = asks};
+tess_status tune_frozen(tune_setup *set, tess_result **out) {
+  const tess_tune_options *o = &set->o;
+  bool how = o->min_time > 0 || o->warm_cache || o->kernel_threads;
+  frozen f = {.set = set, .how = how};
   bool found = false;
-  tess_status s = work_complete(w);
-  if (s == TESS_OK) s = mem_protect(&w->c->heap, make_frozen, &f);
+  tess_status s = setup_complete(set);
+  if (s == TESS_OK) s = mem_protect(&set->c->heap, make_frozen, &f);
   if (s == TESS_OK) s = look_up(&f, &found);
   if (s == TESS_OK && !found && !f.r->note.n)
     str_puts(&f.r->note, "nothing is stored for this program");
-  if (s == TESS_OK && !found) s = work_sketches(w);
+  if (s == TESS_OK && !found) s = setup_sketches(set);
   if (s == TESS_OK && !found) s = guess(&f);
   if (s == TESS_OK)
     *out = f.r;

@@ -79,7 +79,7 @@ static tess_status take_record(void *ud, const database_record *r) {
 
 /* Warns of the records that are not taken over. */
 static void warn_unusable(tune *t) {
-  const char *path = t->set->o->database;
+  const char *path = t->set->o.database;
   if (t->damaged)
     ctx_warn(t->c, hash_mix(~t->key.workload, t->damaged),
              "database %s: %u of its records are damaged and ignored: their "
@@ -96,8 +96,8 @@ static void warn_unusable(tune *t) {
 
 tess_status tune_open_database(tune *t) {
   const tune_setup *set = t->set;
-  if (!set->o->database) return TESS_OK;
-  tess_status s = database_open(t->c, set->o->database, &t->db);
+  if (!set->o.database) return TESS_OK;
+  tess_status s = database_open(t->c, set->o.database, &t->db);
   if (s != TESS_OK) return s;
   t->key = (database_key){.workload = tess_program_hash(set->program),
                           .target = tess_target_text(set->target),
@@ -162,7 +162,7 @@ tess_status tune_store(tune *t, uint32_t i) {
                        .program_hash = o->program_hash,
                        .trace = json};
   if (s == TESS_OK)
-    s = database_put(t->db, &t->key, n, &r, t->set->o->seed, t->s.next);
+    s = database_put(t->db, &t->key, n, &r, t->set->o.seed, t->s.next);
   tess_text_free(t->c, json);
   return s;
 }
@@ -185,10 +185,10 @@ tess_status tune_store_quality(tune *t) {
   const tess_model *m = t->r->model;
   tess_status s = TESS_OK;
   if (!t->db || !m) return s;
-  double start = tune_now();
+  double start = clock_now();
   for (; s == TESS_OK && t->nquality < m->quality.n; t->nquality++)
-    s = database_put_quality(t->db, &t->key, t->set->o->seed, m->name,
+    s = database_put_quality(t->db, &t->key, t->set->o.seed, m->name,
                              &m->quality.v[t->nquality]);
-  t->time.database += tune_now() - start;
+  t->time.database += clock_now() - start;
   return s;
 }

@@ -98,7 +98,7 @@ static tess_status take_foreign(tune *t, sqlite3_stmt *q) {
 tess_status tune_find_lent(tune *t) {
   sqlite3_stmt *q = NULL;
   int code = SQLITE_DONE;
-  const tess_tune_options *o = t->set->o;
+  const tess_tune_options *o = &t->set->o;
   if (!t->db || o->no_transfer || o->custom_strategy) return TESS_OK;
   if (sqlite3_prepare_v2(t->db->db, foreign_sql, -1, &q, NULL) != SQLITE_OK)
     return database_fail(t->db, "preparing a statement");

@@ -94,7 +94,7 @@ bool tune_matches_past(const tune *t, uint32_t n) {
  * marked more of them as checked. */
 static void recall_outcome(const tune *t, const tune_past *p,
                            search_outcome *o) {
-  bool all = t->set->o->check != 0;
+  bool all = t->set->o.check != 0;
   const search_trial *x = &p->trial;
   bool best = t->best_seconds == 0 || x->seconds < t->best_seconds;
   o->status = x->status;
@@ -142,11 +142,11 @@ tess_status tune_learn_past(tune *t, const search_trial *x) {
 tess_status tune_give_up_past(tune *t) {
   tess_status s = TESS_OK;
   if (!t->past_lost)
-    ctx_warn(t->c, hash_mix(t->key.workload, t->set->o->seed),
+    ctx_warn(t->c, hash_mix(t->key.workload, t->set->o.seed),
              "database %s: the run that was broken off proposes other "
              "candidates now, so it goes on from its records as a new run "
              "would",
-             t->set->o->database);
+             t->set->o.database);
   for (; s == TESS_OK && t->past_at < t->past.n; t->past_at++) {
     const search_trial *x = &t->past.v[t->past_at].trial;
     if (session_knows(&t->s, &x->c)) continue;
@@ -170,7 +170,7 @@ static uint64_t hash_space(const tune *t) {
 }
 
 tess_status tune_begin_run(tune *t) {
-  const tess_tune_options *o = t->set->o;
+  const tess_tune_options *o = &t->set->o;
   const char *strategy = t->strategy.name ? t->strategy.name : "custom";
   const char *model = t->r->model     ? t->r->model->name
                       : t->model.name ? t->model.name
@@ -188,13 +188,13 @@ tess_status tune_begin_run(tune *t) {
 }
 
 double tune_elapsed(const tune *t) {
-  return t->run.seconds + tune_now() - t->started;
+  return t->run.seconds + clock_now() - t->started;
 }
 
 tess_status tune_store_run(tune *t, const char *ended) {
   strbuf text;
   if (!t->db || !t->run.id) return TESS_OK;
-  double start = tune_now();
+  double start = clock_now();
   str_init(&text, &t->c->heap);
   funnel_print(&t->s.total, &text);
   const char *rows = str_get(*ended ? &t->r->funnel : &text);
@@ -206,6 +206,6 @@ tess_status tune_store_run(tune *t, const char *ended) {
                             .ended = ended};
   tess_status s = database_put_run(t->db, t->run.id, &now);
   str_free(&text);
-  t->time.database += tune_now() - start;
+  t->time.database += clock_now() - start;
   return s;
 }

@@ -171,7 +171,7 @@ static tess_status teach_model(lending *l) {
   tess_session s = {0};
   for (uint32_t i = 0; i < l->ntrace; i++) sketch[i] = &l->trace[i]->t;
   tess_status st = session_init(&s, t->c, &l->program->p, l->ntrace, sketch,
-                                t->set->o->seed, t->set->o->threads);
+                                t->set->o.seed, t->set->o.threads);
   if (st == TESS_OK) {
     drop_unfit(l, &s);
     st = model_attach(m, &s, &f);
@@ -283,7 +283,7 @@ static tess_status begin_lending(void *ud) {
 tess_status tune_transfer(tune *t) {
   tess_model *m = t->r->model;
   lending l = {.t = t};
-  if (!t->db || t->set->o->no_transfer || t->set->o->model || !m || !m->nmember)
+  if (!t->db || t->set->o.no_transfer || t->set->o.model || !m || !m->nmember)
     return TESS_OK;
   tess_status s = mem_protect(&t->c->heap, begin_lending, &l);
   if (s == TESS_OK) s = take_rows(&l);

@@ -8,23 +8,16 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
 
 #define MAX_EMPTY 3 /* consecutive batches without a proposal end the run, */
 #define MAX_IDLE                                              \
   1024 /* and so many proposals in a row of measured programs \
         */
 
-double tune_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* ---- setting up --------------------------------------------------------- */
 
 static tess_status open_strategy(tune *t) {
-  const tess_tune_options *o = t->set->o;
+  const tess_tune_options *o = &t->set->o;
   if (o->custom_strategy) {
     t->strategy = *o->custom_strategy;
     return TESS_OK;
@@ -34,7 +27,7 @@ static tess_status open_strategy(tune *t) {
 
 /* The result owns it. */
 static tess_status open_model(tune *t) {
-  const tess_tune_options *o = t->set->o;
+  const tess_tune_options *o = &t->set->o;
   tess_status s = TESS_OK;
   if (o->custom_cost_model) {
     t->model = *o->custom_cost_model;
@@ -51,7 +44,7 @@ static tess_status open_model(tune *t) {
 static tess_status make_tables(void *ud) {
   tune *t = ud;
   mem_heap *h = &t->c->heap;
-  uint32_t n = t->set->nsketch, batch = t->set->o->batch;
+  uint32_t n = t->set->nsketch, batch = t->set->o.batch;
   t->r = mem_new(h, tess_result);
   *t->r = (tess_result){.c = t->c, .refs = 1};
   str_init(&t->r->funnel, h);
@@ -60,14 +53,10 @@ static tess_status make_tables(void *ud) {
   str_init(&t->r->note, h);
   str_init(&t->r->failure, h);
   t->r->program = program_hold(t->set->program);
-  t->r->kernel_threads = t->set->o->kernel_threads;
+  t->r->kernel_threads = t->set->o.kernel_threads;
   t->r->target = tess_target_hold(t->set->target);
   t->sketch = mem_resize(h, NULL, 0, n * sizeof *t->sketch);
   t->sketch_hash = mem_resize(h, NULL, 0, n * sizeof *t->sketch_hash);
-  for (uint32_t i = 0; i < n; i++) {
-    t->sketch[i] = &t->set->sketch[i]->t;
-    t->sketch_hash[i] = vm_trace_hash(t->sketch[i]);
-  }
   t->out = mem_resize(h, NULL, 0, batch * sizeof *t->out);
   t->trial = mem_resize(h, NULL, 0, batch * sizeof *t->trial);
   t->equal = mem_resize(h, NULL, 0, batch * sizeof *t->equal);
@@ -81,19 +70,9 @@ static tess_status tune_set_up(tune *t) {
   for (int i = 0; i < TUNE_FINALISTS; i++)
     str_init(&t->best[i].code, &t->c->heap);
   tess_status s = mem_protect(&t->c->heap, make_tables, t);
-  if (s == TESS_OK)
-    s = session_init(&t->s, t->c, &set->program->p, set->nsketch, t->sketch,
-                     set->o->seed, set->o->threads);
-  if (s == TESS_OK && set->memo && set->o->threads == 1)
-    t->s.worker[0].memo = set->memo;
-  t->s.program = set->program;
-  t->s.mutator = set->o->mutators;
-  t->s.nmutator = set->o->nmutators;
-  t->s.postproc = set->o->postprocs;
-  t->s.npostproc = set->o->npostprocs;
-  t->s.strict = set->o->on_error != 0;
-  t->s.target = set->target;
-  t->s.kernel_threads = set->o->kernel_threads;
+  if (s == TESS_OK) s = setup_session(set, &t->s, t->sketch);
+  for (uint32_t i = 0; s == TESS_OK && i < set->nsketch; i++)
+    t->sketch_hash[i] = vm_trace_hash(t->sketch[i]);
   if (s == TESS_OK) s = open_model(t);
   t->s.model = &t->model;
   if (s == TESS_OK) s = open_strategy(t);
@@ -103,8 +82,8 @@ static tess_status tune_set_up(tune *t) {
 /* A strategy or model of the host's is freed by tess_tune. */
 static void tune_tear_down(tune *t) {
   mem_heap *h = &t->c->heap;
-  uint32_t n = t->set->nsketch, batch = t->set->o->batch;
-  const tess_tune_options *o = t->set->o;
+  uint32_t n = t->set->nsketch, batch = t->set->o.batch;
+  const tess_tune_options *o = &t->set->o;
   if (!o->custom_strategy && t->strategy.free) t->strategy.free(t->strategy.ud);
   if (t->r && t->r->model) model_wait(t->r->model);
   for (int i = 0; i < TUNE_FINALISTS; i++) str_free(&t->best[i].code);
@@ -127,10 +106,10 @@ static void tune_tear_down(tune *t) {
 
 /* The deadline's alarm raises the same flag as tess_stop. */
 void tune_check_stop(tune *t) {
-  const tess_tune_options *o = t->set->o;
+  const tess_tune_options *o = &t->set->o;
   thread_alarm *alarm = t->set->deadline;
   if (alarm ? thread_alarm_rang(alarm)
-            : o->deadline > 0 && tune_now() - t->started > o->deadline) {
+            : o->deadline > 0 && clock_now() - t->started > o->deadline) {
     t->late = true;
     t->ended = TESS_TIMEOUT;
   } else if (thread_flag_is_raised(&t->c->stop)) {
@@ -144,16 +123,16 @@ void tune_check_stop(tune *t) {
 static double estimate_left(const tune *t, double elapsed) {
   enum { FEW = 8 };
   uint32_t done = t->trials - t->before - t->recalled,
-           left = t->set->o->trials - t->trials;
+           left = t->set->o.trials - t->trials;
   if (left == 0) return 0;
   return done >= FEW ? elapsed / done * left : INFINITY;
 }
 
 static tess_progress progress_so_far(const tune *t) {
-  double elapsed = tune_now() - t->started;
+  double elapsed = clock_now() - t->started;
   return (tess_progress){.struct_size = sizeof(tess_progress),
                          .trials = t->trials,
-                         .max_trials = t->set->o->trials,
+                         .max_trials = t->set->o.trials,
                          .failed = t->failed,
                          .best_seconds =
                              t->best_seconds > 0 ? t->best_seconds : INFINITY,
@@ -165,7 +144,7 @@ static tess_progress progress_so_far(const tune *t) {
 
 /* Calls the host's progress function; non-zero: the run ends. */
 static int report_progress(tune *t, tess_progress *p) {
-  const tess_tune_options *o = t->set->o;
+  const tess_tune_options *o = &t->set->o;
   tune_check_stop(t);
   if (o->progress) {
     str_clear(&t->line);
@@ -250,14 +229,14 @@ static int handle_result(void *ud, uint32_t i) {
   tune *t = ud;
   i += t->first;
   search_outcome *o = &t->out[i];
-  double start = tune_now();
+  double start = clock_now();
   tess_status stored = tune_store(t, i);
-  t->time.database += tune_now() - start;
+  t->time.database += clock_now() - start;
   if (stored != TESS_OK) {
     tune_abort(t, stored);
     t->ended = stored;
   }
-  if (o->status != TESS_OK && t->set->o->on_error && t->ended == TESS_OK) {
+  if (o->status != TESS_OK && t->set->o.on_error && t->ended == TESS_OK) {
     t->ended = o->status;
     str_puts(&t->r->failure, str_get(&o->message));
   }
@@ -273,14 +252,14 @@ static int handle_result(void *ud, uint32_t i) {
 /* Measures the batch from candidate `first` on; handle_result sees each
  * result. */
 static tess_status measure_all(tune *t, uint32_t first, uint32_t n) {
-  const search_measurer *m = t->set->measurer;
-  double start = tune_now(), stored = t->time.database;
+  const search_measurer *m = &t->set->measurer;
+  double start = clock_now(), stored = t->time.database;
   t->handled = t->first = first;
   if (m->on_compile) m->on_compile(m->ud, report_compiling, t);
   tess_status s = m->measure(m->ud, &t->s, n - first, t->trial + first,
                              t->best_seconds, t->out + first, handle_result, t);
   if (m->on_compile) m->on_compile(m->ud, NULL, NULL);
-  t->time.measure += tune_now() - start - (t->time.database - stored);
+  t->time.measure += clock_now() - start - (t->time.database - stored);
   if (s != TESS_OK) tune_abort(t, s);
   return t->r->broke.code;
 }
@@ -295,7 +274,7 @@ static void show_trials(tune *t, uint32_t n, const search_trial *x) {
 static tess_status observe_trials(tune *t, uint32_t n, const search_trial *x,
                                   uint32_t measured) {
   tess_status s = TESS_OK;
-  double start = tune_now();
+  double start = clock_now();
   show_trials(t, n, x);
   if (t->strategy.observe)
     s = session_blame(&t->s,
@@ -304,8 +283,8 @@ static tess_status observe_trials(tune *t, uint32_t n, const search_trial *x,
   if (s == TESS_OK && t->model.update)
     s = session_blame(&t->s, t->model.update(t->model.ud, &t->s, n, t->view),
                       "the cost model's 'update'");
-  t->time.model += tune_now() - start;
-  const tess_tune_options *o = t->set->o;
+  t->time.model += clock_now() - start;
+  const tess_tune_options *o = &t->set->o;
   if (s == TESS_OK && o->measured && measured)
     s = session_blame(&t->s,
                       o->measured(o->measured_ud, &t->s, measured, t->view),
@@ -315,7 +294,7 @@ static tess_status observe_trials(tune *t, uint32_t n, const search_trial *x,
 
 /* Strategy and cost model observe the history from `at` on, in batches. */
 static tess_status observe_history(tune *t, uint32_t at) {
-  uint32_t end = t->s.history.n, batch = t->set->o->batch, n;
+  uint32_t end = t->s.history.n, batch = t->set->o.batch, n;
   tess_status s = TESS_OK;
   for (; s == TESS_OK && at < end; at += n) {
     n = end - at < batch ? end - at : batch;
@@ -384,7 +363,7 @@ static bool is_duplicate(const tune *t, uint32_t n, const search_cand *c) {
 static tess_status check_proposals(tune *t, uint32_t *n) {
   uint32_t kept = 0;
   tess_status s = TESS_OK;
-  if (!t->set->o->custom_strategy) return s;
+  if (!t->set->o.custom_strategy) return s;
   t->s.total.proposed += *n;
   for (uint32_t i = 0; s == TESS_OK && i < *n; i++) {
     const search_cand *c = &t->trial[i].c;
@@ -438,17 +417,17 @@ static tess_status propose_batch(tune *t, uint32_t n, uint32_t *got) {
 
 /* One batch.  *more: the search may go on. */
 static tess_status run_batch(tune *t, bool *more) {
-  const tess_tune_options *o = t->set->o;
+  const tess_tune_options *o = &t->set->o;
   *more = false;
   tune_check_stop(t);
   if (t->trials >= o->trials || t->ended != TESS_OK) return TESS_OK;
   uint32_t n = o->trials - t->trials, got = 0;
   if (n > o->batch) n = o->batch;
-  double start = tune_now();
+  double start = clock_now();
   session_forget(&t->s, 0);
   tess_status s = propose_batch(t, n, &got);
   if (s != TESS_OK) return s;
-  t->time.propose += tune_now() - start;
+  t->time.propose += clock_now() - start;
   tune_check_stop(t);
   if (t->ended != TESS_OK) return TESS_OK;
   bool some = got || t->nequal;
@@ -484,7 +463,7 @@ static void keep_search_error(tune *t) {
 tess_status tune_begin(tune *t, const tune_setup *setup) {
   *t = (tune){.set = setup,
               .c = setup->c,
-              .started = tune_now(),
+              .started = clock_now(),
               .flops = ir_flops(&setup->program->p),
               .ended = setup->cancelled ? TESS_CANCELLED : TESS_OK,
               .time.sketches = setup->sketch_seconds};
@@ -492,18 +471,18 @@ tess_status tune_begin(tune *t, const tune_setup *setup) {
   tess_status s = tune_set_up(t);
   if (s == TESS_OK) t->search = observe_history(t, 0);
   keep_search_error(t);
-  t->time.active = tune_now() - t->started;
+  t->time.active = clock_now() - t->started;
   return s;
 }
 
 bool tune_advance(tune *t) {
   bool more = false;
-  double start = tune_now();
+  double start = clock_now();
   measure_ledger before = pool_so_far(t);
   if (t->search == TESS_OK) t->search = run_batch(t, &more);
   keep_search_error(t);
   add_spent(t, &before);
-  t->time.active += tune_now() - start;
+  t->time.active += clock_now() - start;
   return more && t->search == TESS_OK && t->ended == TESS_OK;
 }
 
@@ -534,7 +513,7 @@ static tess_status store_end(tune *t) {
 /* A failure after the first valid result ends the run with that result. */
 tess_status tune_conclude(tune *t) {
   uint32_t best;
-  double start = tune_now();
+  double start = clock_now();
   measure_ledger before = pool_so_far(t);
   if (t->search != TESS_OK) tune_abort(t, t->search);
   const err_state *broke = &t->r->broke;
@@ -543,7 +522,7 @@ tess_status tune_conclude(tune *t) {
     return ctx_fail(t->c, broke->code, "%s", broke->message);
   if (t->r->model) model_wait(t->r->model);
   tess_status s = tune_fill_result(t);
-  t->time.active += tune_now() - start;
+  t->time.active += clock_now() - start;
   t->time.total = t->time.active + t->time.sketches;
   add_spent(t, &before);
   tune_report_ledger(&t->time, t->set->ledger ? &t->spent : NULL,

@@ -88,7 +88,7 @@ static tess_status take_entry(task_set *s, const tess_task *list, uint32_t i,
 static task_run *find_equal(task_set *s, const tess_task *e, uint64_t hash) {
   for (uint32_t k = 0; k < s->n; k++) {
     task_run *r = &s->run[k];
-    if (r->hash == hash && r->w.space == e->space) return r;
+    if (r->hash == hash && r->setup.space == e->space) return r;
   }
   return NULL;
 }
@@ -103,8 +103,8 @@ static void add_task(task_set *s, const tess_task *e, uint64_t hash,
                   .cost_model = e->cost_model,
                   .weight = e->weight,
                   .entries = 1};
-  r->w = (tune_work){
-      .c = s->c, .p = e->program, .target = target, .space = e->space};
+  r->setup = (tune_setup){
+      .c = s->c, .program = e->program, .target = target, .space = e->space};
   str_init(&r->shapes, &s->c->heap);
   r->name = ctx_text(s->c, name, strlen(name));
 }
@@ -180,15 +180,15 @@ static tess_status begin_task(task_set *s, const tess_task *list, uint32_t i) {
   tess_tune_options o = s->shared;
   give_own(s, list, i, &o);
   r->opened = 1;
-  tess_status st = task_write_shapes(r->w.p, &r->shapes);
-  return st == TESS_OK ? work_begin(&r->w, &o) : st;
+  tess_status st = task_write_shapes(r->setup.program, &r->shapes);
+  return st == TESS_OK ? setup_begin(&r->setup, &o) : st;
 }
 
 static tess_status prepare_task(task_set *s, const tess_task *list,
                                 uint32_t i) {
   task_run *r = &s->run[i];
   tess_status st = begin_task(s, list, i);
-  if (st == TESS_OK) st = work_prepare(&r->w, &r->setup);
+  if (st == TESS_OK) st = setup_prepare(&r->setup);
   return st == TESS_OK ? st : blame_task(s, r, st);
 }
 
@@ -241,7 +241,7 @@ static void sum_ledgers(task_set *s) {
     has_pool |= t->set->ledger != NULL;
     trials += t->trials - t->before;
   }
-  all.total = tune_now() - s->started;
+  all.total = clock_now() - s->started;
   s->out->info.seconds = all.total;
   tune_report_ledger(&all, has_pool ? &pool : NULL, trials, &s->out->ledger);
 }
@@ -330,7 +330,7 @@ static tess_status look_up_task(task_set *s, const tess_task *list,
                                 uint32_t i) {
   task_run *r = &s->run[i];
   tess_status st = begin_task(s, list, i);
-  if (st == TESS_OK) st = work_frozen(&r->w, &r->r);
+  if (st == TESS_OK) st = tune_frozen(&r->setup, &r->r);
   if (st != TESS_OK) return blame_task(s, r, st);
   r->t.r = r->r;
   return TESS_OK;
@@ -361,7 +361,7 @@ static void end_set(task_set *s, tess_status st) {
   for (uint32_t i = 0; i < s->n; i++) {
     task_run *r = &s->run[i];
     if (r->opened > 1) tune_end(&r->t, st, &r->r);
-    if (r->opened) work_end(&r->w);
+    if (r->opened) setup_end(&r->setup);
     if (st == TESS_OK)
       s->out->r[i] = r->r;
     else
@@ -389,7 +389,7 @@ static tess_status check_entries(tess_context *c, uint32_t n,
 tess_status tess_tune_tasks(tess_context *c, uint32_t n, const tess_task *task,
                             tess_target *target, const tess_tasks_options *o,
                             tess_tasks **out) {
-  task_set s = {.c = c, .nentry = n, .started = tune_now()};
+  task_set s = {.c = c, .nentry = n, .started = clock_now()};
   entries_work w = {&s, task, target};
   *out = NULL;
   ctx_clear(c);

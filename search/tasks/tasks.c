@@ -39,7 +39,7 @@ static int report_tasks(task_run *r, const tess_progress *one, bool round) {
   task_set *s = r->set;
   if (!s->o.progress) return 0;
   tasks_states(s);
-  double elapsed = tune_now() - s->started;
+  double elapsed = clock_now() - s->started;
   tess_tasks_progress p = {.struct_size = sizeof p,
                            .ntask = s->n,
                            .task = s->state.v,
@@ -88,8 +88,8 @@ static tess_status push_earlier(void *ud) {
 
 static tess_status begin_task(task_run *r) {
   task_set *s = r->set;
-  r->w.o.progress = report_one;
-  r->w.o.progress_ud = r;
+  r->setup.o.progress = report_one;
+  r->setup.o.progress_ud = r;
   r->setup.deadline = s->alarm.is_set ? &s->alarm : NULL;
   r->setup.shares = true;
   r->opened = 2;
@@ -115,7 +115,7 @@ static uint32_t next_trials(const task_run *r) {
 /* A batch, as far as the budget goes. */
 static tess_status advance_task(task_run *r) {
   task_set *s = r->set;
-  r->w.o.trials = r->t.trials + next_trials(r);
+  r->setup.o.trials = r->t.trials + next_trials(r);
   bool more = tune_advance(&r->t);
   if (r->t.trials >= s->most) more = false;
   if (r->t.ended == TESS_CANCELLED || r->t.search == TESS_CANCELLED)

@@ -5,7 +5,6 @@
 #define SEARCH_TASKS_TASKS_H
 
 #include "search/run/loop.h"
-#include "search/run/work.h"
 
 /* What is known after a batch of a task. */
 typedef struct task_round {
@@ -16,7 +15,6 @@ typedef struct task_round {
 /* One task: a program, for all the entries that are equal to it. */
 typedef struct task_run {
   struct task_set *set;
-  tune_work w;
   tune_setup setup;
   tune t;
   tess_result *r;
@@ -27,7 +25,7 @@ typedef struct task_run {
   strbuf shapes;
   double weight;
   uint32_t entries; /* equal programs, itself included */
-  uint32_t opened;  /* 1: work_begin, 2: tune_begin */
+  uint32_t opened;  /* 1: setup_begin, 2: tune_begin */
   bool live;        /* it may get further batches */
   VEC(task_round) round;
 } task_run;

@@ -119,9 +119,9 @@ static tess_status synthetic_tune(synthetic *f, double *best) {
                     .target = f->t.target,
                     .nsketch = f->t.nsketch,
                     .sketch = f->t.sketch,
-                    .o = &f->o,
+                    .o = f->o,
                     .policy = "v1 test",
-                    .measurer = &f->m};
+                    .measurer = f->m};
   f->n = f->failed = 0;
   tess_status st = tune_run(&set, &r);
   if (st == TESS_OK) *best = r->curve.v[r->curve.n - 1];

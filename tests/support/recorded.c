@@ -90,9 +90,9 @@ tess_status recorded_tune(recorded_run *f, tess_result **out) {
                     .target = f->t.target,
                     .nsketch = f->t.nsketch,
                     .sketch = f->t.sketch,
-                    .o = &f->o,
+                    .o = f->o,
                     .policy = "v1 test",
-                    .measurer = &f->m};
+                    .measurer = f->m};
   f->r.n = f->r.compared = 0;
   return tune_run(&set, out);
 }
