@@ -6,21 +6,21 @@
 /* Whether it is that of one of the first n of the batch. */
 static bool is_in_batch(const tune *t, uint32_t n, uint64_t program) {
   for (uint32_t i = 0; i < n; i++)
-    if (t->trial[i].program == program) return true;
+    if (t->batch.trial[i].program == program) return true;
   return false;
 }
 
 void tune_part_equal(tune *t, uint32_t *n) {
   uint32_t kept = 0;
-  t->nequal = 0;
+  t->batch.nequal = 0;
   for (uint32_t i = 0; i < *n; i++) {
-    search_trial *x = &t->trial[i];
+    search_trial *x = &t->batch.trial[i];
     x->program = session_program_of(&t->s, &x->c);
     if (x->program && (session_find_program(&t->s, x->program) ||
                        is_in_batch(t, kept, x->program)))
-      t->equal[t->nequal++] = *x;
+      t->batch.equal[t->batch.nequal++] = *x;
     else
-      t->trial[kept++] = *x;
+      t->batch.trial[kept++] = *x;
   }
   *n = kept;
 }
@@ -43,11 +43,12 @@ static tess_status learn_from(tune *t, const search_trial *like,
  * has learnt nothing, and may be proposed again. */
 tess_status tune_learn_equal(tune *t, uint32_t *n) {
   tess_status s = TESS_OK;
-  for (uint32_t i = 0; s == TESS_OK && i < t->nequal; i++) {
-    const search_trial *like = session_find_program(&t->s, t->equal[i].program);
+  for (uint32_t i = 0; s == TESS_OK && i < t->batch.nequal; i++) {
+    const search_trial *like =
+        session_find_program(&t->s, t->batch.equal[i].program);
     if (!like) continue;
-    t->trial[*n] = t->equal[i];
-    s = learn_from(t, like, &t->trial[(*n)++]);
+    t->batch.trial[*n] = t->batch.equal[i];
+    s = learn_from(t, like, &t->batch.trial[(*n)++]);
   }
   return s;
 }

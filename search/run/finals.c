@@ -24,15 +24,17 @@ void tune_abort(tune *t, tess_status s) {
 }
 
 void tune_enter_finals(tune *t, uint32_t trial, search_outcome *o) {
-  uint32_t at = t->nbest;
-  while (at > 0 && t->best[at - 1].seconds > o->seconds) at--;
+  uint32_t at = t->best.n;
+  while (at > 0 && t->best.finalist[at - 1].seconds > o->seconds) at--;
   if (at == TUNE_FINALISTS) return;
-  if (t->nbest < TUNE_FINALISTS) t->nbest++;
-  finalist last = t->best[t->nbest - 1];
-  for (uint32_t k = t->nbest - 1; k > at; k--) t->best[k] = t->best[k - 1];
+  if (t->best.n < TUNE_FINALISTS) t->best.n++;
+  finalist last = t->best.finalist[t->best.n - 1];
+  for (uint32_t k = t->best.n - 1; k > at; k--)
+    t->best.finalist[k] = t->best.finalist[k - 1];
   str_free(&last.code);
-  t->best[at] = (finalist){trial, o->seconds, o->code, t->recalling};
-  str_init(&o->code, t->best[at].code.heap);
+  t->best.finalist[at] =
+      (finalist){trial, o->seconds, o->code, t->resume.recalling};
+  str_init(&o->code, t->best.finalist[at].code.heap);
 }
 
 static int ignore_result(void *ud, uint32_t i) {
@@ -65,10 +67,10 @@ static tess_status fail_trial(tune *t, uint32_t trial,
     h->status = o->status;
     h->seconds = INFINITY;
   }
-  t->failed++;
-  if (trial >= t->before) t->count[TESS_OK]--;
+  t->budget.failed++;
+  if (trial >= t->budget.before) t->results.count[TESS_OK]--;
   uint32_t best;
-  if (!best_checked(t, &best, &t->best_seconds)) t->best_seconds = 0;
+  if (!best_checked(t, &best, &t->best.seconds)) t->best.seconds = 0;
   return tune_count_result(t, o);
 }
 
@@ -103,17 +105,18 @@ static tess_status compare_finalist(tune *t, const finalist *f) {
 static tess_status compare_finalists(tune *t) {
   tess_status s = TESS_OK;
   uint32_t n = 0;
-  for (uint32_t k = 0; k < t->nbest; k++) {
-    const bool *checked = &t->s.history.v[t->best[k].trial].checked;
-    if (s == TESS_OK && !*checked) s = compare_finalist(t, &t->best[k]);
-    finalist f = t->best[k];
-    str_init(&t->best[k].code, f.code.heap);
+  for (uint32_t k = 0; k < t->best.n; k++) {
+    const bool *checked = &t->s.history.v[t->best.finalist[k].trial].checked;
+    if (s == TESS_OK && !*checked)
+      s = compare_finalist(t, &t->best.finalist[k]);
+    finalist f = t->best.finalist[k];
+    str_init(&t->best.finalist[k].code, f.code.heap);
     if (*checked)
-      t->best[n++] = f;
+      t->best.finalist[n++] = f;
     else
       str_free(&f.code);
   }
-  t->nbest = n;
+  t->best.n = n;
   return s;
 }
 
@@ -156,23 +159,23 @@ static tess_status rebuild_finalist(tune *t, finalist *f) {
 static tess_status rebuild_finalists(tune *t) {
   tess_status s = TESS_OK;
   uint32_t n = 0;
-  for (uint32_t k = 0; k < t->nbest; k++) {
-    if (s == TESS_OK && t->best[k].recalled)
-      s = rebuild_finalist(t, &t->best[k]);
-    finalist f = t->best[k];
-    str_init(&t->best[k].code, f.code.heap);
+  for (uint32_t k = 0; k < t->best.n; k++) {
+    if (s == TESS_OK && t->best.finalist[k].recalled)
+      s = rebuild_finalist(t, &t->best.finalist[k]);
+    finalist f = t->best.finalist[k];
+    str_init(&t->best.finalist[k].code, f.code.heap);
     if (f.recalled)
       str_free(&f.code);
     else
-      t->best[n++] = f;
+      t->best.finalist[n++] = f;
   }
-  t->nbest = n;
+  t->best.n = n;
   return s;
 }
 
 static bool is_finalist(const tune *t, uint32_t trial) {
-  for (uint32_t k = 0; k < t->nbest; k++)
-    if (t->best[k].trial == trial) return true;
+  for (uint32_t k = 0; k < t->best.n; k++)
+    if (t->best.finalist[k].trial == trial) return true;
   return false;
 }
 
@@ -203,11 +206,11 @@ static uint32_t least_of(uint32_t n, const double *time) {
 static tess_status time_finalists(tune *t, double *time) {
   const search_measurer *m = &t->set->measurer;
   const strbuf *code[TUNE_FINALISTS];
-  for (uint32_t k = 0; k < t->nbest; k++) {
-    code[k] = &t->best[k].code;
-    time[k] = t->best[k].seconds;
+  for (uint32_t k = 0; k < t->best.n; k++) {
+    code[k] = &t->best.finalist[k].code;
+    time[k] = t->best.finalist[k].seconds;
   }
-  return t->nbest > 1 ? m->rematch(m->ud, t->nbest, code, time) : TESS_OK;
+  return t->best.n > 1 ? m->rematch(m->ud, t->best.n, code, time) : TESS_OK;
 }
 
 /* If all finalists are far slower than in the search the machine may be busy:
@@ -218,10 +221,10 @@ static tess_status time_until_stable(tune *t, double *time) {
   double now[TUNE_FINALISTS];
   tess_status s = time_finalists(t, time);
   for (int i = 0; i < MORE && s == TESS_OK; i++) {
-    double least = time[least_of(t->nbest, time)];
-    if (!isfinite(least) || least <= time_spread * t->best_seconds) break;
+    double least = time[least_of(t->best.n, time)];
+    if (!isfinite(least) || least <= time_spread * t->best.seconds) break;
     s = time_finalists(t, now);
-    for (uint32_t k = 0; k < t->nbest && s == TESS_OK; k++)
+    for (uint32_t k = 0; k < t->best.n && s == TESS_OK; k++)
       if (!isfinite(now[k]) || now[k] < time[k])
         time[k] = isfinite(time[k]) ? now[k] : INFINITY;
   }
@@ -242,7 +245,7 @@ static void time_unscheduled(tune *t, const finalist *best,
   char text[160];
   const search_measurer *m = &t->set->measurer;
   if (m->rematch(m->ud, 2, both, time) != TESS_OK) return;
-  if (isfinite(time[1])) t->unscheduled = time[1];
+  if (isfinite(time[1])) t->best.unscheduled = time[1];
   if (isinf(time[0]) || time[0] <= far * time[1]) return;
   snprintf(text, sizeof text,
            "the best is slower than the unscheduled program: timed "
@@ -258,7 +261,8 @@ static void compare_with_unscheduled(tune *t, uint32_t best, double seconds) {
   if (!m->unscheduled) return;
   str_init(&code, &t->c->heap);
   tess_status s = m->unscheduled(m->ud, seconds, &code);
-  if (s == TESS_OK && code.n) time_unscheduled(t, &t->best[best], &code);
+  if (s == TESS_OK && code.n)
+    time_unscheduled(t, &t->best.finalist[best], &code);
   str_free(&code);
 }
 
@@ -266,19 +270,19 @@ static void compare_with_unscheduled(tune *t, uint32_t best, double seconds) {
  * take a multiple of what one does. */
 static tess_status take_fastest(const tune *t, uint32_t *winner,
                                 double *seconds) {
-  *winner = t->best[0].trial;
-  *seconds = t->best[0].seconds;
+  *winner = t->best.finalist[0].trial;
+  *seconds = t->best.finalist[0].seconds;
   return TESS_OK;
 }
 
 static tess_status name_winner(tune *t, uint32_t *winner, double *seconds) {
   double time[TUNE_FINALISTS];
-  if (t->set->shares && t->late) return take_fastest(t, winner, seconds);
+  if (t->set->shares && t->status.late) return take_fastest(t, winner, seconds);
   tess_status s = time_until_stable(t, time);
   if (s != TESS_OK) return s;
-  uint32_t best = least_of(t->nbest, time);
-  *winner = t->best[best].trial;
-  *seconds = isfinite(time[best]) ? time[best] : t->best[best].seconds;
+  uint32_t best = least_of(t->best.n, time);
+  *winner = t->best.finalist[best].trial;
+  *seconds = isfinite(time[best]) ? time[best] : t->best.finalist[best].seconds;
   compare_with_unscheduled(t, best, *seconds);
   return TESS_OK;
 }
@@ -287,9 +291,10 @@ static tess_status name_winner(tune *t, uint32_t *winner, double *seconds) {
 static tess_status fill_funnel(void *ud) {
   tune *t = ud;
   for (int i = 0; i < TUNE_CLASSES; i++)
-    if (t->count[i])
+    if (t->results.count[i])
       funnel_measured(&t->s.total, &t->c->heap, err_status_text((tess_status)i),
-                      t->message[i] ? t->message[i] : "", t->count[i]);
+                      t->results.message[i] ? t->results.message[i] : "",
+                      t->results.count[i]);
   funnel_print(&t->s.total, &t->r->funnel);
   return TESS_OK;
 }
@@ -299,9 +304,9 @@ static void fill_classes(tune *t) {
   bool first = true;
   str_putc(b, '{');
   for (int i = 0; i < TUNE_CLASSES; i++) {
-    if (!t->count[i]) continue;
+    if (!t->results.count[i]) continue;
     str_printf(b, "%s\"%s\": %u", first ? "" : ", ",
-               err_status_name((tess_status)i), t->count[i]);
+               err_status_name((tess_status)i), t->results.count[i]);
     first = false;
   }
   str_putc(b, '}');
@@ -310,20 +315,20 @@ static void fill_classes(tune *t) {
 /* Chooses the winner by timing the checked finalists again; after tess_stop or
  * a failure, by the times that were measured in the search. */
 static bool find_winner(tune *t, uint32_t *winner, double *seconds) {
-  if (t->ended == TESS_CANCELLED || (t->late && t->nbest == 0))
+  if (t->status.ended == TESS_CANCELLED || (t->status.late && t->best.n == 0))
     return best_checked(t, winner, seconds);
   tess_status s = rebuild_finalists(t);
   if (s == TESS_OK) s = compare_finalists(t);
   if (s == TESS_OK) s = rebuild_best(t);
-  if (s == TESS_OK && t->nbest > 0) s = name_winner(t, winner, seconds);
-  if (s == TESS_OK && t->nbest > 0) return true;
+  if (s == TESS_OK && t->best.n > 0) s = name_winner(t, winner, seconds);
+  if (s == TESS_OK && t->best.n > 0) return true;
   if (s != TESS_OK) tune_abort(t, s);
   return best_checked(t, winner, seconds);
 }
 
 static void compare_with_trials(tune *t, double seconds) {
   char text[256];
-  double then = t->best_seconds;
+  double then = t->best.seconds;
   if (seconds <= time_spread * then && then <= time_spread * seconds) return;
   snprintf(text, sizeof text,
            "the best trial took %.4g ms; when the best few were timed again "
@@ -351,16 +356,17 @@ static void note_deadline(tune *t) {
   char text[128];
   snprintf(text, sizeof text,
            "the deadline of %g s ended the search after %u of %u trials",
-           t->set->o.deadline, t->trials, t->set->o.trials);
+           t->set->o.deadline, t->budget.trials, t->budget.limit);
   add_note(t, text);
 }
 
 /* Where nothing valid was found: how the first candidate failed. */
 static void note_first_failure(tune *t) {
-  tess_status class = t->first_failure;
+  tess_status class = t->results.first_failure;
   char text[600], why[400] = "";
   if (class == TESS_OK) return;
-  if (t->message[class]) err_one_line(t->message[class], why, sizeof why);
+  if (t->results.message[class])
+    err_one_line(t->results.message[class], why, sizeof why);
   snprintf(text, sizeof text, "the first that failed: %s%s%s",
            err_status_name(class), *why ? ": " : "", why);
   add_note(t, text);
@@ -373,12 +379,12 @@ static void tell_no_proposals(tune *t) {
   str_printf(&t->r->failure,
              "the strategy '%s' proposed no candidate, or none that is valid, "
              "when it was asked %u times",
-             name, t->empty);
+             name, t->budget.empty);
 }
 
 static tess_status status_of(const tune *t, bool found) {
   if (t->r->broke.code != TESS_OK) return t->r->broke.code;
-  if (t->ended == TESS_CANCELLED || thread_flag_is_raised(&t->c->stop))
+  if (t->status.ended == TESS_CANCELLED || thread_flag_is_raised(&t->c->stop))
     return TESS_CANCELLED;
   return found ? TESS_OK : TESS_NOT_FOUND;
 }
@@ -390,15 +396,15 @@ tess_status tune_fill_result(tune *t) {
   bool found = find_winner(t, &winner, &seconds);
   if (found) {
     const search_measurer *m = &t->set->measurer;
-    if (t->unscheduled <= 0 && m->reference)
-      t->unscheduled = m->reference(m->ud, seconds);
+    if (t->best.unscheduled <= 0 && m->reference)
+      t->best.unscheduled = m->reference(m->ud, seconds);
     compare_with_trials(t, seconds);
     s = tune_decided(t, t->s.history.v[winner], &t->r->best);
     if (s == TESS_OK) note_host(t);
   }
   const search_measurer *m = &t->set->measurer;
   if (m->note) add_note(t, m->note(m->ud));
-  if (t->late && !t->set->shares) note_deadline(t);
+  if (t->status.late && !t->set->shares) note_deadline(t);
   if (!found) note_first_failure(t);
   if (!found) tell_no_proposals(t);
   if (s == TESS_OK) s = mem_protect(&t->c->heap, fill_funnel, t);
@@ -406,9 +412,9 @@ tess_status tune_fill_result(tune *t) {
   t->r->info = (tess_result_info){.status = status_of(t, found),
                                   .latency = seconds,
                                   .gflops = tune_gflops(t, seconds),
-                                  .trials = t->trials,
-                                  .failed = t->failed,
-                                  .unscheduled = t->unscheduled,
+                                  .trials = t->budget.trials,
+                                  .failed = t->budget.failed,
+                                  .unscheduled = t->best.unscheduled,
                                   .exhausted = t->r->exhausted};
   return s;
 }

@@ -22,59 +22,103 @@ typedef struct finalist {
   bool recalled; /* from before the run was broken off: it has no code */
 } finalist;
 
+/* The best so far, which are timed again. */
+typedef struct tune_best {
+  finalist finalist[TUNE_FINALISTS]; /* best first */
+  uint32_t n;
+  double seconds;              /* of checked results; 0: there are none */
+  double unscheduled;          /* of the unscheduled program; 0: not known */
+} tune_best;
+
+typedef struct tune_budget {
+  uint32_t limit, trials;      /* trials that there may be; so far */
+  uint32_t before, recalled;   /* of them, from earlier runs and, of this one,
+                                * from before it was broken off */
+  uint32_t failed;
+  uint32_t empty, idle;        /* batches in a row without a proposal; proposals
+                                * of measured programs */
+} tune_budget;
+
+/* Results of this run by class, and the first message of each. */
+typedef struct tune_results {
+  uint32_t count[TUNE_CLASSES];
+  char *message[TUNE_CLASSES];
+  tess_status first_failure;   /* its class; TESS_OK: none failed yet */
+} tune_results;
+
+typedef struct tune_time {
+  double started;
+  tune_ledger ledger;
+  measure_ledger pool;         /* what its workers spent for this run */
+} tune_time;
+
+typedef struct tune_status {
+  tess_status search;          /* how the search has gone so far */
+  tess_status ended;           /* why it ended: OK, CANCELLED, ... */
+  bool late;                   /* the deadline ended it */
+} tune_status;
+
+typedef struct tune_batch {
+  uint32_t round;              /* batches so far */
+  search_trial *trial;         /* first those that are measured, */
+  search_outcome *out;         /*   what came of these, */
+  search_trial *equal;         /*   then those of programs that are measured; */
+  uint32_t nequal;             /*   how many there are of them */
+  tess_candidate *view;        /* for strategies, models and hosts */
+  double *predicted;           /* by the model; NAN: it knew nothing */
+  uint32_t first, handled;     /* that is measured; results handled so far */
+} tune_batch;
+
+/* The run in the database. */
+typedef struct tune_records {
+  database *db;                /* NULL: none */
+  database_key key;
+  database_run_row run;
+  uint32_t outdated;           /* records whose trace gives another program */
+  uint32_t damaged;            /* records that cannot be read */
+  uint32_t nquality;           /* of the model's, stored */
+} tune_records;
+
 /* A stored result of this very run, from before it was broken off. */
-typedef struct tune_past {
+typedef struct tune_stored {
   search_trial trial;
   uint32_t round, slot, order; /* order: of storing */
   const char *message;         /* NULL: none */
-} tune_past;
+} tune_stored;
+
+typedef struct tune_resume {
+  VEC(tune_stored) trial;      /* by round and slot, */
+  uint32_t at;                 /*   those from here on are to be learned */
+  bool recalling;              /* they are being learned */
+  bool lost;                   /* not all of them can be read */
+} tune_resume;
+
+/* Decisions of other targets' or policies' records. */
+typedef struct tune_foreign {
+  VEC(search_cand) c;
+  uint32_t at;                 /* that are proposed next */
+} tune_foreign;
 
 typedef struct tune {
   const tune_setup *set;
   tess_context *c;
+  int64_t flops;               /* of the program; counting may take long */
   const vm_trace **sketch;
   uint64_t *sketch_hash;
   tess_session s;
   tess_strategy strategy;
   tess_cost_model model;
-  database *db;
-  database_key key;
-  finalist best[TUNE_FINALISTS]; /* best first */
-  uint32_t nbest, failed, trials, before, empty;
-  int64_t flops;                /* of the program; counting may take long */
-  uint32_t outdated;            /* records whose trace gives another program */
-  uint32_t damaged;             /* records that cannot be read */
-  uint32_t count[TUNE_CLASSES]; /* results of this run by class */
-  char *message[TUNE_CLASSES];  /* the first of each class */
-  tess_status first_failure;    /* its class; TESS_OK: none failed yet */
-  double best_seconds;          /* of checked results; 0: there are none */
-  double unscheduled;           /* seconds; 0: not known */
-  double started;
-  tune_ledger time;
-  measure_ledger spent; /* by the pool for this run */
-  tess_status search;   /* how the search has gone so far */
   tess_result *r;
-  strbuf line;
-  tess_status ended;   /* why it ended: OK, CANCELLED, ... */
-  bool late;           /* the deadline ended it */
-  search_trial *trial; /* the batch at work: first those that are measured, */
-  search_outcome *out; /*   what came of these, */
-  search_trial *equal; /*   then those of programs that are measured; */
-  uint32_t nequal;     /*   how many there are of them, */
-  uint32_t idle;       /*   and since something was to measure */
-  tess_candidate *view; /* of the batch, for strategies, models and hosts */
-  uint32_t batch, handled; /* its size; results handled so far */
-  uint32_t nquality;       /* of the model's, stored */
-  database_run_row run;
-  uint32_t round, recalled; /* batches so far; trials that were stored */
-  uint32_t first;           /* of the batch, that is measured */
-  bool recalling;           /* stored results are being learned */
-  bool past_lost;           /* not all of its results can be read */
-  VEC(tune_past) past;      /* by round and slot */
-  uint32_t past_at;
-  VEC(search_cand) lent; /* decisions of other targets' or policies' records */
-  uint32_t lent_at;      /* that are proposed next */
-  double *predicted; /* of the batch, by the model; NAN: it knew nothing */
+  tune_budget budget;
+  tune_batch batch;
+  tune_best best;
+  tune_results results;
+  tune_time time;
+  tune_status status;
+  tune_records records;
+  tune_resume resume;
+  tune_foreign foreign;
+  strbuf line;                 /* of progress */
 } tune;
 
 /* ---- steps (tune.c) ----------------------------------------------------- */
@@ -91,9 +135,9 @@ tess_status tune_conclude(tune *t);
 /* Frees the run; s: what the step before returned.  *out NULL unless OK. */
 void tune_end(tune *t, tess_status s, tess_result **out);
 
-/* Sets `ended` after tess_stop or when the deadline has passed. */
+/* Sets `status.ended` after tess_stop or when the deadline has passed. */
 void tune_check_stop(tune *t);
-/* Updates best_seconds with the time of a checked result. */
+/* Updates best.seconds with the time of a checked result. */
 void tune_note_best(tune *t, double seconds);
 /* Counts a result of this run by class and keeps the class's first message for
  * the funnel. */
@@ -104,9 +148,9 @@ tess_status tune_count_trial(tune *t);
 /* ---- equal programs (equal.c) ------------------------------------------- */
 
 /* Sets apart those of the *n trials whose program was measured, or is that of
- * another one of them: they are t->equal then. */
+ * another one of them: they are t->batch.equal then. */
 void tune_part_equal(tune *t, uint32_t *n);
-/* These learn the results, and follow the first *n of t->trial. */
+/* These learn the results, and follow the first *n of t->batch.trial. */
 tess_status tune_learn_equal(tune *t, uint32_t *n);
 
 /* ---- records (records.c) ------------------------------------------------ */
@@ -126,9 +170,9 @@ tess_status tune_decided(tune *t, search_trial trial, tess_trace **out);
 
 /* Finds this workload's records of other targets or policies, whose decisions
  * are proposed before those of a built-in strategy (remeasure.c). */
-tess_status tune_find_lent(tune *t);
-/* Up to n of them as t->trial; *got 0: there are no more. */
-tess_status tune_propose_lent(tune *t, uint32_t n, uint32_t *got);
+tess_status tune_find_foreign(tune *t);
+/* Up to n of them as t->batch.trial; *got 0: there are no more. */
+tess_status tune_propose_foreign(tune *t, uint32_t n, uint32_t *got);
 /* Teaches the model what the database holds of other workloads, and gives the
  * session hints (transfer.c). */
 tess_status tune_transfer(tune *t);
@@ -137,18 +181,18 @@ tess_status tune_transfer(tune *t);
 
 /* Finds the run in the database that is this one, or makes it. */
 tess_status tune_begin_run(tune *t);
-tess_status tune_keep_past(tune *t, const database_record *r,
+tess_status tune_keep_stored(tune *t, const database_record *r,
                            const search_trial *trial);
 /* Enters a trial of an earlier run, or of this one, into the history. */
-tess_status tune_learn_past(tune *t, const search_trial *x);
-void tune_sort_past(tune *t);
+tess_status tune_learn_stored(tune *t, const search_trial *x);
+void tune_sort_stored(tune *t);
 /* Whether there are stored results of this run left; then, whether the n
  * proposals are those that were stored. */
 bool tune_recalls(const tune *t);
-bool tune_matches_past(const tune *t, uint32_t n);
+bool tune_matches_stored(const tune *t, uint32_t n);
 /* Learns the stored results of the batch: of its first *known candidates. */
 tess_status tune_recall(tune *t, uint32_t n, uint32_t *known);
-tess_status tune_give_up_past(tune *t);
+tess_status tune_give_up_stored(tune *t);
 double tune_elapsed(const tune *t); /* seconds, over all parts of the run */
 tess_status tune_store_run(tune *t, const char *ended);
 /* Enters the result of candidate i of the batch into the funnel, the session's

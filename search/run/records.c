@@ -41,15 +41,15 @@ static tess_status ask_about_record(tune *t, search_trial *x, bool changed) {
 /* Records of this run are recalled batch by batch; those that came after its
  * beginning from other runs it does not know. */
 static tess_status learn_record(tune *t, const database_record *r) {
-  bool own = r->run == t->run.id && !t->run.is_new;
-  if (!own && r->id > t->run.after) return TESS_OK;
+  bool own = r->run == t->records.run.id && !t->records.run.is_new;
+  if (!own && r->id > t->records.run.after) return TESS_OK;
   bool changed;
   int64_t sketch = find_sketch(t, r->sketch, &changed);
   if (sketch < 0) return TESS_OK;
   if (r->damaged ||
       (!changed && r->traced != vm_sketch_hash(t->sketch[sketch]))) {
-    t->damaged++;
-    t->past_lost |= own;
+    t->records.damaged++;
+    t->resume.lost |= own;
     return TESS_OK;
   }
   search_trial x = {.c = {(uint32_t)sketch, r->n, r->d,
@@ -58,15 +58,15 @@ static tess_status learn_record(tune *t, const database_record *r) {
   trial_end(&x, r->status, r->seconds, r->checked);
   if (session_knows(&t->s, &x.c)) return TESS_OK;
   tess_status s = ask_about_record(t, &x, changed);
-  if (s == TESS_REFUSED) t->past_lost |= own;
+  if (s == TESS_REFUSED) t->resume.lost |= own;
   if (s != TESS_OK) return s == TESS_REFUSED ? TESS_OK : s;
   /* Failures have no time, so they stay valid for a changed program. */
   if (x.status == TESS_OK && session_program_of(&t->s, &x.c) != x.program) {
-    t->outdated++;
-    t->past_lost |= own;
+    t->records.outdated++;
+    t->resume.lost |= own;
     return TESS_OK;
   }
-  return own ? tune_keep_past(t, r, &x) : tune_learn_past(t, &x);
+  return own ? tune_keep_stored(t, r, &x) : tune_learn_stored(t, &x);
 }
 
 static tess_status take_record(void *ud, const database_record *r) {
@@ -80,36 +80,37 @@ static tess_status take_record(void *ud, const database_record *r) {
 /* Warns of the records that are not taken over. */
 static void warn_unusable(tune *t) {
   const char *path = t->set->o.database;
-  if (t->damaged)
-    ctx_warn(t->c, hash_mix(~t->key.workload, t->damaged),
+  if (t->records.damaged)
+    ctx_warn(t->c, hash_mix(~t->records.key.workload, t->records.damaged),
              "database %s: %u of its records are damaged and ignored: their "
              "traces or decisions cannot be read or do not belong together; "
              "`tessera db` lists them",
-             path, t->damaged);
-  if (t->outdated)
-    ctx_warn(t->c, hash_mix(t->key.workload, t->outdated),
+             path, t->records.damaged);
+  if (t->records.outdated)
+    ctx_warn(t->c, hash_mix(t->records.key.workload, t->records.outdated),
              "database %s: %u of its records are outdated and ignored: their "
              "traces now give other programs than were measured, or are "
              "refused",
-             path, t->outdated);
+             path, t->records.outdated);
 }
 
 tess_status tune_open_database(tune *t) {
   const tune_setup *set = t->set;
   if (!set->o.database) return TESS_OK;
-  tess_status s = database_open(t->c, set->o.database, &t->db);
+  tess_status s = database_open(t->c, set->o.database, &t->records.db);
   if (s != TESS_OK) return s;
-  t->key = (database_key){.workload = tess_program_hash(set->program),
-                          .target = tess_target_text(set->target),
-                          .policy = set->policy};
-  s = database_put_workload(t->db, &t->key, set->program);
+  t->records.key = (database_key){.workload = tess_program_hash(set->program),
+                                  .target = tess_target_text(set->target),
+                                  .policy = set->policy};
+  s = database_put_workload(t->records.db, &t->records.key, set->program);
   if (s == TESS_OK) s = tune_begin_run(t);
-  if (s == TESS_OK) s = database_each(t->db, &t->key, take_record, t);
+  if (s == TESS_OK)
+    s = database_each(t->records.db, &t->records.key, take_record, t);
   if (s == TESS_OK) warn_unusable(t);
-  if (s == TESS_OK) tune_sort_past(t);
-  if (s == TESS_OK && t->past_lost) s = tune_give_up_past(t);
-  t->before = t->trials;
-  if (s == TESS_OK) s = tune_find_lent(t);
+  if (s == TESS_OK) tune_sort_stored(t);
+  if (s == TESS_OK && t->resume.lost) s = tune_give_up_stored(t);
+  t->budget.before = t->budget.trials;
+  if (s == TESS_OK) s = tune_find_foreign(t);
   return s == TESS_OK ? tune_transfer(t) : s;
 }
 
@@ -139,9 +140,9 @@ static uint64_t stored_key(const tune *t, const search_trial *x) {
 /* A result that is the machine's fault is not recorded; the session's counter
  * is stored nevertheless. */
 tess_status tune_store(tune *t, uint32_t i) {
-  if (!t->db) return TESS_OK;
-  const search_trial *x = &t->trial[i];
-  const search_outcome *o = &t->out[i];
+  if (!t->records.db) return TESS_OK;
+  const search_trial *x = &t->batch.trial[i];
+  const search_outcome *o = &t->batch.out[i];
   uint32_t n = measure_is_machine_fault(o->status) ? 0 : 1;
   char *json = NULL;
   tess_status s = n ? trace_json(t, x, &json) : TESS_OK;
@@ -154,22 +155,23 @@ tess_status tune_store(tune *t, uint32_t i) {
                        .sample = o->sample,
                        .nsample = o->nsample,
                        .checked = o->checked,
-                       .run = t->run.id,
-                       .round = t->round,
+                       .run = t->records.run.id,
+                       .round = t->batch.round,
                        .slot = i,
                        .elapsed = tune_elapsed(t),
-                       .predicted = t->predicted[i],
+                       .predicted = t->batch.predicted[i],
                        .program_hash = o->program_hash,
                        .trace = json};
   if (s == TESS_OK)
-    s = database_put(t->db, &t->key, n, &r, t->set->o.seed, t->s.next);
+    s = database_put(t->records.db, &t->records.key, n, &r, t->set->o.seed,
+                     t->s.next);
   tess_text_free(t->c, json);
   return s;
 }
 
 tess_status tune_store_compared(tune *t, uint32_t trial,
                                 const search_outcome *o) {
-  if (!t->db) return TESS_OK;
+  if (!t->records.db) return TESS_OK;
   search_trial x = t->s.history.v[trial];
   tess_status s = session_finish_trial(&t->s, &x);
   if (s != TESS_OK) return s;
@@ -178,17 +180,18 @@ tess_status tune_store_compared(tune *t, uint32_t trial,
                        .d = x.c.d,
                        .status = o->status,
                        .message = str_get(&o->message)};
-  return database_compared(t->db, &t->key, &r);
+  return database_compared(t->records.db, &t->records.key, &r);
 }
 
 tess_status tune_store_quality(tune *t) {
   const tess_model *m = t->r->model;
   tess_status s = TESS_OK;
-  if (!t->db || !m) return s;
+  if (!t->records.db || !m) return s;
   double start = clock_now();
-  for (; s == TESS_OK && t->nquality < m->quality.n; t->nquality++)
-    s = database_put_quality(t->db, &t->key, t->set->o.seed, m->name,
-                             &m->quality.v[t->nquality]);
-  t->time.database += clock_now() - start;
+  for (; s == TESS_OK && t->records.nquality < m->quality.n;
+       t->records.nquality++)
+    s = database_put_quality(t->records.db, &t->records.key, t->set->o.seed,
+                             m->name, &m->quality.v[t->records.nquality]);
+  t->time.ledger.database += clock_now() - start;
   return s;
 }

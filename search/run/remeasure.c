@@ -5,7 +5,7 @@
  * sketch. */
 #include "search/run/loop.h"
 
-enum { MOST_LENT = 16, MOST_FOREIGN = 64 };
+enum { MOST_CANDIDATES = 16, MOST_FOREIGN = 64 };
 
 /* ---- records ------------------------------------------------------------ */
 
@@ -19,7 +19,7 @@ static const char foreign_sql[] =
     " SELECT decisions, trace, seconds, id FROM other WHERE rank <= 8"
     " ORDER BY rank, newest DESC, id LIMIT ?5";
 
-/* A record whose decisions are lent. */
+/* A record whose decisions are proposed. */
 typedef struct foreign {
   tune *t;
   sqlite3_stmt *q;
@@ -55,25 +55,26 @@ static tess_status push_foreign(void *ud) {
   const void *blob = sqlite3_column_blob(f->q, 0);
   int64_t *d = arena_array(&s->keep, int64_t, n + 1);
   if (n && blob) memcpy(d, blob, n * sizeof *d);
-  for (uint32_t i = 0; i < s->nsketch && t->lent.n < MOST_LENT; i++) {
+  for (uint32_t i = 0; i < s->nsketch && t->foreign.c.n < MOST_CANDIDATES;
+       i++) {
     search_cand c = {i, n, d, search_hash(i, n, d)};
     tess_candidate offered;
     session_to_public(&c, &offered);
     if (is_same_schedule(f, s->sketch[i]) && !session_knows(s, &c) &&
         session_check_decisions(s, &offered) == TESS_OK)
-      vec_push(&s->c->heap, &t->lent, c);
+      vec_push(&s->c->heap, &t->foreign.c, c);
   }
   return TESS_OK;
 }
 
 /* Sketches with its operands, or, where there are none, with its steps. */
-static tess_status lend_trace(foreign *f) {
+static tess_status take_decisions(foreign *f) {
   mem_heap *heap = &f->t->c->heap;
-  uint32_t had = f->t->lent.n;
+  uint32_t had = f->t->foreign.c.n;
   f->exact = true;
   tess_status s = mem_protect(heap, push_foreign, f);
   f->exact = false;
-  if (s == TESS_OK && f->t->lent.n == had)
+  if (s == TESS_OK && f->t->foreign.c.n == had)
     s = mem_protect(heap, push_foreign, f);
   return s;
 }
@@ -81,13 +82,13 @@ static tess_status lend_trace(foreign *f) {
 /* What cannot be read is passed over. */
 static tess_status take_foreign(tune *t, sqlite3_stmt *q) {
   tess_trace *trace;
-  if (!database_has_time(t->db, q, 2, sqlite3_column_int64(q, 3)))
+  if (!database_has_time(t->records.db, q, 2, sqlite3_column_int64(q, 3)))
     return TESS_OK;
   tess_status s =
       tess_trace_from_json(t->c, database_text(q, 1), t->set->program, &trace);
   if (s == TESS_OK) {
     foreign f = {.t = t, .q = q, .trace = &trace->t};
-    s = lend_trace(&f);
+    s = take_decisions(&f);
     tess_trace_free(trace);
   }
   if (s == TESS_NOMEM || s == TESS_LIMIT || s == TESS_CANCELLED) return s;
@@ -95,22 +96,24 @@ static tess_status take_foreign(tune *t, sqlite3_stmt *q) {
   return TESS_OK;
 }
 
-tess_status tune_find_lent(tune *t) {
+tess_status tune_find_foreign(tune *t) {
   sqlite3_stmt *q = NULL;
   int code = SQLITE_DONE;
   const tess_tune_options *o = &t->set->o;
-  if (!t->db || o->no_transfer || o->custom_strategy) return TESS_OK;
-  if (sqlite3_prepare_v2(t->db->db, foreign_sql, -1, &q, NULL) != SQLITE_OK)
-    return database_fail(t->db, "preparing a statement");
-  sqlite3_bind_int64(q, 1, (sqlite3_int64)t->key.workload);
-  sqlite3_bind_text(q, 2, t->key.target, -1, SQLITE_STATIC);
-  sqlite3_bind_text(q, 3, t->key.policy, -1, SQLITE_STATIC);
-  sqlite3_bind_int64(q, 4, t->run.after);
+  if (!t->records.db || o->no_transfer || o->custom_strategy) return TESS_OK;
+  if (sqlite3_prepare_v2(t->records.db->db, foreign_sql, -1, &q, NULL) !=
+      SQLITE_OK)
+    return database_fail(t->records.db, "preparing a statement");
+  sqlite3_bind_int64(q, 1, (sqlite3_int64)t->records.key.workload);
+  sqlite3_bind_text(q, 2, t->records.key.target, -1, SQLITE_STATIC);
+  sqlite3_bind_text(q, 3, t->records.key.policy, -1, SQLITE_STATIC);
+  sqlite3_bind_int64(q, 4, t->records.run.after);
   sqlite3_bind_int(q, 5, MOST_FOREIGN);
   tess_status s = TESS_OK;
   while (s == TESS_OK && (code = sqlite3_step(q)) == SQLITE_ROW)
     s = take_foreign(t, q);
-  if (s == TESS_OK && code != SQLITE_DONE) s = database_fail(t->db, "reading");
+  if (s == TESS_OK && code != SQLITE_DONE)
+    s = database_fail(t->records.db, "reading");
   sqlite3_finalize(q);
   return s;
 }
@@ -119,28 +122,28 @@ tess_status tune_find_lent(tune *t) {
 
 static bool is_proposed(const tune *t, uint32_t n, uint64_t hash) {
   for (uint32_t i = 0; i < n; i++)
-    if (t->trial[i].c.hash == hash) return true;
+    if (t->batch.trial[i].c.hash == hash) return true;
   return false;
 }
 
-tess_status tune_propose_lent(tune *t, uint32_t n, uint32_t *got) {
-  search_order order[MOST_LENT];
-  search_cand made[MOST_LENT];
+tess_status tune_propose_foreign(tune *t, uint32_t n, uint32_t *got) {
+  search_order order[MOST_CANDIDATES];
+  search_cand made[MOST_CANDIDATES];
   tess_status s = TESS_OK;
   *got = 0;
-  if (t->lent_at < t->lent.n) session_begin_batch(&t->s);
-  while (s == TESS_OK && !*got && t->lent_at < t->lent.n) {
-    uint32_t some = t->lent.n - t->lent_at;
+  if (t->foreign.at < t->foreign.c.n) session_begin_batch(&t->s);
+  while (s == TESS_OK && !*got && t->foreign.at < t->foreign.c.n) {
+    uint32_t some = t->foreign.c.n - t->foreign.at;
     if (some > n) some = n;
     for (uint32_t i = 0; i < some; i++)
-      order[i] =
-          (search_order){.how = SEARCH_REPAIR, .a = &t->lent.v[t->lent_at + i]};
-    t->lent_at += some;
+      order[i] = (search_order){.how = SEARCH_REPAIR,
+                                .a = &t->foreign.c.v[t->foreign.at + i]};
+    t->foreign.at += some;
     s = session_make(&t->s, some, order, made);
     for (uint32_t i = 0; s == TESS_OK && i < some; i++)
       if (made[i].d && !session_knows(&t->s, &made[i]) &&
           !is_proposed(t, *got, made[i].hash))
-        t->trial[(*got)++] = (search_trial){.c = made[i]};
+        t->batch.trial[(*got)++] = (search_trial){.c = made[i]};
   }
   return s;
 }

@@ -11,7 +11,7 @@
 enum {
   SKETCHES = 64,    /* of a workload that are looked at */
   LEAST = 4,        /* records, fewer of which say nothing */
-  BEST = 2,         /* decisions of a workload that are lent */
+  BEST = 2,         /* decisions of a workload that are hints */
   HINTS = 4,        /* of all of them */
   ROW = 2 * 512 + 1 /* numbers of a summary */
 };
@@ -37,7 +37,7 @@ typedef struct hint {
 } hint;
 
 /* The workload whose records are read. */
-typedef struct lending {
+typedef struct transfer {
   tune *t;
   arena keep; /* decisions */
   int64_t workload, sketch;
@@ -48,7 +48,7 @@ typedef struct lending {
   VEC(tess_candidate) c;
   hint hint[HINTS]; /* the nearest first */
   uint32_t nhint;
-} lending;
+} transfer;
 
 /* ---- distance ----------------------------------------------------------- */
 
@@ -83,7 +83,7 @@ static tess_status find_distance(void *ud) {
 
 /* ---- hints -------------------------------------------------------------- */
 
-static void add_hint(lending *l, const hint *h) {
+static void add_hint(transfer *l, const hint *h) {
   uint32_t at = l->nhint < HINTS ? l->nhint++ : HINTS;
   while (at > 0 && l->hint[at - 1].distance > h->distance) {
     if (at < HINTS) l->hint[at] = l->hint[at - 1];
@@ -109,8 +109,7 @@ static bool is_like(const vm_trace *a, const vm_trace *b) {
 }
 
 /* To the sketches that are like its own. */
-static void lend_decisions(lending *l, const tess_candidate *c,
-                           double distance) {
+static void hint_at(transfer *l, const tess_candidate *c, double distance) {
   tune *t = l->t;
   tess_candidate own = *c;
   for (own.sketch = 0; own.sketch < t->s.nsketch; own.sketch++) {
@@ -125,8 +124,8 @@ static void lend_decisions(lending *l, const tess_candidate *c,
   }
 }
 
-static tess_status lend_best(void *ud) {
-  lending *l = ud;
+static tess_status find_hints(void *ud) {
+  transfer *l = ud;
   tune *t = l->t;
   distance_work w = {t, &l->program->p, 0};
   double after = 0;
@@ -139,13 +138,13 @@ static tess_status lend_best(void *ud) {
         best = &l->c.v[i];
     if (!best) break;
     after = best->seconds;
-    lend_decisions(l, best, w.result);
+    hint_at(l, best, w.result);
   }
   return TESS_OK;
 }
 
 static tess_status keep_hints(void *ud) {
-  const lending *l = ud;
+  const transfer *l = ud;
   tess_session *s = &l->t->s;
   for (uint32_t i = 0; i < l->nhint; i++)
     vec_push(&s->c->heap, &s->hint, l->hint[i].c);
@@ -155,7 +154,7 @@ static tess_status keep_hints(void *ud) {
 /* ---- lessons ------------------------------------------------------------ */
 
 /* Those whose decisions are of their sketches. */
-static void drop_unfit(lending *l, tess_session *s) {
+static void drop_unfit(transfer *l, tess_session *s) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < l->c.n; i++)
     if (session_check_decisions(s, &l->c.v[i]) == TESS_OK)
@@ -163,7 +162,7 @@ static void drop_unfit(lending *l, tess_session *s) {
   l->c.n = n;
 }
 
-static tess_status teach_model(lending *l) {
+static tess_status teach_model(transfer *l) {
   tune *t = l->t;
   tess_model *m = t->r->model;
   const vm_trace *sketch[SKETCHES];
@@ -178,14 +177,14 @@ static tess_status teach_model(lending *l) {
   }
   if (st == TESS_OK && l->c.n >= LEAST) st = model_teach(m, &s, l->c.n, l->c.v);
   if (st == TESS_OK && l->c.n >= LEAST)
-    st = mem_protect(&t->c->heap, lend_best, l);
+    st = mem_protect(&t->c->heap, find_hints, l);
   session_free(&s);
   return st;
 }
 
 /* ---- records ------------------------------------------------------------ */
 
-static tess_status end_workload(lending *l) {
+static tess_status end_workload(transfer *l) {
   tess_status s = TESS_OK;
   if (l->program && l->ntrace && l->c.n) s = teach_model(l);
   for (uint32_t i = 0; i < l->ntrace; i++) tess_trace_free(l->trace[i]);
@@ -200,16 +199,17 @@ static bool lacks_memory(tess_status s) {
   return s == TESS_NOMEM || s == TESS_LIMIT || s == TESS_CANCELLED;
 }
 
-static tess_status begin_workload(lending *l, int64_t workload) {
+static tess_status begin_workload(transfer *l, int64_t workload) {
   tess_status s = end_workload(l);
   l->began = true;
   l->workload = workload;
   if (s != TESS_OK) return s;
-  s = database_workload(l->t->db, (uint64_t)workload, &l->program);
+  s = database_workload(l->t->records.db, (uint64_t)workload, &l->program);
   return lacks_memory(s) ? s : TESS_OK;
 }
 
-static tess_status begin_sketch(lending *l, int64_t sketch, const char *trace) {
+static tess_status begin_sketch(transfer *l, int64_t sketch,
+                                const char *trace) {
   l->sketch = sketch;
   l->usable = false;
   if (!l->program || l->ntrace == SKETCHES) return TESS_OK;
@@ -221,13 +221,13 @@ static tess_status begin_sketch(lending *l, int64_t sketch, const char *trace) {
 }
 
 typedef struct row_work {
-  lending *l;
+  transfer *l;
   sqlite3_stmt *q;
 } row_work;
 
 static tess_status keep_row(void *ud) {
   const row_work *w = ud;
-  lending *l = w->l;
+  transfer *l = w->l;
   size_t bytes = (size_t)sqlite3_column_bytes(w->q, 2);
   uint32_t n = (uint32_t)(bytes / sizeof(int64_t));
   const void *blob = sqlite3_column_blob(w->q, 2);
@@ -242,7 +242,7 @@ static tess_status keep_row(void *ud) {
   return TESS_OK;
 }
 
-static tess_status take_row(lending *l, sqlite3_stmt *q) {
+static tess_status take_row(transfer *l, sqlite3_stmt *q) {
   int64_t workload = sqlite3_column_int64(q, 0);
   int64_t sketch = sqlite3_column_int64(q, 1);
   bool other = !l->began || workload != l->workload;
@@ -250,42 +250,45 @@ static tess_status take_row(lending *l, sqlite3_stmt *q) {
   if (s == TESS_OK && (other || sketch != l->sketch))
     s = begin_sketch(l, sketch, database_text(q, 4));
   if (s != TESS_OK || !l->usable) return s;
-  if (!database_has_time(l->t->db, q, 3, sqlite3_column_int64(q, 5)))
+  if (!database_has_time(l->t->records.db, q, 3, sqlite3_column_int64(q, 5)))
     return TESS_OK;
   row_work w = {l, q};
   return mem_protect(&l->t->c->heap, keep_row, &w);
 }
 
-static tess_status take_rows(lending *l) {
+static tess_status take_rows(transfer *l) {
   tune *t = l->t;
   sqlite3_stmt *q = NULL;
   int code = SQLITE_DONE;
-  if (sqlite3_prepare_v2(t->db->db, transfer_sql, -1, &q, NULL) != SQLITE_OK)
-    return database_fail(t->db, "preparing a statement");
-  sqlite3_bind_int64(q, 1, (sqlite3_int64)t->key.workload);
-  sqlite3_bind_text(q, 2, t->key.target, -1, SQLITE_STATIC);
-  sqlite3_bind_text(q, 3, t->key.policy, -1, SQLITE_STATIC);
-  sqlite3_bind_int64(q, 4, t->run.after);
+  if (sqlite3_prepare_v2(t->records.db->db, transfer_sql, -1, &q, NULL) !=
+      SQLITE_OK)
+    return database_fail(t->records.db, "preparing a statement");
+  sqlite3_bind_int64(q, 1, (sqlite3_int64)t->records.key.workload);
+  sqlite3_bind_text(q, 2, t->records.key.target, -1, SQLITE_STATIC);
+  sqlite3_bind_text(q, 3, t->records.key.policy, -1, SQLITE_STATIC);
+  sqlite3_bind_int64(q, 4, t->records.run.after);
   tess_status s = TESS_OK;
   while (s == TESS_OK && (code = sqlite3_step(q)) == SQLITE_ROW)
     s = take_row(l, q);
-  if (s == TESS_OK && code != SQLITE_DONE) s = database_fail(t->db, "reading");
+  if (s == TESS_OK && code != SQLITE_DONE)
+    s = database_fail(t->records.db, "reading");
   sqlite3_finalize(q);
   return s;
 }
 
-static tess_status begin_lending(void *ud) {
-  lending *l = ud;
+static tess_status begin_transfer(void *ud) {
+  transfer *l = ud;
   arena_init(&l->keep, &l->t->c->heap);
   return TESS_OK;
 }
 
 tess_status tune_transfer(tune *t) {
   tess_model *m = t->r->model;
-  lending l = {.t = t};
-  if (!t->db || t->set->o.no_transfer || t->set->o.model || !m || !m->nmember)
+  transfer l = {.t = t};
+  if (!t->records.db || t->set->o.no_transfer || t->set->o.model || !m ||
+      !m->nmember)
     return TESS_OK;
-  tess_status s = mem_protect(&t->c->heap, begin_lending, &l);
+  tess_status s = mem_protect(&t->c->heap, begin_transfer, &l);
   if (s == TESS_OK) s = take_rows(&l);
   if (s != TESS_OK) l.c.n = 0;
   tess_status end = end_workload(&l);

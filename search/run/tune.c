@@ -57,18 +57,19 @@ static tess_status make_tables(void *ud) {
   t->r->target = tess_target_hold(t->set->target);
   t->sketch = mem_resize(h, NULL, 0, n * sizeof *t->sketch);
   t->sketch_hash = mem_resize(h, NULL, 0, n * sizeof *t->sketch_hash);
-  t->out = mem_resize(h, NULL, 0, batch * sizeof *t->out);
-  t->trial = mem_resize(h, NULL, 0, batch * sizeof *t->trial);
-  t->equal = mem_resize(h, NULL, 0, batch * sizeof *t->equal);
-  t->view = mem_resize(h, NULL, 0, batch * sizeof *t->view);
-  t->predicted = mem_resize(h, NULL, 0, batch * sizeof *t->predicted);
+  t->batch.out = mem_resize(h, NULL, 0, batch * sizeof *t->batch.out);
+  t->batch.trial = mem_resize(h, NULL, 0, batch * sizeof *t->batch.trial);
+  t->batch.equal = mem_resize(h, NULL, 0, batch * sizeof *t->batch.equal);
+  t->batch.view = mem_resize(h, NULL, 0, batch * sizeof *t->batch.view);
+  t->batch.predicted =
+      mem_resize(h, NULL, 0, batch * sizeof *t->batch.predicted);
   return TESS_OK;
 }
 
 static tess_status tune_set_up(tune *t) {
   const tune_setup *set = t->set;
   for (int i = 0; i < TUNE_FINALISTS; i++)
-    str_init(&t->best[i].code, &t->c->heap);
+    str_init(&t->best.finalist[i].code, &t->c->heap);
   tess_status s = mem_protect(&t->c->heap, make_tables, t);
   if (s == TESS_OK) s = setup_session(set, &t->s, t->sketch);
   for (uint32_t i = 0; s == TESS_OK && i < set->nsketch; i++)
@@ -86,19 +87,23 @@ static void tune_tear_down(tune *t) {
   const tess_tune_options *o = &t->set->o;
   if (!o->custom_strategy && t->strategy.free) t->strategy.free(t->strategy.ud);
   if (t->r && t->r->model) model_wait(t->r->model);
-  for (int i = 0; i < TUNE_FINALISTS; i++) str_free(&t->best[i].code);
-  for (int i = 0; i < TUNE_CLASSES; i++) tess_text_free(t->c, t->message[i]);
-  tess_database_free(t->db);
+  for (int i = 0; i < TUNE_FINALISTS; i++) str_free(&t->best.finalist[i].code);
+  for (int i = 0; i < TUNE_CLASSES; i++)
+    tess_text_free(t->c, t->results.message[i]);
+  tess_database_free(t->records.db);
   if (t->s.c) session_free(&t->s);
   if (t->sketch) mem_free(h, t->sketch, n * sizeof *t->sketch);
   if (t->sketch_hash) mem_free(h, t->sketch_hash, n * sizeof *t->sketch_hash);
-  if (t->out) mem_free(h, t->out, batch * sizeof *t->out);
-  if (t->trial) mem_free(h, t->trial, batch * sizeof *t->trial);
-  if (t->equal) mem_free(h, t->equal, batch * sizeof *t->equal);
-  if (t->view) mem_free(h, t->view, batch * sizeof *t->view);
-  if (t->predicted) mem_free(h, t->predicted, batch * sizeof *t->predicted);
-  vec_free(h, &t->past);
-  vec_free(h, &t->lent);
+  if (t->batch.out) mem_free(h, t->batch.out, batch * sizeof *t->batch.out);
+  if (t->batch.trial)
+    mem_free(h, t->batch.trial, batch * sizeof *t->batch.trial);
+  if (t->batch.equal)
+    mem_free(h, t->batch.equal, batch * sizeof *t->batch.equal);
+  if (t->batch.view) mem_free(h, t->batch.view, batch * sizeof *t->batch.view);
+  if (t->batch.predicted)
+    mem_free(h, t->batch.predicted, batch * sizeof *t->batch.predicted);
+  vec_free(h, &t->resume.trial);
+  vec_free(h, &t->foreign.c);
   str_free(&t->line);
 }
 
@@ -109,11 +114,11 @@ void tune_check_stop(tune *t) {
   const tess_tune_options *o = &t->set->o;
   thread_alarm *alarm = t->set->deadline;
   if (alarm ? thread_alarm_rang(alarm)
-            : o->deadline > 0 && clock_now() - t->started > o->deadline) {
-    t->late = true;
-    t->ended = TESS_TIMEOUT;
+            : o->deadline > 0 && clock_now() - t->time.started > o->deadline) {
+    t->status.late = true;
+    t->status.ended = TESS_TIMEOUT;
   } else if (thread_flag_is_raised(&t->c->stop)) {
-    t->ended = TESS_CANCELLED;
+    t->status.ended = TESS_CANCELLED;
   }
 }
 
@@ -122,21 +127,21 @@ void tune_check_stop(tune *t) {
  * how long the others take. */
 static double estimate_left(const tune *t, double elapsed) {
   enum { FEW = 8 };
-  uint32_t done = t->trials - t->before - t->recalled,
-           left = t->set->o.trials - t->trials;
+  uint32_t done = t->budget.trials - t->budget.before - t->budget.recalled,
+           left = t->budget.limit - t->budget.trials;
   if (left == 0) return 0;
   return done >= FEW ? elapsed / done * left : INFINITY;
 }
 
 static tess_progress progress_so_far(const tune *t) {
-  double elapsed = clock_now() - t->started;
+  double elapsed = clock_now() - t->time.started;
   return (tess_progress){.struct_size = sizeof(tess_progress),
-                         .trials = t->trials,
-                         .max_trials = t->set->o.trials,
-                         .failed = t->failed,
+                         .trials = t->budget.trials,
+                         .max_trials = t->budget.limit,
+                         .failed = t->budget.failed,
                          .best_seconds =
-                             t->best_seconds > 0 ? t->best_seconds : INFINITY,
-                         .gflops = tune_gflops(t, t->best_seconds),
+                             t->best.seconds > 0 ? t->best.seconds : INFINITY,
+                         .gflops = tune_gflops(t, t->best.seconds),
                          .elapsed = elapsed,
                          .eta = estimate_left(t, elapsed),
                          .seconds = INFINITY};
@@ -150,9 +155,9 @@ static int report_progress(tune *t, tess_progress *p) {
     str_clear(&t->line);
     tune_progress_line(p, &t->line);
     p->text = str_get(&t->line) ? str_get(&t->line) : "";
-    if (o->progress(o->progress_ud, p)) t->ended = TESS_CANCELLED;
+    if (o->progress(o->progress_ud, p)) t->status.ended = TESS_CANCELLED;
   }
-  return t->ended != TESS_OK;
+  return t->status.ended != TESS_OK;
 }
 
 /* The measurer is about to compile: `built` of the batch's n are. */
@@ -172,8 +177,8 @@ static int report_trial(tune *t, const search_outcome *o) {
 }
 
 void tune_note_best(tune *t, double seconds) {
-  if (t->best_seconds == 0 || seconds < t->best_seconds)
-    t->best_seconds = seconds;
+  if (t->best.seconds == 0 || seconds < t->best.seconds)
+    t->best.seconds = seconds;
 }
 
 typedef struct say_work {
@@ -183,23 +188,23 @@ typedef struct say_work {
 
 static tess_status keep_message(void *ud) {
   say_work *w = ud;
-  w->t->message[w->o->status] = ctx_text_of(w->t->c, &w->o->message);
+  w->t->results.message[w->o->status] = ctx_text_of(w->t->c, &w->o->message);
   return TESS_OK;
 }
 
 tess_status tune_count_result(tune *t, const search_outcome *o) {
   say_work w = {t, o};
-  t->count[o->status]++;
-  if (t->first_failure == TESS_OK) t->first_failure = o->status;
-  if (t->message[o->status] || !o->message.n) return TESS_OK;
+  t->results.count[o->status]++;
+  if (t->results.first_failure == TESS_OK) t->results.first_failure = o->status;
+  if (t->results.message[o->status] || !o->message.n) return TESS_OK;
   return mem_protect(&t->c->heap, keep_message, &w);
 }
 
 static tess_status push_curve(void *ud) {
   tune *t = ud;
   vec_push(&t->c->heap, &t->r->curve,
-           t->best_seconds > 0 ? t->best_seconds : INFINITY);
-  t->trials++;
+           t->best.seconds > 0 ? t->best.seconds : INFINITY);
+  t->budget.trials++;
   return TESS_OK;
 }
 
@@ -208,10 +213,10 @@ tess_status tune_count_trial(tune *t) {
 }
 
 tess_status tune_learn_result(tune *t, uint32_t i, search_outcome *o) {
-  search_trial *x = &t->trial[i];
+  search_trial *x = &t->batch.trial[i];
   bool ok = o->status == TESS_OK;
   trial_end(x, o->status, o->seconds, o->checked);
-  if (!ok) t->failed++;
+  if (!ok) t->budget.failed++;
   tess_status s = tune_count_result(t, o);
   if (s == TESS_OK && !measure_is_machine_fault(o->status))
     s = session_learn(&t->s, x);
@@ -227,25 +232,26 @@ tess_status tune_learn_result(tune *t, uint32_t i, search_outcome *o) {
  * Called by the measurer in order; non-zero ends the batch. */
 static int handle_result(void *ud, uint32_t i) {
   tune *t = ud;
-  i += t->first;
-  search_outcome *o = &t->out[i];
+  i += t->batch.first;
+  search_outcome *o = &t->batch.out[i];
   double start = clock_now();
   tess_status stored = tune_store(t, i);
-  t->time.database += clock_now() - start;
+  t->time.ledger.database += clock_now() - start;
   if (stored != TESS_OK) {
     tune_abort(t, stored);
-    t->ended = stored;
+    t->status.ended = stored;
   }
-  if (o->status != TESS_OK && t->set->o.on_error && t->ended == TESS_OK) {
-    t->ended = o->status;
+  if (o->status != TESS_OK && t->set->o.on_error &&
+      t->status.ended == TESS_OK) {
+    t->status.ended = o->status;
     str_puts(&t->r->failure, str_get(&o->message));
   }
   tess_status learned = tune_learn_result(t, i, o);
   if (learned != TESS_OK) {
     tune_abort(t, learned);
-    t->ended = learned;
+    t->status.ended = learned;
   }
-  t->handled = i + 1;
+  t->batch.handled = i + 1;
   return report_trial(t, o);
 }
 
@@ -253,20 +259,22 @@ static int handle_result(void *ud, uint32_t i) {
  * result. */
 static tess_status measure_all(tune *t, uint32_t first, uint32_t n) {
   const search_measurer *m = &t->set->measurer;
-  double start = clock_now(), stored = t->time.database;
-  t->handled = t->first = first;
+  double start = clock_now(), stored = t->time.ledger.database;
+  t->batch.handled = t->batch.first = first;
   if (m->on_compile) m->on_compile(m->ud, report_compiling, t);
-  tess_status s = m->measure(m->ud, &t->s, n - first, t->trial + first,
-                             t->best_seconds, t->out + first, handle_result, t);
+  tess_status s =
+      m->measure(m->ud, &t->s, n - first, t->batch.trial + first,
+                 t->best.seconds, t->batch.out + first, handle_result, t);
   if (m->on_compile) m->on_compile(m->ud, NULL, NULL);
-  t->time.measure += clock_now() - start - (t->time.database - stored);
+  t->time.ledger.measure +=
+      clock_now() - start - (t->time.ledger.database - stored);
   if (s != TESS_OK) tune_abort(t, s);
   return t->r->broke.code;
 }
 
 /* What others see of trials. */
 static void show_trials(tune *t, uint32_t n, const search_trial *x) {
-  for (uint32_t i = 0; i < n; i++) trial_to_public(&x[i], &t->view[i]);
+  for (uint32_t i = 0; i < n; i++) trial_to_public(&x[i], &t->batch.view[i]);
 }
 
 /* Strategy and cost model observe n trials, of which so many are measured, and
@@ -277,18 +285,19 @@ static tess_status observe_trials(tune *t, uint32_t n, const search_trial *x,
   double start = clock_now();
   show_trials(t, n, x);
   if (t->strategy.observe)
-    s = session_blame(&t->s,
-                      t->strategy.observe(t->strategy.ud, &t->s, n, t->view),
-                      "the strategy's 'observe'");
+    s = session_blame(
+        &t->s, t->strategy.observe(t->strategy.ud, &t->s, n, t->batch.view),
+        "the strategy's 'observe'");
   if (s == TESS_OK && t->model.update)
-    s = session_blame(&t->s, t->model.update(t->model.ud, &t->s, n, t->view),
+    s = session_blame(&t->s,
+                      t->model.update(t->model.ud, &t->s, n, t->batch.view),
                       "the cost model's 'update'");
-  t->time.model += clock_now() - start;
+  t->time.ledger.model += clock_now() - start;
   const tess_tune_options *o = &t->set->o;
   if (s == TESS_OK && o->measured && measured)
-    s = session_blame(&t->s,
-                      o->measured(o->measured_ud, &t->s, measured, t->view),
-                      "the function 'measured'");
+    s = session_blame(
+        &t->s, o->measured(o->measured_ud, &t->s, measured, t->batch.view),
+        "the function 'measured'");
   return s;
 }
 
@@ -309,30 +318,32 @@ static tess_status observe_history(tune *t, uint32_t at) {
 static void predict_batch(tune *t, uint32_t n) {
   bool knows = false;
   tess_model *m = t->r->model;
-  show_trials(t, n, t->trial);
+  show_trials(t, n, t->batch.trial);
   if (m && m->nmember)
-    if (model_predict(m, &t->s, n, t->view, t->predicted, NULL, &knows))
+    if (model_predict(m, &t->s, n, t->batch.view, t->batch.predicted, NULL,
+                      &knows))
       knows = false;
-  for (uint32_t i = 0; i < n && !knows; i++) t->predicted[i] = NAN;
+  for (uint32_t i = 0; i < n && !knows; i++) t->batch.predicted[i] = NAN;
 }
 
 static tess_status measure_batch(tune *t, uint32_t n) {
   uint32_t known = 0;
   for (uint32_t i = 0; i < n; i++) {
-    outcome_init(&t->out[i], &t->c->heap);
-    t->out[i].program_hash = t->trial[i].program;
+    outcome_init(&t->batch.out[i], &t->c->heap);
+    t->batch.out[i].program_hash = t->batch.trial[i].program;
   }
   if (n) predict_batch(t, n);
   tess_status s = tune_recall(t, n, &known);
-  t->handled = known;
+  t->batch.handled = known;
   if (s == TESS_OK && known < n) s = measure_all(t, known, n);
-  t->round++;
-  uint32_t learned = t->handled;
+  t->batch.round++;
+  uint32_t learned = t->batch.handled;
   if (s == TESS_OK) s = tune_learn_equal(t, &learned);
-  if (s == TESS_OK) s = observe_trials(t, learned, t->trial, t->handled);
+  if (s == TESS_OK)
+    s = observe_trials(t, learned, t->batch.trial, t->batch.handled);
   if (s == TESS_OK) s = tune_store_quality(t);
   if (s == TESS_OK && known < n) s = tune_store_run(t, "");
-  for (uint32_t i = 0; i < n; i++) outcome_free(&t->out[i]);
+  for (uint32_t i = 0; i < n; i++) outcome_free(&t->batch.out[i]);
   return s;
 }
 
@@ -340,7 +351,7 @@ static tess_status measure_batch(tune *t, uint32_t n) {
  * anew. */
 static tess_status go_on_anew(tune *t) {
   uint32_t at = t->s.history.n;
-  tess_status s = tune_give_up_past(t);
+  tess_status s = tune_give_up_stored(t);
   return s == TESS_OK ? observe_history(t, at) : s;
 }
 
@@ -353,7 +364,7 @@ static tess_status count_duplicate(void *ud) {
 /* Whether it was measured before, or is among the first n of this batch. */
 static bool is_duplicate(const tune *t, uint32_t n, const search_cand *c) {
   for (uint32_t i = 0; i < n; i++)
-    if (t->trial[i].c.hash == c->hash) return true;
+    if (t->batch.trial[i].c.hash == c->hash) return true;
   return session_knows(&t->s, c);
 }
 
@@ -366,13 +377,13 @@ static tess_status check_proposals(tune *t, uint32_t *n) {
   if (!t->set->o.custom_strategy) return s;
   t->s.total.proposed += *n;
   for (uint32_t i = 0; s == TESS_OK && i < *n; i++) {
-    const search_cand *c = &t->trial[i].c;
+    const search_cand *c = &t->batch.trial[i].c;
     bool fits = false;
     if (is_duplicate(t, kept, c))
       s = mem_protect(&t->c->heap, count_duplicate, t);
     else
       s = session_check_proposal(&t->s, c, &fits);
-    if (fits) t->trial[kept++] = t->trial[i];
+    if (fits) t->batch.trial[kept++] = t->batch.trial[i];
   }
   *n = kept;
   return s;
@@ -385,8 +396,8 @@ static tess_status finish_proposals(tune *t, uint32_t *n) {
   uint32_t kept = 0;
   tess_status s = TESS_OK;
   for (uint32_t i = 0; s == TESS_OK && i < *n; i++) {
-    s = session_finish_trial(&t->s, &t->trial[i]);
-    if (s == TESS_OK) t->trial[kept++] = t->trial[i];
+    s = session_finish_trial(&t->s, &t->batch.trial[i]);
+    if (s == TESS_OK) t->batch.trial[kept++] = t->batch.trial[i];
     if (s == TESS_REFUSED) s = TESS_OK;
   }
   *n = kept;
@@ -397,12 +408,12 @@ static tess_status finish_proposals(tune *t, uint32_t *n) {
 /* Asks the strategy for up to n proposals.  Entries that it counts but did not
  * write are zero, which check_proposals drops. */
 static tess_status propose_batch(tune *t, uint32_t n, uint32_t *got) {
-  memset(t->view, 0, n * sizeof *t->view);
-  t->nequal = 0;
-  tess_status s = tune_propose_lent(t, n, got);
+  memset(t->batch.view, 0, n * sizeof *t->batch.view);
+  t->batch.nequal = 0;
+  tess_status s = tune_propose_foreign(t, n, got);
   if (s != TESS_OK) return s;
   if (*got) return finish_proposals(t, got);
-  s = t->strategy.propose(t->strategy.ud, &t->s, n, t->view, got);
+  s = t->strategy.propose(t->strategy.ud, &t->s, n, t->batch.view, got);
   if (s != TESS_OK) return session_blame(&t->s, s, "the strategy's 'propose'");
   if (*got > n)
     return ctx_fail(t->c, TESS_INVALID,
@@ -410,7 +421,7 @@ static tess_status propose_batch(tune *t, uint32_t n, uint32_t *got) {
                     "were asked for",
                     *got, n);
   for (uint32_t i = 0; i < *got; i++)
-    t->trial[i] = trial_from_public(&t->view[i]);
+    t->batch.trial[i] = trial_from_public(&t->batch.view[i]);
   s = check_proposals(t, got);
   return s == TESS_OK ? finish_proposals(t, got) : s;
 }
@@ -420,22 +431,23 @@ static tess_status run_batch(tune *t, bool *more) {
   const tess_tune_options *o = &t->set->o;
   *more = false;
   tune_check_stop(t);
-  if (t->trials >= o->trials || t->ended != TESS_OK) return TESS_OK;
-  uint32_t n = o->trials - t->trials, got = 0;
+  if (t->budget.trials >= t->budget.limit || t->status.ended != TESS_OK)
+    return TESS_OK;
+  uint32_t n = t->budget.limit - t->budget.trials, got = 0;
   if (n > o->batch) n = o->batch;
   double start = clock_now();
   session_forget(&t->s, 0);
   tess_status s = propose_batch(t, n, &got);
   if (s != TESS_OK) return s;
-  t->time.propose += clock_now() - start;
+  t->time.ledger.propose += clock_now() - start;
   tune_check_stop(t);
-  if (t->ended != TESS_OK) return TESS_OK;
-  bool some = got || t->nequal;
-  t->empty = some ? 0 : t->empty + 1;
-  t->idle = got ? 0 : t->idle + t->nequal;
-  t->r->exhausted = t->empty == MAX_EMPTY || t->idle >= MAX_IDLE;
+  if (t->status.ended != TESS_OK) return TESS_OK;
+  bool some = got || t->batch.nequal;
+  t->budget.empty = some ? 0 : t->budget.empty + 1;
+  t->budget.idle = got ? 0 : t->budget.idle + t->batch.nequal;
+  t->r->exhausted = t->budget.empty == MAX_EMPTY || t->budget.idle >= MAX_IDLE;
   *more = !t->r->exhausted;
-  if (some && tune_recalls(t) && !tune_matches_past(t, got))
+  if (some && tune_recalls(t) && !tune_matches_stored(t, got))
     return go_on_anew(t);
   return some ? measure_batch(t, got) : TESS_OK;
 }
@@ -450,28 +462,29 @@ static measure_ledger pool_so_far(const tune *t) {
 
 static void add_spent(tune *t, const measure_ledger *start) {
   measure_ledger now = pool_so_far(t);
-  t->spent.build_wall += now.build_wall - start->build_wall;
-  t->spent.run_wall += now.run_wall - start->run_wall;
+  t->time.pool.build_wall += now.build_wall - start->build_wall;
+  t->time.pool.run_wall += now.run_wall - start->run_wall;
 }
 
 /* At once: other tasks may go on and have errors of their own. */
 static void keep_search_error(tune *t) {
-  if (t->r && t->search != TESS_OK && t->search != TESS_CANCELLED)
-    tune_abort(t, t->search);
+  if (t->r && t->status.search != TESS_OK && t->status.search != TESS_CANCELLED)
+    tune_abort(t, t->status.search);
 }
 
 tess_status tune_begin(tune *t, const tune_setup *setup) {
   *t = (tune){.set = setup,
               .c = setup->c,
-              .started = clock_now(),
               .flops = ir_flops(&setup->program->p),
-              .ended = setup->cancelled ? TESS_CANCELLED : TESS_OK,
-              .time.sketches = setup->sketch_seconds};
+              .budget.limit = setup->o.trials,
+              .time.started = clock_now(),
+              .time.ledger.sketches = setup->sketch_seconds,
+              .status.ended = setup->cancelled ? TESS_CANCELLED : TESS_OK};
   str_init(&t->line, &t->c->heap);
   tess_status s = tune_set_up(t);
-  if (s == TESS_OK) t->search = observe_history(t, 0);
+  if (s == TESS_OK) t->status.search = observe_history(t, 0);
   keep_search_error(t);
-  t->time.active = clock_now() - t->started;
+  t->time.ledger.active = clock_now() - t->time.started;
   return s;
 }
 
@@ -479,28 +492,28 @@ bool tune_advance(tune *t) {
   bool more = false;
   double start = clock_now();
   measure_ledger before = pool_so_far(t);
-  if (t->search == TESS_OK) t->search = run_batch(t, &more);
+  if (t->status.search == TESS_OK) t->status.search = run_batch(t, &more);
   keep_search_error(t);
   add_spent(t, &before);
-  t->time.active += clock_now() - start;
-  return more && t->search == TESS_OK && t->ended == TESS_OK;
+  t->time.ledger.active += clock_now() - start;
+  return more && t->status.search == TESS_OK && t->status.ended == TESS_OK;
 }
 
 /* The deadline ends the search only: the finals still run, until tess_stop. */
 void tune_end_search(tune *t) {
-  if (t->search == TESS_CANCELLED) {
-    t->ended = TESS_CANCELLED;
-    t->search = TESS_OK;
+  if (t->status.search == TESS_CANCELLED) {
+    t->status.ended = TESS_CANCELLED;
+    t->status.search = TESS_OK;
   }
   if (t->set->deadline) thread_alarm_put_off(t->set->deadline);
   tune_check_stop(t);
-  if (t->late) thread_flag_clear(&t->c->stop);
+  if (t->status.late) thread_flag_clear(&t->c->stop);
 }
 
 /* A run that was ended early goes on where it is when it is asked for again;
  * what has come to its end is history. */
 static tess_status store_end(tune *t) {
-  bool whole = t->ended == TESS_OK && t->r->broke.code == TESS_OK;
+  bool whole = t->status.ended == TESS_OK && t->r->broke.code == TESS_OK;
   tess_status s =
       tune_store_run(t, whole ? tess_status_name(t->r->info.status) : "");
   if (s != TESS_OK && t->r->broke.code == TESS_OK) {
@@ -515,18 +528,18 @@ tess_status tune_conclude(tune *t) {
   uint32_t best;
   double start = clock_now();
   measure_ledger before = pool_so_far(t);
-  if (t->search != TESS_OK) tune_abort(t, t->search);
+  if (t->status.search != TESS_OK) tune_abort(t, t->status.search);
   const err_state *broke = &t->r->broke;
   bool alone = !t->set->shares;
   if (alone && broke->code != TESS_OK && !session_best(&t->s, 1, &best))
     return ctx_fail(t->c, broke->code, "%s", broke->message);
   if (t->r->model) model_wait(t->r->model);
   tess_status s = tune_fill_result(t);
-  t->time.active += clock_now() - start;
-  t->time.total = t->time.active + t->time.sketches;
+  t->time.ledger.active += clock_now() - start;
+  t->time.ledger.total = t->time.ledger.active + t->time.ledger.sketches;
   add_spent(t, &before);
-  tune_report_ledger(&t->time, t->set->ledger ? &t->spent : NULL,
-                     t->trials - t->before, &t->r->ledger);
+  tune_report_ledger(&t->time.ledger, t->set->ledger ? &t->time.pool : NULL,
+                     t->budget.trials - t->budget.before, &t->r->ledger);
   return s == TESS_OK ? store_end(t) : s;
 }
 

@@ -231,15 +231,16 @@ static void sum_ledgers(task_set *s) {
   for (uint32_t i = 0; i < s->n; i++) {
     const tune *t = &s->run[i].t;
     if (!t->set) continue; /* frozen */
-    all.sketches += t->time.sketches;
-    all.propose += t->time.propose;
-    all.model += t->time.model;
-    all.measure += t->time.measure;
-    all.database += t->time.database;
-    pool.build_wall += t->spent.build_wall;
-    pool.run_wall += t->spent.run_wall;
+    const tune_ledger *own = &t->time.ledger;
+    all.sketches += own->sketches;
+    all.propose += own->propose;
+    all.model += own->model;
+    all.measure += own->measure;
+    all.database += own->database;
+    pool.build_wall += t->time.pool.build_wall;
+    pool.run_wall += t->time.pool.run_wall;
     has_pool |= t->set->ledger != NULL;
-    trials += t->trials - t->before;
+    trials += t->budget.trials - t->budget.before;
   }
   all.total = clock_now() - s->started;
   s->out->info.seconds = all.total;
@@ -261,7 +262,7 @@ static const char *why_untried(const task_set *s, const task_run *r) {
     return NULL;
   if (!x->info.trials)
     return "it got no trial: the other tasks used the budget up";
-  if (x->best || r->t.trials > r->t.before) return NULL;
+  if (x->best || r->t.budget.trials > r->t.budget.before) return NULL;
   return "nothing was tried: stored records, none of which is a valid result "
          "of it, used the budget up";
 }
@@ -291,7 +292,7 @@ static void sum_results(task_set *s) {
 static void note_late(task_set *s) {
   char text[128];
   bool late = false;
-  for (uint32_t i = 0; i < s->n; i++) late |= s->run[i].t.late;
+  for (uint32_t i = 0; i < s->n; i++) late |= s->run[i].t.status.late;
   if (!late) return;
   snprintf(text, sizeof text,
            "the deadline of %g s ended the search after %u "

@@ -72,18 +72,19 @@ static tess_status make_states(void *ud) {
   vec_clear(&s->state);
   for (uint32_t i = 0; i < s->n; i++) {
     const task_run *r = &s->run[i];
-    double best = r->t.best_seconds;
+    double best = r->t.best.seconds;
     tess_task_state x = {.struct_size = sizeof x,
                          .entries = r->entries,
                          .name = r->name,
                          .shapes = str_get(&r->shapes),
                          .weight = r->weight,
-                         .trials = r->t.trials,
-                         .failed = r->t.failed,
+                         .trials = r->t.budget.trials,
+                         .failed = r->t.budget.failed,
                          .best_seconds = best > 0 ? best : INFINITY,
                          .gflops = tune_gflops(&r->t, best),
                          .gain = task_gain(r, s->o.window_size),
-                         .seconds = r->t.time.active + r->t.time.sketches,
+                         .seconds = r->t.time.ledger.active +
+                                    r->t.time.ledger.sketches,
                          .live = r->live};
     vec_push(&s->c->heap, &s->state, x);
   }

@@ -7,7 +7,7 @@
 
 uint32_t tasks_trials(const task_set *s) {
   uint64_t sum = 0;
-  for (uint32_t i = 0; i < s->n; i++) sum += s->run[i].t.trials;
+  for (uint32_t i = 0; i < s->n; i++) sum += s->run[i].t.budget.trials;
   return sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
 }
 
@@ -17,7 +17,7 @@ uint32_t tasks_trials(const task_set *s) {
 static double weighted_latency(const task_set *s) {
   double sum = 0;
   for (uint32_t i = 0; i < s->n; i++) {
-    double best = s->run[i].t.best_seconds;
+    double best = s->run[i].t.best.seconds;
     sum += s->run[i].weight * (best > 0 ? best : INFINITY);
   }
   return sum;
@@ -26,7 +26,7 @@ static double weighted_latency(const task_set *s) {
 /* Seconds until the budget is spent, by trials or by the clock. */
 static double tasks_left(const task_set *s, uint32_t trials, double elapsed) {
   double left = INFINITY, before = 0;
-  for (uint32_t i = 0; i < s->n; i++) before += s->run[i].t.before;
+  for (uint32_t i = 0; i < s->n; i++) before += s->run[i].t.budget.before;
   double done = trials - before;
   if (!s->unlimited && done >= 8 && s->shared.trials >= trials)
     left = elapsed / done * (s->shared.trials - trials);
@@ -50,7 +50,7 @@ static int report_tasks(task_run *r, const tess_progress *one, bool round) {
                            .latency = weighted_latency(s),
                            .elapsed = elapsed,
                            .trial = one};
-  for (uint32_t i = 0; i < s->n; i++) p.failed += s->run[i].t.failed;
+  for (uint32_t i = 0; i < s->n; i++) p.failed += s->run[i].t.budget.failed;
   p.eta = tasks_left(s, p.trials, elapsed);
   str_clear(&s->table);
   str_clear(&s->text);
@@ -70,9 +70,9 @@ static int report_one(void *ud, const tess_progress *p) {
 
 static tess_status push_round(void *ud) {
   task_run *r = ud;
-  double best = r->t.best_seconds;
+  double best = r->t.best.seconds;
   vec_push(&r->set->c->heap, &r->round,
-           ((task_round){best > 0 ? best : INFINITY, r->t.time.active}));
+           ((task_round){best > 0 ? best : INFINITY, r->t.time.ledger.active}));
   return TESS_OK;
 }
 
@@ -105,7 +105,8 @@ static tess_status begin_task(task_run *r) {
 static uint32_t next_trials(const task_run *r) {
   const task_set *s = r->set;
   uint32_t left = s->shared.trials - tasks_trials(s), untried = 0;
-  uint32_t own = s->most > r->t.trials ? s->most - r->t.trials : 0;
+  uint32_t own =
+      s->most > r->t.budget.trials ? s->most - r->t.budget.trials : 0;
   for (uint32_t i = 0; i < s->n; i++)
     untried += s->run[i].live && !s->run[i].round.n;
   if (!r->round.n) left = (left + untried - 1) / untried;
@@ -115,17 +116,18 @@ static uint32_t next_trials(const task_run *r) {
 /* A batch, as far as the budget goes. */
 static tess_status advance_task(task_run *r) {
   task_set *s = r->set;
-  r->setup.o.trials = r->t.trials + next_trials(r);
+  r->t.budget.limit = r->t.budget.trials + next_trials(r);
   bool more = tune_advance(&r->t);
-  if (r->t.trials >= s->most) more = false;
-  if (r->t.ended == TESS_CANCELLED || r->t.search == TESS_CANCELLED)
+  if (r->t.budget.trials >= s->most) more = false;
+  if (r->t.status.ended == TESS_CANCELLED ||
+      r->t.status.search == TESS_CANCELLED)
     s->cancelled = true;
-  if (r->t.late) s->cancelled = true;
+  if (r->t.status.late) s->cancelled = true;
   r->live = more;
   tess_status st = mem_protect(&s->c->heap, push_round, r);
   if (st == TESS_OK && report_tasks(r, NULL, true)) {
     s->cancelled = true;
-    r->t.ended = TESS_CANCELLED;
+    r->t.status.ended = TESS_CANCELLED;
   }
   return st;
 }
@@ -160,8 +162,8 @@ static tess_status search_all(task_set *s) {
   tess_status st = TESS_OK;
   for (uint32_t i = 0; st == TESS_OK && i < s->n; i++) {
     st = begin_task(&s->run[i]);
-    if (s->run[i].t.ended != TESS_OK) s->cancelled = true;
-    if (s->run[i].t.trials >= s->most) s->run[i].live = false;
+    if (s->run[i].t.status.ended != TESS_OK) s->cancelled = true;
+    if (s->run[i].t.budget.trials >= s->most) s->run[i].live = false;
   }
   reserve_first_batches(s);
   s->last = s->n - 1;
@@ -175,7 +177,7 @@ static tess_status search_all(task_set *s) {
 /* An interrupt ends all tasks, whichever had a batch when it came. */
 static bool was_cancelled(const task_set *s) {
   for (uint32_t i = 0; i < s->n; i++)
-    if (s->run[i].t.ended == TESS_CANCELLED) return true;
+    if (s->run[i].t.status.ended == TESS_CANCELLED) return true;
   return false;
 }
 
@@ -185,10 +187,10 @@ tess_status tasks_run(task_set *s) {
     tune_end_search(&s->run[i].t);
   bool cancelled = st == TESS_OK && was_cancelled(s);
   bool late = false;
-  for (uint32_t i = 0; i < s->n; i++) late |= s->run[i].t.late;
+  for (uint32_t i = 0; i < s->n; i++) late |= s->run[i].t.status.late;
   for (uint32_t i = 0; st == TESS_OK && i < s->n; i++) {
-    if (cancelled) s->run[i].t.ended = TESS_CANCELLED;
-    s->run[i].t.late |= late;
+    if (cancelled) s->run[i].t.status.ended = TESS_CANCELLED;
+    s->run[i].t.status.late |= late;
     st = tune_conclude(&s->run[i].t);
   }
   return st;
