@@ -188,7 +188,7 @@ static void measure_round(const peer *p, const char *name, uint32_t rounds) {
     bench_say("  %.1f times as fast as TVM's %.4g s without features or model",
               p->round / seconds, p->round);
   st.free(st.ud);
-  session.wants = false;
+  session.features.wanted = false;
   session.model = NULL;
   session.learns = NULL;
   tess_model_free(model);

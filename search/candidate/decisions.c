@@ -110,12 +110,12 @@ static search_derived find_derived(tess_session *s, const vm_trace *t) {
 static void fill_derived(const tess_session *s, const vm_machine *m,
                          uint32_t sketch, float *row) {
   const vm_trace *t = s->sketch[sketch];
-  const search_derived *x = &s->derived[sketch];
+  const search_derived *x = &s->features.derived[sketch];
   for (uint32_t i = 0; i < x->n; i++) {
     int64_t value;
     if (vm_evaluate(m->cell.v, t, x->v[i], &value) != VM_W_NONE) continue;
     double d = (double)value;
-    row[s->slot[sketch][t->inst.n] + i] =
+    row[s->features.slot[sketch][t->inst.n] + i] =
         (float)(d < 0 ? -log2(1 - d) : log2(1 + d));
   }
 }
@@ -127,7 +127,7 @@ static tess_status find_slots(void *ud) {
   tess_session *s = ud;
   uint32_t at = s->nsketch;
   uint32_t **slot = arena_array(&s->keep, uint32_t *, s->nsketch);
-  s->derived = arena_array(&s->keep, search_derived, s->nsketch);
+  s->features.derived = arena_array(&s->keep, search_derived, s->nsketch);
   for (uint32_t k = 0; k < s->nsketch; k++) {
     const vm_trace *t = s->sketch[k];
     probe x = {s, k, t, arena_zalloc(&s->keep, t->inst.n + 1)};
@@ -138,16 +138,16 @@ static tess_status find_slots(void *ud) {
       at += x.width[i];
     }
     slot[k][t->inst.n] = at;
-    s->derived[k] = find_derived(s, t);
-    at += s->derived[k].n;
+    s->features.derived[k] = find_derived(s, t);
+    at += s->features.derived[k].n;
   }
-  s->slot = slot;
-  s->nslot = at;
+  s->features.slot = slot;
+  s->features.nslot = at;
   return TESS_OK;
 }
 
 tess_status decisions_begin(tess_session *s) {
-  return s->slot ? TESS_OK : mem_protect(&s->c->heap, find_slots, s);
+  return s->features.slot ? TESS_OK : mem_protect(&s->c->heap, find_slots, s);
 }
 
 /* ---- a row -------------------------------------------------------------- */
@@ -170,8 +170,8 @@ static void fill(void *ud, vm_machine *m, const vm_inst *in) {
 tess_status decisions_make(const tess_session *s, search_worker *w,
                            const search_cand *c, feature_rows *out) {
   const vm_trace *t = s->sketch[c->sketch];
-  feature_begin(out, 1, s->nslot, &w->rows);
-  filling f = {t, s->slot[c->sketch], out->v};
+  feature_begin(out, 1, s->features.nslot, &w->rows);
+  filling f = {t, s->features.slot[c->sketch], out->v};
   vm_replay_opts o = {.source = VM_GIVEN,
                       .given = c->d,
                       .ngiven = c->n,
@@ -195,13 +195,14 @@ void decisions_name(const tess_session *s, uint32_t column,
   for (uint32_t k = 0; k < s->nsketch; k++) {
     const vm_trace *t = s->sketch[k];
     for (uint32_t i = 0; i < t->inst.n; i++)
-      if (column < s->slot[k][i + 1] && column >= s->slot[k][i]) {
+      if (column < s->features.slot[k][i + 1] &&
+          column >= s->features.slot[k][i]) {
         snprintf(out, FEATURE_NAME, "sketch%u.%u.%s.%u", k + 1, i + 1,
-                 t->inst.v[i].prim->name, column - s->slot[k][i]);
+                 t->inst.v[i].prim->name, column - s->features.slot[k][i]);
         return;
       }
-    uint32_t first = s->slot[k][t->inst.n];
-    if (column >= first && column < first + s->derived[k].n) {
+    uint32_t first = s->features.slot[k][t->inst.n];
+    if (column >= first && column < first + s->features.derived[k].n) {
       snprintf(out, FEATURE_NAME, "sketch%u.computed.%u", k + 1,
                column - first);
       return;

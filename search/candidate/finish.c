@@ -20,8 +20,8 @@ typedef struct question {
 } question;
 
 bool session_reschedules(const tess_session *s) {
-  for (uint32_t i = 0; i < s->npostproc; i++)
-    if (s->postproc[i].apply) return true;
+  for (uint32_t i = 0; i < s->host.npostproc; i++)
+    if (s->host.postproc[i].apply) return true;
   return false;
 }
 
@@ -35,14 +35,14 @@ static tess_status keep_reason(void *ud) {
   tess_session *s = q->s;
   char text[256];
   err_one_line(q->why, text, sizeof text);
-  q->why = s->reason.n < MOST ? NULL : "other reasons";
-  for (uint32_t i = 0; i < s->reason.n; i++)
-    if (!strcmp(s->reason.v[i], text)) q->why = s->reason.v[i];
+  q->why = s->finish.reason.n < MOST ? NULL : "other reasons";
+  for (uint32_t i = 0; i < s->finish.reason.n; i++)
+    if (!strcmp(s->finish.reason.v[i], text)) q->why = s->finish.reason.v[i];
   if (q->why) return TESS_OK;
   size_t size = strlen(text) + 1;
   char *own = arena_alloc(&s->keep, size);
   memcpy(own, text, size);
-  vec_push(&s->c->heap, &s->reason, own);
+  vec_push(&s->c->heap, &s->finish.reason, own);
   q->why = own;
   return TESS_OK;
 }
@@ -75,7 +75,7 @@ static tess_status report_failure(question *q, const char *who, tess_status st,
   if (!why || !*why)
     why = c->err.code == st ? c->err.message : err_status_text(st);
   err_one_line(why, text, sizeof text);
-  if (q->s->strict)
+  if (q->s->host.strict)
     return ctx_fail(c, st, "postprocessor %s failed: %s", who, text);
   ctx_warn(
       c, hash_mix(hash_bytes(who, strlen(who)), hash_bytes(text, strlen(text))),
@@ -99,7 +99,7 @@ static tess_status open_schedule(question *q) {
   if (st == TESS_OK) st = tess_trace_replay(t, s->program, NULL, &q->sch);
   tess_trace_free(t);
   if (st != TESS_OK) return st;
-  q->sch->target = tess_target_hold(s->target);
+  q->sch->target = tess_target_hold(s->host.target);
   const vm_trace *made = &q->sch->s.trace;
   return vm_postproc_at(made) < made->inst.n ? TESS_OK : mark_end(q->sch);
 }
@@ -172,16 +172,16 @@ static tess_status ask_all(question *q) {
   tess_session *s = q->s;
   tess_status st = TESS_OK;
   q->fits = true;
-  if (s->asks) return st;
+  if (s->finish.works) return st;
   session_to_public(q->c, &q->given);
   if (session_reschedules(s)) st = open_schedule(q);
-  s->asks = true;
-  s->asked = q->sch;
-  s->asked_hash = search_hash(q->c->sketch, q->c->n, q->c->d);
-  for (uint32_t i = 0; i < s->npostproc && st == TESS_OK && q->fits; i++)
-    st = ask_one(q, &s->postproc[i]);
-  s->asks = false;
-  s->asked = NULL;
+  s->finish.works = true;
+  s->finish.schedule = q->sch;
+  s->finish.hash = search_hash(q->c->sketch, q->c->n, q->c->d);
+  for (uint32_t i = 0; i < s->host.npostproc && st == TESS_OK && q->fits; i++)
+    st = ask_one(q, &s->host.postproc[i]);
+  s->finish.works = false;
+  s->finish.schedule = NULL;
   bool changed = st == TESS_OK && q->fits && q->sch && is_changed(q);
   if (changed) check_again(q);
   if (!changed || !q->fits) close_schedule(q);
@@ -222,12 +222,12 @@ static void drop_entry(tess_session *s, session_finished *f) {
 }
 
 void session_forget(tess_session *s, uint32_t n) {
-  if (s->finished.n <= n) return;
-  for (uint32_t i = n; i < s->finished.n; i++) {
-    map_remove(&s->finished_at, s->finished.v[i].hash);
-    drop_entry(s, &s->finished.v[i]);
+  if (s->finish.made.n <= n) return;
+  for (uint32_t i = n; i < s->finish.made.n; i++) {
+    map_remove(&s->finish.at, s->finish.made.v[i].hash);
+    drop_entry(s, &s->finish.made.v[i]);
   }
-  s->finished.n = n;
+  s->finish.made.n = n;
 }
 
 /* Keeps what they did, without what they only looked up. */
@@ -236,19 +236,19 @@ static tess_status keep_finished(void *ud) {
   tess_session *s = q->s;
   mem_heap *h = &s->c->heap;
   session_finished f = {.hash = search_hash(q->c->sketch, q->c->n, q->c->d)};
-  vec_reserve(h, &s->finished, 1);
-  vec_push(h, &s->finished, f);
+  vec_reserve(h, &s->finish.made, 1);
+  vec_push(h, &s->finish.made, f);
   if (!q->sch) {
-    map_put(&s->finished_at, f.hash, s->finished.n - 1);
+    map_put(&s->finish.at, f.hash, s->finish.made.n - 1);
     return TESS_OK;
   }
   vm_trace *t = mem_new(h, vm_trace);
   *t = (vm_trace){.heap = h};
-  s->finished.v[s->finished.n - 1].trace = t;
+  s->finish.made.v[s->finish.made.n - 1].trace = t;
   vm_trace_reset(t);
   vm_simplify_from(t, &q->sch->s.trace, s->sketch[q->c->sketch]->inst.n,
                    &q->sch->s.m.scratch);
-  map_put(&s->finished_at, f.hash, s->finished.n - 1);
+  map_put(&s->finish.at, f.hash, s->finish.made.n - 1);
   return TESS_OK;
 }
 
@@ -267,16 +267,17 @@ tess_status session_finish(tess_session *s, const search_cand *c,
                            const vm_trace **out) {
   uint64_t hash = search_hash(c->sketch, c->n, c->d);
   *out = s->sketch[c->sketch];
-  if (s->asks) {
-    if (s->asked && s->asked_hash == hash) *out = &s->asked->s.trace;
+  if (s->finish.works) {
+    if (s->finish.schedule && s->finish.hash == hash)
+      *out = &s->finish.schedule->s.trace;
     return TESS_OK;
   }
   if (!session_reschedules(s)) return TESS_OK;
-  uint32_t at = map_get(&s->finished_at, hash);
+  uint32_t at = map_get(&s->finish.at, hash);
   tess_status st = at == MAP_NONE ? finish(s, c) : TESS_OK;
   if (st != TESS_OK) return st;
-  at = map_get(&s->finished_at, hash);
-  if (s->finished.v[at].trace) *out = s->finished.v[at].trace;
+  at = map_get(&s->finish.at, hash);
+  if (s->finish.made.v[at].trace) *out = s->finish.made.v[at].trace;
   return TESS_OK;
 }
 

@@ -8,14 +8,14 @@
 /* ---- what is kept when a candidate is made ------------------------------ */
 
 void session_want(tess_session *s, feature_kind k) {
-  if (s->wants && s->want == k) return;
-  s->wants = k != FEATURE_DECISIONS;
-  s->want = k;
+  if (s->features.wanted && s->features.want == k) return;
+  s->features.wanted = k != FEATURE_DECISIONS;
+  s->features.want = k;
   for (uint32_t i = 0; i < s->nworker; i++) {
     map_clear(&s->worker[i].kept_at);
     s->worker[i].kept.n = 0;
     arena_reset(&s->worker[i].kept_rows);
-    memo_want(s->worker[i].memo, s->wants, k);
+    memo_want(s->worker[i].memo, s->features.wanted, k);
   }
 }
 
@@ -39,16 +39,16 @@ static feature_rows rows_of_made(const tess_session *s, search_worker *w,
   feature_rows r = {0};
   if (known) return *known;
   bool room = memo_has_room(w->memo);
-  if (s->wants)
-    make_rows(w, &w->m.prog, s->want, room ? &w->memo->keep : &w->kept_rows,
-              &r);
+  if (s->features.wanted)
+    make_rows(w, &w->m.prog, s->features.want,
+              room ? &w->memo->keep : &w->kept_rows, &r);
   if (room) memo_enter(w->memo, hash, &r);
   return r;
 }
 
 void session_keep_rows(const tess_session *s, search_worker *w, uint64_t hash) {
   feature_rows r = rows_of_made(s, w, hash);
-  if (!s->wants || map_get(&w->kept_at, hash) != MAP_NONE) return;
+  if (!s->features.wanted || map_get(&w->kept_at, hash) != MAP_NONE) return;
   map_put(&w->kept_at, hash, w->kept.n);
   vec_push(&w->heap, &w->kept, r);
 }
@@ -64,7 +64,7 @@ static tess_status replace_rows(void *ud) {
   const replacement *x = ud;
   search_worker *w = &x->s->worker[0];
   feature_rows r;
-  make_rows(w, x->p, x->s->want, &w->kept_rows, &r);
+  make_rows(w, x->p, x->s->features.want, &w->kept_rows, &r);
   map_put(&w->kept_at, x->hash, w->kept.n);
   vec_push(&w->heap, &w->kept, r);
   return TESS_OK;
@@ -73,12 +73,12 @@ static tess_status replace_rows(void *ud) {
 void session_keep_rows_of(tess_session *s, const ir_program *p,
                           const search_cand *c) {
   replacement x = {s, p, search_hash(c->sketch, c->n, c->d)};
-  if (s->wants) mem_protect(&s->worker[0].heap, replace_rows, &x);
+  if (s->features.wanted) mem_protect(&s->worker[0].heap, replace_rows, &x);
 }
 
 static const feature_rows *find_kept(const tess_session *s, feature_kind k,
                                      uint64_t hash) {
-  if (!s->wants || s->want != k) return NULL;
+  if (!s->features.wanted || s->features.want != k) return NULL;
   for (uint32_t i = 0; i < s->nworker; i++) {
     uint32_t at = map_get(&s->worker[i].kept_at, hash);
     if (at != MAP_NONE) return &s->worker[i].kept.v[at];
@@ -141,21 +141,22 @@ static void session_gather(tess_session *s, uint32_t n,
                            const feature_rows *part, search_rows *out) {
   mem_heap *h = &s->c->heap;
   uint32_t rows = 0;
-  vec_clear(&s->row_first);
-  vec_clear(&s->row);
-  vec_reserve(h, &s->row_first, n + 1);
+  vec_clear(&s->features.first);
+  vec_clear(&s->features.v);
+  vec_reserve(h, &s->features.first, n + 1);
   for (uint32_t i = 0; i < n; i++) rows += part[i].n;
-  vec_reserve(h, &s->row, rows * out->width);
+  vec_reserve(h, &s->features.v, rows * out->width);
   for (uint32_t i = 0, at = 0; i < n; at += part[i++].n) {
     size_t numbers = (size_t)part[i].n * out->width;
-    vec_push(h, &s->row_first, at);
+    vec_push(h, &s->features.first, at);
     if (!numbers) continue;
-    memcpy(s->row.v + s->row.n, part[i].v, numbers * sizeof *s->row.v);
-    s->row.n += (uint32_t)numbers;
+    memcpy(s->features.v.v + s->features.v.n, part[i].v,
+           numbers * sizeof *s->features.v.v);
+    s->features.v.n += (uint32_t)numbers;
   }
-  vec_push(h, &s->row_first, rows);
-  out->first = s->row_first.v;
-  out->v = s->row.v;
+  vec_push(h, &s->features.first, rows);
+  out->first = s->features.first.v;
+  out->v = s->features.v.v;
 }
 
 typedef struct rows_work {
@@ -167,12 +168,12 @@ typedef struct rows_work {
 static tess_status make_all(void *ud) {
   rows_work *w = ud;
   tess_session *s = w->j.s;
-  vec_clear(&s->part);
-  vec_reserve(&s->c->heap, &s->part, w->n + 1);
-  w->j.out = s->part.v;
+  vec_clear(&s->features.part);
+  vec_reserve(&s->c->heap, &s->features.part, w->n + 1);
+  w->j.out = s->features.part.v;
   for (uint32_t i = 0; i < s->nworker; i++) arena_reset(&s->worker[i].rows);
   thread_run(s->nworker, w->n, run_item, &w->j);
-  session_gather(s, w->n, s->part.v, w->out);
+  session_gather(s, w->n, s->features.part.v, w->out);
   return TESS_OK;
 }
 
@@ -197,7 +198,7 @@ static tess_status make_finished(rows_work *w) {
   tess_session *s = w->j.s;
   mem_heap *h = &s->c->heap;
   size_t bytes = (w->n + 1) * sizeof *w->j.trace;
-  uint32_t had = s->finished.n;
+  uint32_t had = s->finish.made.n;
   w->j.trace = mem_try_resize(h, NULL, 0, bytes);
   if (!w->j.trace) return mem_refusal(h);
   tess_status st = find_traces(w);
@@ -222,7 +223,7 @@ tess_status session_rows(tess_session *s, feature_kind k, uint32_t n,
 
 uint32_t session_columns(tess_session *s, feature_kind k) {
   const feature_maker *m = feature_of(k);
-  return m ? m->width : s->nslot;
+  return m ? m->width : s->features.nslot;
 }
 
 uint32_t session_version(feature_kind k) {

@@ -69,7 +69,7 @@ tess_status session_init(tess_session *s, tess_context *c,
   arena_init(&s->keep, &c->heap);
   map_init(&s->known, &c->heap);
   map_init(&s->known_program, &c->heap);
-  map_init(&s->finished_at, &c->heap);
+  map_init(&s->finish.at, &c->heap);
   rng_init(&s->random, seed, UINT64_C(1) << 63);
   size_t bytes = threads * sizeof *s->worker;
   s->worker = mem_try_resize(&c->heap, NULL, 0, bytes);
@@ -96,17 +96,17 @@ void session_free(tess_session *s) {
   }
   mem_free(h, s->worker, s->nworker * sizeof *s->worker);
   funnel_free(&s->total, h);
-  vec_free(h, &s->row_first);
-  vec_free(h, &s->row);
-  vec_free(h, &s->part);
+  vec_free(h, &s->features.first);
+  vec_free(h, &s->features.v);
+  vec_free(h, &s->features.part);
   vec_free(h, &s->history);
   vec_free(h, &s->hint);
   map_free(&s->known);
   map_free(&s->known_program);
   session_forget(s, 0);
-  vec_free(h, &s->finished);
-  map_free(&s->finished_at);
-  vec_free(h, &s->reason);
+  vec_free(h, &s->finish.made);
+  map_free(&s->finish.at);
+  vec_free(h, &s->finish.reason);
   arena_free(&s->keep);
 }
 
@@ -366,7 +366,7 @@ static tess_status take_tallies(void *ud) {
 static tess_status ask_about_all(tess_session *s, uint32_t n,
                                  search_cand *out) {
   bool fits;
-  for (uint32_t i = 0; s->npostproc && i < n; i++) {
+  for (uint32_t i = 0; s->host.npostproc && i < n; i++) {
     if (!out[i].d) continue;
     tess_status st = session_ask(s, &out[i], FUNNEL_REJECTED, &fits);
     if (st != TESS_OK) return st;

@@ -29,17 +29,51 @@ typedef struct search_worker {
   bool ready;                /* it must be freed */
 } search_worker;
 
-/* A candidate that the host's postprocessors were asked about. */
+/* What the host says of a run, and plugs into it; set behind session_init. */
+typedef struct session_host {
+  const tess_mutator *mutator;
+  uint32_t nmutator;
+  const tess_postproc *postproc;
+  uint32_t npostproc;
+  bool strict;               /* one that fails ends the run */
+  tess_target *target;       /* of the schedules that they see; NULL: none */
+  uint32_t kernel_threads;   /* that candidates run with; 0: nobody said */
+} session_host;
+
+/* Features of candidates (rows.c). */
+typedef struct session_features {
+  bool wanted;               /* candidates get them when they are made, */
+  feature_kind want;         /* of this kind */
+  VEC(uint32_t) first;       /* what session_rows gave out */
+  VEC(float) v;
+  VEC(feature_rows) part;
+  uint32_t **slot, nslot;    /* columns of "decisions" (decisions.c), */
+  struct search_derived *derived; /*   and those computed from others */
+} session_features;
+
+/* A candidate that the host's postprocessors have seen. */
 typedef struct session_finished {
   uint64_t hash;
   vm_trace *trace;           /* NULL: they changed nothing */
 } session_finished;
 
+/* The host's postprocessors (finish.c). */
+typedef struct session_finish_state {
+  bool works;                /* one of them is at work, */
+  tess_schedule *schedule;   /* on this schedule (NULL: on none) */
+  uint64_t hash;             /*   of the candidate of this hash */
+  map at;                    /* hash -> index in made */
+  VEC(session_finished) made;
+  VEC(const char *) reason;  /* of refusals, in keep */
+} session_finish_state;
+
 struct tess_session {
   tess_context *c;
   const ir_program *base;
+  tess_program *program;     /* what base is of; NULL: nobody said */
   uint32_t nsketch, nworker;
   const vm_trace *const *sketch;
+  session_host host;
   search_worker *worker;
   uint64_t seed, next;       /* number of the next candidate */
   arena keep;                /* decisions of what was measured */
@@ -52,28 +86,10 @@ struct tess_session {
   tess_model *learns;        /* the same where it is a built-in one (model/) */
   rng random;                /* for strategies: the stream (seed, 2^63) */
   funnel total;
-  tess_program *program;     /* what base is of; NULL: nobody said */
-  bool wants;                /* candidates get features when they are made, */
-  feature_kind want;         /* of this kind */
-  VEC(uint32_t) row_first;   /* what session_rows gave out */
-  VEC(float) row;
-  VEC(feature_rows) part;
-  uint32_t **slot, nslot;    /* columns of "decisions" (decisions.c), */
-  struct search_derived *derived; /*   and those computed from others */
-  const tess_mutator *mutator; /* the host's */
-  uint32_t nmutator;
-  const tess_postproc *postproc; /* the host's, too (finish.c) */
-  uint32_t npostproc;
-  bool strict;               /* one that fails ends the run */
-  tess_target *target;       /* of the schedules that they see; NULL: none */
-  uint32_t kernel_threads;   /* that candidates run with; 0: nobody said */
-  bool asks;                 /* one of them is at work, */
-  tess_schedule *asked;      /* on this schedule (NULL: on none) */
-  uint64_t asked_hash;       /*   of the candidate of this hash */
-  map finished_at;           /* hash -> index in finished */
-  VEC(session_finished) finished;
-  VEC(const char *) reason;  /* of refusals, in keep */
-  tess_status broken;        /* one of these failed so: it ends the run */
+  session_features features;
+  session_finish_state finish;
+  tess_status broken;        /* a function of the host's failed so: it ends the
+                              * run */
 };
 
 tess_status session_init(tess_session *s, tess_context *c,

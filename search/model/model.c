@@ -442,14 +442,15 @@ static tess_status find_group(void *ud) {
 
 /* What the target says, or what most processors have. */
 static double fact_of(const tess_session *s, const char *field, double usual) {
-  int64_t v = s->target ? tess_target_int(s->target, field) : 0;
+  int64_t v = s->host.target ? tess_target_int(s->host.target, field) : 0;
   return v > 0 ? (double)v : usual;
 }
 
 static model_machine machine_of(const tess_session *s) {
-  return (model_machine){.threads = s->kernel_threads ? s->kernel_threads : 1,
-                         .lanes = fact_of(s, "vector-bytes", 32) / 4,
-                         .cache = fact_of(s, "l1", 32 << 10)};
+  return (model_machine){
+      .threads = s->host.kernel_threads ? s->host.kernel_threads : 1,
+      .lanes = fact_of(s, "vector-bytes", 32) / 4,
+      .cache = fact_of(s, "l1", 32 << 10)};
 }
 
 tess_status model_attach(tess_model *m, tess_session *s, tess_cost_model *out) {

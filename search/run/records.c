@@ -71,7 +71,7 @@ static tess_status learn_record(tune *t, const database_record *r) {
 
 static tess_status take_record(void *ud, const database_record *r) {
   tune *t = ud;
-  uint32_t had = t->s.finished.n;
+  uint32_t had = t->s.finish.made.n;
   tess_status s = learn_record(t, r);
   session_forget(&t->s, had);
   return s;

@@ -165,8 +165,8 @@ static uint64_t hash_space(const tune *t) {
   uint64_t h = 0;
   for (uint32_t i = 0; i < t->set->nsketch; i++)
     h = hash_mix(h, t->sketch_hash[i]);
-  for (uint32_t i = 0; i < t->s.npostproc; i++) {
-    const char *name = t->s.postproc[i].name;
+  for (uint32_t i = 0; i < t->s.host.npostproc; i++) {
+    const char *name = t->s.host.postproc[i].name;
     h = hash_mix(h, hash_bytes(name, strlen(name)));
   }
   return h >> 1;

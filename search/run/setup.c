@@ -312,13 +312,13 @@ tess_status setup_session(const tune_setup *set, tess_session *s,
   tess_status st = session_init(s, set->c, &set->program->p, set->nsketch,
                                 trace, o->seed, o->threads);
   s->program = set->program;
-  s->mutator = o->mutators;
-  s->nmutator = o->nmutators;
-  s->postproc = o->postprocs;
-  s->npostproc = o->npostprocs;
-  s->strict = o->on_error != 0;
-  s->target = set->target;
-  s->kernel_threads = o->kernel_threads;
+  s->host = (session_host){.mutator = o->mutators,
+                           .nmutator = o->nmutators,
+                           .postproc = o->postprocs,
+                           .npostproc = o->npostprocs,
+                           .strict = o->on_error != 0,
+                           .target = set->target,
+                           .kernel_threads = o->kernel_threads};
   if (st == TESS_OK && set->memo && o->threads == 1)
     s->worker[0].memo = set->memo;
   return st;

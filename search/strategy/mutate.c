@@ -15,7 +15,7 @@ static void add_mutator(evolution_mutators *m, double probability,
 static void find_of_sketch(evolution *e, const tess_session *s, uint32_t k) {
   evolution_mutators *m = &e->mutators[k];
   m->v = arena_array(&e->own, evolution_mutator,
-                     search_nmutators + s->nmutator + 1);
+                     search_nmutators + s->host.nmutator + 1);
   for (uint32_t i = 0; i < search_nmutators; i++) {
     const search_mutator *x = &search_mutators[i];
     const uint32_t *w = mutator_weights(x, s->sketch[k], &e->own);
@@ -23,8 +23,9 @@ static void find_of_sketch(evolution *e, const tess_session *s, uint32_t k) {
       add_mutator(m, e->option[FIRST_MUTATOR + i],
                   (evolution_mutator){.weight = w, .trait = x->trait});
   }
-  for (uint32_t i = 0; i < s->nmutator; i++)
-    add_mutator(m, s->mutator[i].probability, (evolution_mutator){.host = i});
+  for (uint32_t i = 0; i < s->host.nmutator; i++)
+    add_mutator(m, s->host.mutator[i].probability,
+                (evolution_mutator){.host = i});
 }
 
 void evolution_find_mutators(evolution *e, const tess_session *s) {
@@ -36,7 +37,7 @@ void evolution_find_mutators(evolution *e, const tess_session *s) {
 /* What a host's mutator makes of it, repaired where it must be. */
 static bool mutate_by_host(evolution *e, tess_session *s, uint32_t i,
                            const search_cand *a, search_order *out) {
-  const tess_mutator *m = &s->mutator[i];
+  const tess_mutator *m = &s->host.mutator[i];
   tess_candidate parent, child = {0};
   session_to_public(a, &parent);
   tess_status st = m->mutate(m->ud, s, &parent, &child);
