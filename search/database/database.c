@@ -164,17 +164,17 @@ static tess_status open_unchanging(database *d) {
  * has after it was stopped. */
 static int is_stopped(void *ud) {
   const database *d = ud;
-  return d->asked && thread_flag_is_raised(&d->c->stop);
+  return d->interruptible && thread_flag_is_raised(&d->c->stop);
 }
 
 void database_begin(database *d) {
   ctx_begin_work(d->c);
-  if (d->c->works == 1) d->asked = true;
+  if (d->c->works == 1) d->interruptible = true;
 }
 
 tess_status database_end(database *d, tess_status s) {
   ctx_end_work(d->c);
-  if (!d->c->works) d->asked = false;
+  if (!d->c->works) d->interruptible = false;
   return s;
 }
 

@@ -30,7 +30,7 @@ struct tess_database {
   sqlite3_stmt *row;        /* and with them: the rest of the row */
   sqlite3_stmt *run;        /* of tess_database_run */
   bool passed_over, second; /* some are; which the second round gives */
-  bool asked;               /* tess_stop ends what SQLite is doing */
+  bool interruptible;       /* tess_stop ends what SQLite is doing */
   uint64_t at;              /* the row it stands at, from 0 */
   database_filter filter;
   bool has_shapes; /* of the program with the hash shapes_of */

@@ -62,7 +62,7 @@ tess_status tess_model_importance(tess_model *m, uint32_t k,
                     "cost model \"%s\" does not tell what matters; \"xgb\", "
                     "\"xgb_rank\" and \"forest\" do",
                     m->name);
-  model_settle(m);
+  model_train_due(m);
   tess_status st = add_up(m, f->width, all);
   if (st != TESS_OK) return st;
   for (uint32_t i = 0; i < f->width; i++) sum += all[i];

@@ -278,7 +278,7 @@ static void heed_failures(tess_model *m, uint32_t n, double *mean) {
 static tess_status predict_all(tess_model *m, tess_session *s, uint32_t n,
                                const search_cand *c, double *mean, double *sd,
                                bool *knows) {
-  model_settle(m);
+  model_train_due(m);
   *knows = count_votes(m) > 0;
   if (sd) memset(sd, 0, n * sizeof *sd);
   if (!*knows) {
@@ -343,7 +343,7 @@ tess_status model_prior(tess_model *m, tess_session *s, uint32_t n,
 
 bool session_model_knows(tess_session *s) {
   if (!s->learns) return true;
-  model_settle(s->learns);
+  model_train_due(s->learns);
   return count_votes(s->learns) > 0;
 }
 
@@ -455,8 +455,8 @@ static model_machine machine_of(const tess_session *s) {
 
 tess_status model_attach(tess_model *m, tess_session *s, tess_cost_model *out) {
   uint64_t group = 0;
-  void *asks[2] = {s, &group};
-  tess_status st = mem_protect(&s->worker[0].heap, find_group, asks);
+  void *ud[2] = {s, &group};
+  tess_status st = mem_protect(&s->worker[0].heap, find_group, ud);
   if (st != TESS_OK) return ctx_ran_out(m->c, st, "a cost model");
   model_join(m, group);
   m->seed = s->seed;

@@ -98,7 +98,7 @@ double model_trust(const tess_model *m);
 /* Trains on other workloads' samples, where there are enough. */
 void model_begin_base(tess_model *m);
 /* Called when the model is asked, and when it was taught. */
-void model_settle(tess_model *m);
+void model_train_due(tess_model *m);
 void model_taught(tess_model *m);
 /* Waits for what is in training: nothing goes on behind a run that has ended,
  * nor while its best are timed again. */

@@ -164,7 +164,7 @@ static bool is_due(const tess_model *m) {
   return m->nmember && more > 0 && more >= m->started / 10;
 }
 
-void model_settle(tess_model *m) {
+void model_train_due(tess_model *m) {
   model_begin_base(m);
   if (m->training && (m->started < MODEL_FRESH || !m->now)) train_finish(m);
   bool waits = m->own < MODEL_FRESH || !m->now;

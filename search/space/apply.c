@@ -33,7 +33,7 @@ void space_list_add(void *list, tess_schedule *s) {
     l->refused = s ? "it gave a schedule twice" : "it gave NULL for a schedule";
     return;
   }
-  if (s == l->lent) l->lent = NULL;
+  if (s == l->given) l->given = NULL;
   if (s->program != l->program && !tess_program_equal(s->program, l->program)) {
     tess_schedule_free(s);
     l->refused = "it gave a schedule of another program";
@@ -45,18 +45,18 @@ void space_list_add(void *list, tess_schedule *s) {
   l->failed = st;
 }
 
-tess_status space_call_module(const tess_module *m, tess_schedule *lent,
+tess_status space_call_module(const tess_module *m, tess_schedule *given,
                               tess_rv block, space_list *to, const char **why) {
-  tess_schedule_sketch_mode(lent, 1);
-  to->lent = lent;
-  tess_status st = m->apply(m->ud, lent, block, space_list_add, to, why);
+  tess_schedule_sketch_mode(given, 1);
+  to->given = given;
+  tess_status st = m->apply(m->ud, given, block, space_list_add, to, why);
   const err_state *e = &to->c->err;
   if (st != TESS_OK && !*why && e->code == st) {
     snprintf(to->said, sizeof to->said, "%s", e->message);
     *why = to->said;
   }
-  tess_schedule_free(to->lent);
-  to->lent = NULL;
+  tess_schedule_free(to->given);
+  to->given = NULL;
   return st;
 }
 

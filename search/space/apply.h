@@ -14,7 +14,7 @@ typedef struct space_list {
   done;                /* of each, the last module that was applied: its place
                         * in the sketches' list of applied ones, 0: none */
   uint32_t now;        /* the same of those that are added */
-  tess_schedule *lent; /* to the running module, which may emit it itself */
+  tess_schedule *given; /* to the running module, which may emit it itself */
   tess_status failed;  /* why one could not be added: memory ran out */
   const char *refused; /* why an emitted one is invalid; NULL: none is */
   char said[512];      /* the failure that a module returned without a word */
@@ -27,7 +27,7 @@ void space_list_add(void *list, tess_schedule *s);
 tess_status space_list_add_copy(space_list *l, tess_schedule *s);
 
 /* Calls the module with a schedule, which is freed unless it is emitted. */
-tess_status space_call_module(const tess_module *m, tess_schedule *lent,
+tess_status space_call_module(const tess_module *m, tess_schedule *given,
                               tess_rv block, space_list *to, const char **why);
 tess_status space_find_block(tess_schedule *s, const char *name, tess_rv *out);
 /* Whether memory ran out in the module, even if it reported something else: the
