@@ -11,10 +11,10 @@
 
 static const feature_kind KIND = FEATURE_PER_STORE;
 
-/* Columns that it looks at, all log2(1 + x). */
+/* Columns that it looks at, all log2(1 + x) or flags. */
 enum { OPS = 7, BUFFERS = 5 };
 typedef struct buffer_columns {
-  uint32_t lines, unique, reuse, between;
+  uint32_t lines, unique, reuse, between, is_sum, again, tile;
 } buffer_columns;
 typedef struct columns {
   buffer_columns buffer[BUFFERS];
@@ -46,7 +46,10 @@ static tess_status analytic_fit(const model_data *d, model_fit *f) {
         (buffer_columns){.lines = column_of_buffer(k, "lines"),
                          .unique = column_of_buffer(k, "unique_lines"),
                          .reuse = column_of_buffer(k, "lines_per_reuse"),
-                         .between = column_of_buffer(k, "reuse_bytes")};
+                         .between = column_of_buffer(k, "reuse_bytes"),
+                         .is_sum = column_of_buffer(k, "read_write"),
+                         .again = column_of_buffer(k, "reuse_loop"),
+                         .tile = column_of_buffer(k, "reuse_iterations")};
   c->parallel = column_of("parallel.product");
   c->vector = column_of("vectorize.length");
   c->turns = column_of("outer.product");
@@ -67,18 +70,42 @@ static double cost_of_buffer(const buffer_columns *c, const float *row,
          linear(row[c->unique]) * cold + linear(row[c->reuse]) * again;
 }
 
+/* Lanes that are used: LLVM takes apart what is no power of two. */
+static double used_lanes(double length, const model_machine *m) {
+  double power = exp2(floor(log2(fmax(1, length)) + 1e-6));
+  return length > power + 0.5 ? 1 : fmin(m->lanes, power);
+}
+
+/* By how much operations are slower than they could be: sums of an innermost
+ * tile that are more than the registers hold are loaded and stored by each, and
+ * few wait for each other. */
+static double slowness(const columns *c, const float *row, double lanes,
+                       const model_machine *m) {
+  static const double spilled = 30, under_way = 8;
+  for (uint32_t k = 0; k < BUFFERS; k++) {
+    const buffer_columns *b = &c->buffer[k];
+    if (row[b->is_sum] == 0 || row[b->again] == 0) continue;
+    double sums = fmax(1, linear(row[b->tile]) / lanes);
+    return sums > m->registers - 4 ? spilled : fmax(1, under_way / sums);
+  }
+  return 1;
+}
+
 /* In operations of one lane: what the store computes, a little for each time
- * that its loops turn, on as many lanes and threads as it uses. */
+ * that its loops turn, on as many lanes as it uses, and what the slowest thread
+ * has of it. */
 static double cost_of_store(const columns *c, const float *row,
                             const model_machine *m) {
   static const double turn = 0.25;
   double ops = 0, lines = 0;
-  double vector = fmin(m->lanes, fmax(1, linear(row[c->vector])));
-  double used = fmin(m->threads, fmax(1, linear(row[c->parallel])));
+  double lanes = used_lanes(linear(row[c->vector]), m);
+  double pieces = fmax(1, linear(row[c->parallel]));
+  double rounds = ceil(pieces / m->threads);
   for (uint32_t k = 0; k < OPS; k++) ops += linear(row[k]);
   for (uint32_t k = 0; k < BUFFERS; k++)
     lines += cost_of_buffer(&c->buffer[k], row, m);
-  return ((ops + turn * linear(row[c->turns])) / vector + lines) / used;
+  ops = ops * slowness(c, row, lanes, m) + turn * linear(row[c->turns]);
+  return (ops / lanes + lines) * rounds / pieces;
 }
 
 /* It only ranks: how long an operation takes is not known.  What has no rows

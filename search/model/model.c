@@ -446,10 +446,19 @@ static double fact_of(const tess_session *s, const char *field, double usual) {
   return v > 0 ? (double)v : usual;
 }
 
+/* Vector registers: AVX-512 and NEON have 32, SSE and AVX 16. */
+static double registers_of(const tess_session *s) {
+  if (fact_of(s, "max-threads-per-block", 0) > 0) return INFINITY;
+  tess_target *t = s->host.target;
+  bool arm = t && strstr(tess_target_text(t), "aarch64");
+  return arm || fact_of(s, "vector-bytes", 32) >= 64 ? 32 : 16;
+}
+
 static model_machine machine_of(const tess_session *s) {
   return (model_machine){
       .threads = s->host.kernel_threads ? s->host.kernel_threads : 1,
       .lanes = fact_of(s, "vector-bytes", 32) / 4,
+      .registers = registers_of(s),
       .cache = fact_of(s, "l1", 32 << 10)};
 }
 

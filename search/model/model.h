@@ -73,6 +73,7 @@ bool data_is_held_out(uint32_t i);
 typedef struct model_machine {
   double threads;
   double lanes;              /* of float32, of a vector register */
+  double registers;          /* of vectors; infinite for a device's threads */
   double cache;              /* bytes of the first, of data */
 } model_machine;
 
