@@ -86,7 +86,7 @@ TESS_API tess_status tess_binary(tess_builder *b, const char *op, tess_expr x,
  * 0 .. bits - 1 gives 0, or -1 for a right shift of what is negative. */
 TESS_API tess_status tess_call(tess_builder *b, const char *fn, uint32_t n,
                                const tess_expr *args, tess_expr *out);
-/* An external function of the host's, by name (for tests and extension). */
+/* A call of an external function of the host's, by name. */
 TESS_API tess_status tess_call_extern(tess_builder *b, const char *name,
     tess_dtype t, uint32_t n, const tess_expr *args, tess_expr *out);
 /* yes where cond (bool) holds, else no, both of one dtype; only the one that

@@ -13,9 +13,8 @@
 #endif
 
 /* Ownership marks on pointers: TAKE consumes the argument even on failure,
- * KEEP borrows it for the call, GIVE hands the result to the caller. */
+ * GIVE hands the result to the caller; others are borrowed for the call. */
 #define TESS_TAKE
-#define TESS_KEEP
 #define TESS_GIVE
 
 typedef enum tess_status {

@@ -7,6 +7,8 @@
 
 gsl_gp *gp_fit(uint32_t n, uint32_t d, const double *x, const double *y,
                uint32_t steps);
+/* What fitting maximises, and its gradient: theta has d logarithms of length
+ * scales, then those of variance and noise; x as it is, y with mean 0. */
 double gp_likelihood(uint32_t n, uint32_t d, const double *x, const double *y,
                      const double *theta, double *gradient);
 void gp_predict(const gsl_gp *gp, uint32_t m, const double *x, double *mean,

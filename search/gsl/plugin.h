@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GSL_PLUGIN_VERSION 3u
+#define GSL_PLUGIN_VERSION 4u
 #define GSL_PLUGIN_SYMBOL "tess_gsl_plugin"
 
 /* A Gaussian process (Rasmussen and Williams 2006): constant mean, Matern 5/2
@@ -28,12 +28,6 @@ typedef struct gsl_plugin {
    * of BFGS.  NULL: no memory, or the points give no process. */
   gsl_gp *(*gp_fit)(uint32_t n, uint32_t d, const double *x, const double *y,
                     uint32_t steps);
-  /* The same from length scales and so on that are given: theta has d
-   * logarithms of length scales, then those of variance and noise; x as it
-   * is, y with mean 0.  For tests. */
-  double (*gp_likelihood)(uint32_t n, uint32_t d, const double *x,
-                          const double *y, const double *theta,
-                          double *gradient);
   /* Mean and standard deviation, without noise, at m points. */
   void (*gp_predict)(const gsl_gp *gp, uint32_t m, const double *x,
                      double *mean, double *sd);
@@ -42,10 +36,6 @@ typedef struct gsl_plugin {
   double (*gp_covariance)(const gsl_gp *gp, const double *at, uint32_t m,
                           const double *x, double *out);
   void (*gp_free)(gsl_gp *gp);
-  /* Two-sided p-value of Student's t-test, equal variances: are the means of a
-   * and b the same? 1 where one of them has fewer than 2 values. */
-  double (*t_test)(uint32_t na, const double *a, uint32_t nb,
-                   const double *b);
   /* Points skip .. skip + n - 1 of a quasi-random sequence in the unit cube of
    * d dimensions (Sobol at most 40, Halton 1229); 0: done. */
   int (*quasi_random)(gsl_sequence kind, uint32_t d, uint64_t skip,

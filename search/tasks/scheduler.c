@@ -48,10 +48,8 @@ static uint32_t next_by_gradient(task_set *s) {
   return nlive > 1 && most == least ? pick_at_random(s, nlive) : best;
 }
 
-static const task_scheduler gradient = {
-    "gradient", "the task that promises the greatest gain", next_by_gradient};
-static const task_scheduler round_robin = {
-    "round_robin", "one batch for each task in turn", next_in_turn};
+static const task_scheduler gradient = {"gradient", next_by_gradient};
+static const task_scheduler round_robin = {"round_robin", next_in_turn};
 
 const task_scheduler *const task_schedulers[] = {&gradient, &round_robin};
 const uint32_t task_nschedulers =

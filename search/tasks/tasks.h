@@ -33,7 +33,7 @@ typedef struct task_run {
 /* A scheduler: which of the live tasks, each of which had a batch, gets the
  * next one. */
 typedef struct task_scheduler {
-  const char *name, *summary;
+  const char *name;
   uint32_t (*next)(struct task_set *s);
 } task_scheduler;
 extern const task_scheduler *const task_schedulers[];
