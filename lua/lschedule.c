@@ -40,8 +40,10 @@ void lt_push_schedule(lua_State *L, tess_schedule *s) { box(L)->s = s; }
 
 /* Knobs perform primitives for the function that has them. */
 static int is_of_knobs(const char *own, const char *source) {
+  static const char room[] = "template/";
   size_t n = own ? strlen(own) : 0;
-  return n && !strncmp(source, own, n) && !strcmp(source + n, "template.lua");
+  return n && !strncmp(source, own, n) &&
+         !strncmp(source + n, room, sizeof room - 1);
 }
 
 void lt_note_place(lua_State *L, tess_schedule *s) {
