@@ -8,7 +8,8 @@ chapters.names = { "installing", "tutorial", "describing", "operators",
                    "measuring", "fleet", "stepping", "tensor-intrinsics",
                    "gpu", "dae",
                    "embedding", "python", "adding-a-primitive",
-                   "adding-a-pass", "architecture", "benchmarks" }
+                   "adding-a-pass", "adding-to-the-search", "architecture",
+                   "benchmarks" }
 
 -- How many lines of one chapter are shown.
 local most = 3
