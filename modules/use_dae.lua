@@ -159,11 +159,12 @@ local function schedule(sch, least, block, last, found, name, way, along)
   tiling.tensorize(sch, sch:blockize(lane), name)
 end
 
--- Refuses smallest tiles that exceed the chip.
+-- Refuses smallest tiles that exceed the chip; they take the most instructions.
 local function check_least(sch, machine, ...)
   local size = machine.buffer
   schedule(sch, true, ...)
-  sch:verify_chip_buffers({ inp = size.inp, wgt = size.wgt, acc = size.acc })
+  sch:verify_chip_buffers({ inp = size.inp, wgt = size.wgt, acc = size.acc,
+                            instructions = math.maxinteger })
 end
 
 -- The sketch; nil and why it has no tiles, not even small ones.

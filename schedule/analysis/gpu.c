@@ -250,16 +250,12 @@ static bool is_doubled(const ir_program *p, ir_stmt scope, ir_buf buf) {
   return false;
 }
 
-static bool is_on_chip(uint32_t scope) {
-  return scope >= IR_SCOPE_DAE_INP && scope <= IR_SCOPE_DAE_ACC;
-}
-
 /* As many as the pipelined loop asks for in shared memory or an accelerator's,
  * 1 where it does not. */
 static int64_t versions_wanted(const ir_program *p, ir_stmt loop, ir_buf buf) {
   int64_t n;
   uint32_t scope = p->buf.v[buf].scope;
-  return (gpu_is_shared(scope) || is_on_chip(scope)) &&
+  return (gpu_is_shared(scope) || sch_is_on_chip(scope)) &&
                  sch_anno_int(p, loop, "software_pipeline_versions", &n)
              ? n
              : 1;
@@ -458,7 +454,7 @@ void sch_measure_chip(sch_state *s, ir_stmt nest, sch_chip_use *out) {
       ir_buf b = p->arg.v[a.at + i];
       uint32_t kind = p->buf.v[b].scope;
       ir_stmt lives =
-          is_on_chip(kind) ? ir_lifetime_scope(p, s->scratch, b) : 0;
+          sch_is_on_chip(kind) ? ir_lifetime_scope(p, s->scratch, b) : 0;
       if (!lives ||
           !(ir_is_ancestor(p, nest, lives) || ir_is_ancestor(p, lives, nest)))
         continue;

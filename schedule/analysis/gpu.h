@@ -25,6 +25,11 @@ bool sch_threads_share(ir_scope scope, const ir_stmt_rec *loop);
  * since threads read each other's elements of a private buffer is not in it. */
 void sch_measure_kernel(sch_state *s, ir_stmt kernel, sch_kernel_use *out);
 
+/* Is it a storage scope of an access-execute machine? */
+static inline bool sch_is_on_chip(uint32_t scope) {
+  return scope >= IR_SCOPE_DAE_INP && scope <= IR_SCOPE_DAE_ACC;
+}
+
 typedef struct sch_chip_use {
   int64_t inp, wgt, acc; /* bytes of the buffers of an access-execute machine */
 } sch_chip_use;
@@ -32,5 +37,10 @@ typedef struct sch_chip_use {
 /* Of a statement of the root: its buffers in those scopes, and what lives
  * around it, each as large as lowering makes it. */
 void sch_measure_chip(sch_state *s, ir_stmt nest, sch_chip_use *out);
+
+/* Instructions of such a machine that the statement of the root takes at least:
+ * 0 where that is not known, as where the host does a part
+ * (analysis/stream.c). */
+int64_t sch_least_instructions(const ir_program *p, ir_stmt nest);
 
 #endif

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Tiles that exceed the chip are refused as they are drawn, and no others: what
--- verify_chip_buffers says of a schedule is what compiling it says.  Layers of
--- which few tiles fit are tuned in few trials, whatever their size.
+-- Tiles that exceed the chip, or that take too many instructions, are refused
+-- as they are drawn, and no others: what verify_chip_buffers says of a schedule
+-- is what compiling it says.  Layers of which few tiles fit are tuned in few
+-- trials, whatever their size.
 local ts = require "tessera"
 local here = arg[0]:gsub("[^/]*$", "")
 local checks = dofile(here .. "../support/checks.lua")
@@ -12,12 +13,20 @@ local use_dae = require "tessera.modules.use_dae"
 -- ---- the same as compiling -------------------------------------------------
 
 local function fits_compiler(s, target)
-  local ok, e = pcall(ts.build, s, target)
-  if ok or not e.message:find "exceeds" then return true end
-  return false, e.message
+  local ok, x = pcall(ts.build, s, target)
+  if ok then return true, x end
+  assert(x.message:find "exceeds", x.message)
+  return false, x.message
 end
 
 local seen = { [true] = 0, [false] = 0 }
+-- How many instructions the kernel has, micro-operations' loads included.
+local function length(kernel)
+  local n = 0
+  for _ in kernel:source "stream":gmatch "\n *%d+ %l" do n = n + 1 end
+  return n
+end
+
 local function compare(p, target, rounds)
   local size = machines.of(ts.target(target)).buffer
   local limits = { inp = size.inp, wgt = size.wgt, acc = size.acc }
@@ -27,9 +36,13 @@ local function compare(p, target, rounds)
     for round = 1, rounds do
       local s = sketch:replay(p, { resample = true, seed = 100 * i + round })
       local fits, why = s:can("verify_chip_buffers", limits)
-      local compiles, error = fits_compiler(s, target)
-      assert(fits == compiles, ("%s\n%s\n%s"):format(why, error, s:program()))
-      if not fits then
+      local compiles, x = fits_compiler(s, target)
+      assert(fits == compiles, ("%s\n%s\n%s"):format(why, x, s:program()))
+      if fits then
+        limits.instructions = length(x)
+        assert(s:can("verify_chip_buffers", limits), s:program())
+        limits.instructions = nil
+      else
         checks.refused(s, "CHIP_BUFFER", "verify_chip_buffers", limits)
       end
       seen[fits] = seen[fits] + 1
@@ -46,6 +59,27 @@ for _, target in ipairs { "dae", "dae -model=vdla", "dae -model=gemmini" } do
 end
 assert(seen[true] > 5 and seen[false] > 5,
        ("%d fit, %d do not"):format(seen[true], seen[false]))
+
+-- A product so large that the smallest tiles take too many instructions is
+-- done by the machine, in larger ones.
+local function check_length(s, target)
+  local fits, why = s:can("verify_chip_buffers")
+  if fits or not tostring(why):find "instructions" then return false end
+  checks.refused(s, "CHIP_STREAM", "verify_chip_buffers")
+  local ok, e = pcall(ts.build, s, target)
+  assert(not ok and e.message:find "it takes more than 1048576 instructions")
+  return true
+end
+
+local huge, long, whole = dae.dense(1024, 64, 64), 0, 0
+local sketches = ts.space.sketches(ts.space.default "dae", huge, "dae")
+assert(#sketches > 3)
+for i = 1, 4 do
+  local s = sketches[i % #sketches + 1]:replay(huge,
+                                               { resample = true, seed = i })
+  if check_length(s, "dae") then long = long + 1 else whole = whole + 1 end
+end
+assert(long > 0 and whole > 0, ("%d too long, %d not"):format(long, whole))
 
 -- ---- tuning ----------------------------------------------------------------
 
