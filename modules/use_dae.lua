@@ -33,8 +33,10 @@ local function read_too(sch, last, block)
   return list
 end
 
--- A copy of an operand in that scope; padding is a copy as it is.
-local function copy_of(sch, block, r, scope)
+-- A copy of an operand in that scope, indexed by a map of the block's iters,
+-- where there is one; padding is a copy as it is.
+local function copy_of(sch, block, r, scope, map)
+  if map then return sch:reindex_cache_read(block, r, scope, map) end
   local pad = layout.padding(sch, block, r)
   if pad and sch:can("set_scope", pad, 0, scope) then
     sch:set_scope(pad, 0, scope)
@@ -137,11 +139,14 @@ local function pipeline_tiles(sch, place, n)
   sch:annotate(place, "software_pipeline_versions", 2)
 end
 
--- One sketch; `way`: how latency is hidden, and `along`: by threads along which
--- loop.  `least`: with the smallest tiles.
-local function schedule(sch, least, block, last, found, name, way, along)
+-- One sketch; `found`: operands and how they are copied, `way`: how latency is
+-- hidden, and `along`: by threads along which loop.  `least`: with the smallest
+-- tiles.
+local function schedule(sch, least, block, last, name, found, way, along)
   local count = #{ sch:get_loops(block) }
   local others = read_too(sch, last, block)
+  local copies = { copy_of(sch, block, found.inp, INP, found.map),
+                   copy_of(sch, block, found.wgt, WGT) }
   local place = tile(sch, last, along, way.tiles, least)
   sch:compute_at(block, place, { preserve_unit_loops = true })
   for _, r in ipairs(others) do
@@ -149,9 +154,8 @@ local function schedule(sch, least, block, last, found, name, way, along)
   end
   local cut_sums = way.tiles and at_once or in_parts
   local first, lane = cut_sums(sch, block, count, least)
-  for _, x in ipairs { { found.inp, INP }, { found.wgt, WGT } } do
-    sch:compute_at(copy_of(sch, block, x[1], x[2]),
-                   way.tiles and place or first)
+  for _, copy in ipairs(copies) do
+    sch:compute_at(copy, way.tiles and place or first)
   end
   sch:decompose_reduction(block, first)
   if way.parts then pipeline_parts(sch, first) end
@@ -186,7 +190,9 @@ local function threads(sch, last, most)
 end
 
 -- The block that stores what is made of the sums, and what each operand is, in
--- a copy of the schedule where all of them are as the machine takes them.
+-- a copy of the schedule where all of them are as the machine takes them.  Of
+-- inputs that the block skips some of, it is tried to copy all and to copy what
+-- is read: that is less, but comes in more transfers.
 local function prepare(sch, block, machine)
   local found, why = layout.choose(sch, block, machine.matrix)
   if not found then return nil, why end
@@ -199,7 +205,9 @@ local function prepare(sch, block, machine)
     layout.product(to, block, found, machine.matrix)
   end)
   if not made then return nil, no end
-  return made, x.last, found
+  local map = layout.sparse(made, block, found.inp)
+  return made, x.last, {
+    found, map and { inp = found.inp, wgt = found.wgt, map = map } }
 end
 
 -- How many products there are in the program: each multiplies the sketches.
@@ -228,6 +236,19 @@ local ways = {
   both = { threads = true, parts = true }, tiles = { tiles = true },
 }
 
+-- Each way to hide latency, with the loop of its threads, and choice of copies.
+local function each_way(sch, last, choices, p)
+  local list = {}
+  for _, hiding in ipairs(p.hiding) do
+    local way = ways[hiding]
+    local along = way.threads and threads(sch, last, p.threaded) or { false }
+    for _, l in ipairs(along) do
+      for _, found in ipairs(choices) do list[#list + 1] = { found, way, l } end
+    end
+  end
+  return list
+end
+
 return ts.module {
   name = "use_dae",
   parameters = {
@@ -243,25 +264,20 @@ return ts.module {
     if not machine then return nil, "the target is no such machine" end
     local why = tiling.unfit(sch, block, "SR")
     if why then return nil, why end
-    local ready, last, found = prepare(sch, block, machine)
+    local ready, last, choices = prepare(sch, block, machine)
     if not ready then return leave(sch, block, last) end
     local name = intrin.use(p.intrin ~= "" and p.intrin or
                             ("%s_%dx%d"):format(
                               machine.matrix.call, machine.matrix.k,
                               machine.matrix.n))
     local list, most = {}, MOST_SKETCHES ^ (1 / count_products(sch))
-    for _, hiding in ipairs(p.hiding) do
-      local way = ways[hiding]
-      for _, along in ipairs(way.threads and
-                             threads(ready, last, p.threaded) or { false }) do
-        local one, no
-        if #list < math.max(1, most) then
-          one, no = sketch(ready, machine, block, last, found, name, way,
-                           along)
-        end
-        list[#list + 1] = one
-        why = why or no
+    for _, x in ipairs(each_way(ready, last, choices, p)) do
+      local one, no
+      if #list < math.max(1, most) then
+        one, no = sketch(ready, machine, block, last, name, table.unpack(x))
       end
+      list[#list + 1] = one
+      why = why or no
     end
     if #list == 0 then return leave(sch, block, why) end
     return list, why

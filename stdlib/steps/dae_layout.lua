@@ -250,6 +250,45 @@ function layout.product(sch, block, c, m)
   block_lanes(sch, block, { { c.j, m.n }, { c.k, m.k } })
 end
 
+-- ---- what is skipped -------------------------------------------------------
+
+-- The iters that index the buffer, in the order of its dimensions, as far as
+-- each has one; all others where the first one is that has not.
+local function iters_in_order(access, used)
+  local alone, list = {}, {}
+  for _, iter in ipairs(access.dims) do if iter then alone[iter] = true end end
+  local others = {}
+  for iter, is in ipairs(used) do
+    if is and not alone[iter] then others[#others + 1] = iter end
+  end
+  for _, iter in ipairs(access.dims) do
+    if iter then
+      list[#list + 1] = iter
+    else
+      table.move(others, 1, #others, #list + 1, list)
+      others = {}
+    end
+  end
+  return list
+end
+
+-- Where the block skips so much of what it reads, as in steps of two, that a
+-- copy indexed by its iters is smaller than the box around: the map of that.
+function layout.sparse(sch, block, r)
+  local used = sch:access(block, "read", r)
+  local box, iters = sch:footprint(block, "read", r), 1
+  for i, l in ipairs { sch:get_loops(block) } do
+    if used[i] then iters = iters * sch:extent(l) end
+  end
+  if not box or iters >= box then return nil end
+  local from, to = {}, iters_in_order(sch:access_info(block, "read", r), used)
+  for i in ipairs(used) do from[i] = "i" .. i end
+  for n, iter in ipairs(to) do to[n] = "i" .. iter end
+  local map = ("(%s) -> (%s)"):format(table.concat(from, ", "),
+                                      table.concat(to, ", "))
+  return sch:can("reindex_cache_read", block, r, "global", map) and map or nil
+end
+
 -- ---- what follows ----------------------------------------------------------
 
 -- What the block stores and reads beside `sums` has lanes of iter j last, and

@@ -191,11 +191,28 @@ check("a chain", chain(), 2)
 for _, nchw in ipairs { true, false } do
   for _, o in ipairs {
     { ic = 32 }, { ic = 3 }, { ic = 32, k = 1 }, { ic = 16, stride = 2 },
+    { ic = 16, k = 1, stride = 2 },
   } do
     o.nchw = nchw
     check("convolution", conv(o), 1)
   end
   check("convolutions", convs { nchw = nchw }, 2)
+end
+
+-- Of an input that is read in steps, there are copies of the box around what is
+-- read, and of what is read.
+do
+  local p = dae.conv { h = 7, w = 9, ic = 32, oc = 16, k = 1, stride = 2 }
+  local seen = {}
+  local list = ts.space.sketches(ts.space.default "dae", p, "dae")
+  for _, sketch in ipairs(list) do
+    local text = tostring(sketch:replay(p):program())
+    local shape = text:match "A_local.inp_buffer: int8(%b[])"
+    seen[shape] = (seen[shape] or 0) + 1
+  end
+  local box, read = seen["[2, 7, 9, 16]"], seen["[2, 4, 5, 1, 1, 16]"]
+  assert(box and box == read)
+  check("in steps", p, 1)
 end
 
 -- ---- the host --------------------------------------------------------------
