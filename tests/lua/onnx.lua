@@ -55,6 +55,17 @@ check.case("all that is not supported is named", function()
           data .. "refused.onnx")
 end)
 
+check.case("what the data counts may be cast and named", function()
+  local g, bounds = onnx.read(data .. "counted.onnx")
+  local x = ts.tensor("float32", { 2, 3 })
+  for i = 0, 5 do x:set(i // 3, i % 3, i % 2) end
+  local y, count = table.unpack((graph.run(g, { x })))
+  assert(y:dtype() == "int32" and bounds.y.dim == 2)
+  assert(fold.elements(count)[1] == 3)
+  assert(y:get(0, 0) == 0 and y:get(1, 0) == 1)
+  assert(y:get(0, 2) == 1 and y:get(1, 2) == 2)
+end)
+
 check.case("loops of known length", function()
   local g = onnx.read(data .. "loop.onnx")
   assert(ops_of(g) == "add add add reshape reshape reshape concat", ops_of(g))

@@ -161,10 +161,11 @@ local function id_of(scope, name)
   return scope.names[name]
 end
 
--- What a value of the file's graph became; nil where a node before failed.
+-- What a value of the file's graph became, before it is asked how many elements
+-- it has; nil where a node before failed.
 local function value_of(state, scope, id)
   local x = scope.values[id]
-  if x ~= nil then return x and current(state, x) or nil end
+  if x ~= nil then return x and (state.replaced[x.id] or x) or nil end
   local info = scope.from:value_info(id)
   if info.kind == "constant" then
     x = state.constant(scope.from, id, info.name)
@@ -213,13 +214,18 @@ local function wanted(scope, info)
   return list
 end
 
+-- Operators of one value that give as many elements as they take, however many
+-- there are: what is behind the last of them does no harm.
+local keeps_count = { Cast = true, Identity = true }
+
 -- The values that a node takes; nil where one is not there since its node is
 -- not supported.
 local function inputs_of(state, scope, info)
-  local inputs = {}
+  local inputs, keeps = {}, keeps_count[operator_of(info)]
   for i, id in ipairs(info.inputs) do
-    inputs[i] = id ~= 0 and value_of(state, scope, id)
-    if inputs[i] == nil then return nil end
+    local x = id ~= 0 and value_of(state, scope, id)
+    if x == nil then return nil end
+    inputs[i] = x and not keeps and current(state, x) or x
   end
   return inputs
 end
@@ -231,8 +237,9 @@ function node:inline(attr, inputs)
   if not scope then error({ refused = "a node in it is not supported" }, 0) end
   local list = {}
   for k, id in ipairs((from:output_values())) do
-    list[k] = value_of(self.state, scope, id) or
+    local x = value_of(self.state, scope, id) or
               self:refuse "a node in it is not supported"
+    list[k] = current(self.state, x)
   end
   return list
 end
@@ -246,6 +253,9 @@ local function results_of(state, f, n)
       results[k] = r[1]
     end
   end
+  local bound = keeps_count[operator_of(n.info)] and
+                state.bounds[n:needs(1).id]
+  if bound then state.bounds[results[1].id] = bound end
   local type = n:nin() > 0 and packed.type(state, n:x(1))
   if type and packed.moves[operator_of(n.info)] then
     packed.mark(state, results[1], type)

@@ -131,3 +131,10 @@ save("bits.onnx", h.make_graph([
     [value("y", [3, 3]), value("zero", [3, 3]), value("t", [3, 2], T.UINT2),
      value("q", [3, 3], T.INT4)],
     [four, raw, h.make_tensor("half", T.FLOAT, [], [0.5])]), opset=25)
+
+# As many elements as the data decides, of another type and by another name.
+save("counted.onnx", h.make_graph([
+    h.make_node("NonZero", ["x"], ["at"]),
+    h.make_node("Cast", ["at"], ["few"], to=T.INT32),
+    h.make_node("Identity", ["few"], ["y"]),
+], "counted", [value("x", [2, 3])], [value("y", [2, "n"], T.INT32)]), opset=17)
