@@ -5,11 +5,14 @@
 LT_GC(database_gc, tess_database, tess_database_free)
 
 static int open_database(lua_State *L) {
+  static const char *const known[] = {"readonly", NULL};
   const char *path = lt_string(L, 1, "the path of a database");
-  lt_no_options(L, 2, "ts.database");
+  lt_options(L, 2, "ts.database", known);
+  int readonly = lt_field_bool(L, 2, "readonly", 0);
   void **b = lt_box(L, LT_DATABASE, 1);
   tess_database *d;
-  lt_check(L, tess_database_open(lt_context(L), path, &d));
+  lt_check(L, (readonly ? tess_database_open_readonly
+                        : tess_database_open)(lt_context(L), path, &d));
   *b = d;
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, -2, 1);
@@ -103,6 +106,10 @@ static void push_record(lua_State *L, const tess_record *r) {
   lt_set_boolean(L, "damaged", r->damaged);
 }
 
+static tess_database *own_database(lua_State *L) {
+  return lt_get(L, 1, LT_DATABASE);
+}
+
 /* ---- which records ------------------------------------------------------ */
 
 /* The field k of the table at t, at the top of the stack, that is not nil; 0:
@@ -194,6 +201,40 @@ static int records(lua_State *L) {
   return 1;
 }
 
+static void push_group(lua_State *L, const tess_record_group *g) {
+  lua_createtable(L, 0, 9);
+  set_hash(L, "hash", g->workload);
+  lt_set_string(L, "workload", g->workload_name);
+  lt_set_string(L, "target", g->target);
+  lt_set_string(L, "policy", g->policy);
+  lt_set_string(L, "shapes", g->shapes);
+  lt_set_integer(L, "count", (lua_Integer)g->count);
+  lt_set_integer(L, "failed", (lua_Integer)g->failed);
+  if (!g->best) return;
+  lt_set_integer(L, "best", g->best);
+  lt_set_number(L, "seconds", g->seconds);
+}
+
+/* db:groups([filter]): a list, by names, of what there is of each workload,
+ * target and policy */
+static int groups(lua_State *L) {
+  static const char *const known[] = {FILTER_FIELDS, NULL};
+  tess_database *d = own_database(L);
+  lua_settop(L, 2);
+  if (lua_istable(L, 2)) lt_options(L, 2, "database:groups", known);
+  tess_record_filter f = to_filter(L, 2);
+  lt_check(L, tess_database_filter(d, &f));
+  lua_newtable(L);
+  for (lua_Integer k = 0;; k++) {
+    tess_record_group g = TESS_INIT(tess_record_group);
+    tess_status s = tess_database_group(d, (uint64_t)k, &g);
+    if (s == TESS_NOT_FOUND) return 1;
+    lt_check(L, s);
+    push_group(L, &g);
+    lua_seti(L, -2, k + 1);
+  }
+}
+
 /* `measure` is true, for any function, or the name of one.  What is read lives
  * as long as what this leaves on the stack. */
 static void read_best_filter(lua_State *L, int t, tess_program *p,
@@ -248,10 +289,6 @@ static int trace(lua_State *L) {
   tess_database *d = lt_get(L, 1, LT_DATABASE);
   push_trace(L, d, lt_integer(L, 2, "the number of a record"));
   return 1;
-}
-
-static tess_database *own_database(lua_State *L) {
-  return lt_get(L, 1, LT_DATABASE);
 }
 
 /* db:add(trace, target or its text, policy, samples) */
@@ -414,17 +451,11 @@ static int prune(lua_State *L) {
 void lt_open_database(lua_State *L) {
   static const luaL_Reg meta[] = {{"__tostring", database_tostring},
                                   {NULL, NULL}};
-  static const luaL_Reg methods[] = {{"records", records},
-                                     {"best", best},
-                                     {"trace", trace},
-                                     {"merge", merge},
-                                     {"runs", runs},
-                                     {"add", add_record},
-                                     {"prune", prune},
-                                     {"export", export_lines},
-                                     {"import", import_lines},
-                                     {"verify", verify},
-                                     {NULL, NULL}};
+  static const luaL_Reg methods[] = {
+      {"records", records},     {"best", best},     {"trace", trace},
+      {"merge", merge},         {"runs", runs},     {"groups", groups},
+      {"add", add_record},      {"prune", prune},   {"export", export_lines},
+      {"import", import_lines}, {"verify", verify}, {NULL, NULL}};
   static const luaL_Reg functions[] = {{"database", open_database},
                                        {NULL, NULL}};
   lt_class(L, LT_DATABASE, meta, methods, database_gc);

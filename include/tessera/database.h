@@ -14,6 +14,12 @@ extern "C" {
  * written can be read.  IO, with the path, where that fails. */
 TESS_API tess_status tess_database_open(tess_context *c, const char *path,
                                         TESS_GIVE tess_database **out);
+/* The same for reading only: no lock of a writer's is ever taken, so it watches
+ * a run that stores.  IO where it is not there, INVALID where it has no tables
+ * yet; what would store something is IO, too. */
+TESS_API tess_status tess_database_open_readonly(tess_context *c,
+                                                 const char *path,
+                                                 TESS_GIVE tess_database **out);
 TESS_API void tess_database_free(TESS_TAKE tess_database *d);
 typedef struct tess_record {
   uint32_t struct_size; /* sizeof(tess_record) */
@@ -105,6 +111,25 @@ TESS_API tess_status tess_database_row(tess_database *d, uint64_t k,
  * file, a warning says so. */
 TESS_API tess_status tess_database_trace(tess_database *d, int64_t id,
                                          TESS_GIVE tess_trace **out);
+/* The records of one workload, target and policy, whose times are
+ * comparable. */
+typedef struct tess_record_group {
+  uint32_t struct_size; /* sizeof(tess_record_group) */
+  uint32_t reserved;
+  uint64_t workload;
+  const char *workload_name, *target, *policy;
+  const char *shapes;   /* as of tess_record */
+  uint64_t count, failed;
+  int64_t best;         /* the fastest that agreed with the unscheduled program;
+                         * 0: none.  Whether it is damaged is not looked at. */
+  double seconds;       /* of that; +inf */
+} tess_record_group;
+/* The k-th group, from 0, of the records that the filter lets by; NOT_FOUND
+ * past the last.  It counts in the tables and reads no trace, so that asking
+ * often costs little.  What it points to lives until the next call on the
+ * database. */
+TESS_API tess_status tess_database_group(tess_database *d, uint64_t k,
+                                         tess_record_group *out);
 /* A run that is in the database. */
 typedef struct tess_run {
   uint32_t struct_size;         /* sizeof(tess_run) */

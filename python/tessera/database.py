@@ -130,7 +130,8 @@ class Database(Object):
         self.close()
 
 
-def database(path):
+def database(path, readonly=False):
+    """readonly: it must be there, and is never locked for writing."""
     c = current()
-    return c.make(Database, "tess_database_open", c.pointer,
-                  raw(path, "a path"))
+    return c.make(Database, "tess_database_open_readonly" if readonly
+                  else "tess_database_open", c.pointer, raw(path, "a path"))

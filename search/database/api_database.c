@@ -11,6 +11,11 @@ tess_status tess_database_open(tess_context *c, const char *path,
   return database_open(c, path, out);
 }
 
+tess_status tess_database_open_readonly(tess_context *c, const char *path,
+                                        tess_database **out) {
+  return database_open_readonly(c, path, out);
+}
+
 /* ---- traces ------------------------------------------------------------- */
 
 typedef struct restore_work {

@@ -187,7 +187,9 @@ static void set_up(database *d) {
 
 /* Opens the connection; *make: the database is new and needs its tables. */
 static tess_status open_connection(database *d, bool *make_database) {
-  int flags = OPEN_FLAGS | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  int flags =
+      OPEN_FLAGS | (d->readonly ? SQLITE_OPEN_READONLY
+                                : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   if (sqlite3_open_v2(d->path, &d->db, flags, NULL) != SQLITE_OK)
     return database_fail(d, "opening");
   sqlite3_busy_timeout(d->db, database_patience());
@@ -230,7 +232,8 @@ static tess_status open_file(database *d) {
   bool was_there = stat(d->path, &st) == 0 || errno != ENOENT;
   tess_status s = open_connection(d, &make_database);
   if (s == TESS_OK) set_up(d);
-  if (s == TESS_OK && make_database) s = database_make_tables(d);
+  if (s == TESS_OK && make_database && !d->readonly)
+    s = database_make_tables(d);
   if (s != TESS_OK && !was_there) remove_made(d);
   if (s == TESS_OK) s = check_objects(d);
   if (s == TESS_OK) s = check_version(d);
@@ -244,26 +247,35 @@ static tess_status open_file(database *d) {
 typedef struct open_work {
   tess_context *c;
   const char *path;
+  bool readonly;
   database *d;
 } open_work;
 
 static tess_status make_database(void *ud) {
   open_work *w = ud;
   w->d = mem_new(&w->c->heap, database);
-  *w->d = (database){.c = w->c};
+  *w->d = (database){.c = w->c, .readonly = w->readonly};
   str_init(&w->d->shapes, &w->c->heap);
   w->d->path = ctx_text(w->c, w->path, strlen(w->path));
   tess_status s = database_check_patience(w->c);
   return s == TESS_OK ? open_file(w->d) : s;
 }
 
-tess_status database_open(tess_context *c, const char *path,
-                          tess_database **out) {
-  open_work w = {c, path, NULL};
-  tess_status s = ctx_run(c, make_database, &w);
+static tess_status open_as(open_work w, tess_database **out) {
+  tess_status s = ctx_run(w.c, make_database, &w);
   *out = s == TESS_OK ? w.d : NULL;
   if (s != TESS_OK) tess_database_free(w.d);
   return s;
+}
+
+tess_status database_open(tess_context *c, const char *path,
+                          tess_database **out) {
+  return open_as((open_work){.c = c, .path = path}, out);
+}
+
+tess_status database_open_readonly(tess_context *c, const char *path,
+                                   tess_database **out) {
+  return open_as((open_work){.c = c, .path = path, .readonly = true}, out);
 }
 
 void tess_database_free(tess_database *d) {

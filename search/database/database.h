@@ -29,7 +29,10 @@ struct tess_database {
   sqlite3_stmt *rows;       /* of tess_database_row, made when asked for */
   sqlite3_stmt *row;        /* and with them: the rest of the row */
   sqlite3_stmt *run;        /* of tess_database_run */
+  sqlite3_stmt *group;      /* of tess_database_group, at row group_at */
+  uint64_t group_at;
   bool passed_over, second; /* some are; which the second round gives */
+  bool readonly;            /* as it was opened */
   bool interruptible;       /* tess_stop ends what SQLite is doing */
   uint64_t at;              /* the row it stands at, from 0 */
   database_filter filter;
@@ -42,6 +45,8 @@ struct tess_database {
 
 tess_status database_open(tess_context *c, const char *path,
                           tess_database **out);
+tess_status database_open_readonly(tess_context *c, const char *path,
+                                   tess_database **out);
 /* Sets the error from SQLite's last one; `what`: the action that failed. */
 tess_status database_fail(const database *d, const char *what);
 /* Around what a call of the host's does, which tess_stop ends with CANCELLED;
@@ -135,6 +140,10 @@ void database_bind_filter(const database *d, sqlite3_stmt *q);
 tess_status database_best(tess_database *d, tess_program *p,
                           const tess_best_filter *f, tess_record *out,
                           uint32_t *groups);
+/* Leaves the shapes of the workload's parameters in d->shapes. */
+tess_status database_read_shapes(tess_database *d, uint64_t workload);
+/* Ends the reading of groups. */
+void database_end_groups(tess_database *d);
 /* Drops the filter, and ends the reading of rows. */
 void database_end_filter(database *d);
 /* Whether it lets only some records by. */

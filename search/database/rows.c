@@ -165,9 +165,8 @@ static tess_status restore_shapes(tess_database *d, sqlite3_stmt *q) {
   return s;
 }
 
-/* Leaves the shapes of the workload's parameters in d->shapes; records of one
- * workload mostly come together. */
-static tess_status read_shapes(tess_database *d, uint64_t workload) {
+/* Records of one workload mostly come together. */
+tess_status database_read_shapes(tess_database *d, uint64_t workload) {
   sqlite3_stmt *q = NULL;
   tess_status s = TESS_OK;
   if (d->has_shapes && d->shapes_of == workload) return TESS_OK;
@@ -192,6 +191,7 @@ static tess_status read_shapes(tess_database *d, uint64_t workload) {
 void database_end_filter(tess_database *d) {
   database_filter *f = &d->filter;
   end_rows(d);
+  database_end_groups(d);
   tess_text_free(d->c, f->name);
   tess_text_free(d->c, f->target);
   tess_text_free(d->c, f->policy);
@@ -319,7 +319,7 @@ static tess_status give_row(tess_database *d, uint64_t k, tess_record *out) {
                     database_filters(&d->filter) ? " that the filter lets by"
                                                  : "");
   if (s == TESS_OK)
-    s = read_shapes(d, (uint64_t)sqlite3_column_int64(d->rows, 1));
+    s = database_read_shapes(d, (uint64_t)sqlite3_column_int64(d->rows, 1));
   if (s != TESS_OK) return s;
   sqlite3_stmt *q = d->rows;
   bool timed = !strcmp(database_text(q, 6), "OK") && !d->second;

@@ -425,7 +425,9 @@ local rows = {
   { "ts.fleet(address, command [, arguments])", "string",
     "Steer a fleet, as `tessera fleet` does; arguments and answer are JSON " ..
     "(tess_fleet_call in the C header lists the commands).", "fleet" },
-  { "ts.database(path)", "tessera.Database", "Open a database of records.",
+  { "ts.database(path [, options])", "tessera.Database",
+    "Open a database of records, which is made where there is none; " ..
+    "{ readonly = true }: for reading only, beside what stores in it.",
     "tutorial" },
   { "database:records([filter])", "tessera.Record[]",
     "Its records, best first, or those of { program =, workload = NAME, " ..
@@ -449,6 +451,11 @@ local rows = {
     "Store a success that was measured elsewhere: a bound trace, a target " ..
     "or its text, which is completed, how it was measured, in any words, " ..
     "and times in seconds.", "database" },
+  { "database:groups([filter])", "table[]",
+    "What there is of each workload, target and policy: hash, workload, " ..
+    "target, policy, shapes, count, failed, best, the number of the fastest " ..
+    "record that was compared, and seconds, its time.  The filter is that " ..
+    "of database:records without limit.", "database" },
   { "database:runs()", "table[]",
     "The runs that made the records, oldest first: id, hash, target, " ..
     "policy, strategy, model, seed, batch, started_at, ended, seconds, " ..
