@@ -13,6 +13,7 @@
 
 #include <fcntl.h>
 #include <lualib.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,9 +142,9 @@ static lua_State *new_state(tess_context *c) {
 
 /* ---- the sub-commands --------------------------------------------------- */
 
-static const char *const commands[] = {"tune", "step",   "show",  "diff",
-                                       "db",   "lower",  "build", "model",
-                                       "doc",  "report", "agent", "fleet"};
+static const char *const commands[] = {
+    "tune",  "step", "show",   "diff",  "db",    "lower", "build",
+    "model", "doc",  "report", "watch", "agent", "fleet"};
 enum { NCOMMANDS = sizeof commands / sizeof *commands };
 
 static int is_command(const char *word) {
@@ -230,6 +231,17 @@ static int read_line(lua_State *L) {
   return 1;
 }
 
+/* wait(seconds): true as soon as a line was typed on the terminal; false after
+ * that time, or where a signal came. */
+static int wait_for_line(lua_State *L) {
+  double seconds = luaL_checknumber(L, 1);
+  struct pollfd typed = {0, POLLIN, 0};
+  fflush(stdout);
+  int n = poll(&typed, isatty(0) ? 1 : 0, (int)(seconds * 1e3));
+  lua_pushboolean(L, n > 0);
+  return 1;
+}
+
 static int complete_commands(lua_State *L) { /* (words) */
   main_complete_commands(luaL_checkstring(L, 1));
   return 0;
@@ -263,13 +275,17 @@ static int run_command(lua_State *L, int argc, char **argv, int i) {
   lua_insert(L, -2);
   int handler = lua_gettop(L) - 1;
   push_args(L, argc, argv, i + 1);
-  lua_createtable(L, 0, 3);
+  lua_createtable(L, 0, 6);
   lua_pushcfunction(L, read_line);
   lua_setfield(L, -2, "read_line");
   lua_pushcfunction(L, complete_commands);
   lua_setfield(L, -2, "complete");
+  lua_pushcfunction(L, wait_for_line);
+  lua_setfield(L, -2, "wait");
   lua_pushboolean(L, isatty(0));
   lua_setfield(L, -2, "terminal");
+  lua_pushboolean(L, isatty(1));
+  lua_setfield(L, -2, "screen");
   lua_pushboolean(L, main_options.verbose);
   lua_setfield(L, -2, "verbose");
   main_catch_interrupts(1);

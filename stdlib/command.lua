@@ -5,8 +5,8 @@
 local command = {}
 
 for _, name in ipairs { "tune", "step", "show", "diff", "db", "lower",
-                        "build", "model", "doc", "report", "agent",
-                        "fleet" } do
+                        "build", "model", "doc", "report", "watch",
+                        "agent", "fleet" } do
   command[name] = require("tessera.command." .. name)
 end
 

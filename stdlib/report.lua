@@ -5,41 +5,11 @@ local ts = require "tessera"
 local decisions = require "tessera.step.decisions"
 local page = require "tessera.page.page"
 local parameters = require "tessera.report.parameters"
+local texts = require "tessera.report.texts"
 
 local null = page.null
 
 -- ---- runs ------------------------------------------------------------------
-
--- Lines "  1.234 s   56.7 %  what" of a ledger, without the sum.
-local function spent(ledger)
-  local list = {}
-  for seconds, what in ledger:gmatch "([%d.]+) s%s+[%d.]+ %%%s+([^\n]+)" do
-    if what ~= "in all" then
-      list[#list + 1] = { what, tonumber(seconds) }
-    end
-  end
-  return list
-end
-
--- Lines "   12  why" of a funnel.
-local function funnel_rows(text)
-  local list = {}
-  for count, what in text:gmatch "(%d+)  ([^\n]+)" do
-    list[#list + 1] = { what, math.tointeger(tonumber(count)) }
-  end
-  return list
-end
-
--- "[[8,4,0.1,null,...],...]" as the database gives it.
-local function quality_rows(text)
-  local list = {}
-  for row in text:sub(2):gmatch "%[([^%]]*)%]" do
-    local values = {}
-    for x in row:gmatch "[^,]+" do values[#values + 1] = tonumber(x) or null end
-    list[#list + 1] = values
-  end
-  return list
-end
 
 -- Records in the order in which they were stored, with the best so far.
 local function points_of(records)
@@ -70,8 +40,8 @@ local function run_of(run, records, before)
     id = run.id, seed = ("%u"):format(run.seed), strategy = run.strategy,
     model = run.model, started = run.started_at, ended = run.ended,
     seconds = run.seconds, batch = run.batch, points = points_of(records),
-    ledger = spent(run.ledger), funnel = funnel_rows(run.funnel),
-    quality = own_quality(quality_rows(run.quality), before, #records),
+    ledger = texts.ledger(run.ledger), funnel = texts.funnel(run.funnel),
+    quality = own_quality(texts.quality(run.quality), before, #records),
   }
 end
 
