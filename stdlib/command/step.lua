@@ -2,6 +2,7 @@
 -- `tessera step`: the trace of a file or record, instruction by instruction.
 local ts = require "tessera"
 local arguments = require "tessera.command.arguments"
+local candidates = require "tessera.command.candidates"
 local declared = require "tessera.command.declared"
 local files = require "tessera.command.files"
 
@@ -48,7 +49,10 @@ return function(args, host)
   if o.html then
     write_page(stepper, rest[1], o)
   else
-    require("tessera.step.prompt").step(stepper, host, rest[1])
+    local _, record = files.from_record(rest[1])
+    require("tessera.step.prompt").step(stepper, host, rest[1], {
+      seconds = record and record.status == "OK" and record.seconds or nil,
+      load = function(...) return candidates.load("step", ...) end })
   end
   return 0
 end

@@ -4,6 +4,7 @@
 -- the run, nor the run for it.
 local ts = require "tessera"
 local arguments = require "tessera.command.arguments"
+local candidates = require "tessera.command.candidates"
 local declared = require "tessera.command.declared"
 local files = require "tessera.command.files"
 local progress = require "tessera.report.progress"
@@ -79,7 +80,8 @@ end
 local function open_record(db, path, id, host)
   local name = ("%s:%d"):format(path, id)
   local ok, e = pcall(function()
-    require("tessera.step.prompt").step(db:trace(id):stepper(), host, name)
+    require("tessera.step.prompt").step(db:trace(id):stepper(), host, name, {
+      load = function(...) return candidates.load("step", ...) end })
   end)
   if ok then return end
   if e == "interrupted" then error(e, 0) end

@@ -104,6 +104,7 @@ function points.seconds(program)
   return ts.build(program):time(arguments(program), { min_time = 0.02 }).median
 end
 
+-- A line about its time, and its seconds.
 function points.time(program)
   local args = arguments(program)
   local t = ts.build(program):time(args, { min_time = 0.1 })
@@ -111,7 +112,15 @@ function points.time(program)
   local rate = flops and flops > 0 and
                (", %.4g GFLOP/s"):format(flops / t.median * 1e-9) or ""
   return ("%.6g ms, from %.6g ms on%s"):format(t.median * 1e3, t.min * 1e3,
-                                               rate)
+                                               rate), t.median
+end
+
+-- How a time compares with another, that of `what`.
+function points.against(seconds, other, what)
+  local times = other / seconds
+  return ("%.3g times as %s as %s, which takes %.6g ms"):format(
+    times >= 1 and times or 1 / times, times >= 1 and "fast" or "long", what,
+    other * 1e3)
 end
 
 function points.equivalent(program, described)

@@ -2,6 +2,7 @@
 -- The prompt of `tessera step`: moves through a trace, shows the program with
 -- the last change marked, the decision and its alternatives.
 local ts = require "tessera"
+local compare = require "tessera.step.compare"
 local points = require "tessera.step.points"
 
 -- The commands, in one list for `help` and for the reference.
@@ -16,7 +17,8 @@ local commands = {
     "what the decision here could be, with its probability" },
   { "c, choose D...",
     "change the decision: its numbers, or #K for the K-th alternative" },
-  { "time", "build the program as it stands, and time it" },
+  { "time", "build the program as it stands, and time it: against the " ..
+    "unscheduled one, and the record" },
   { "ir", "LLVM's IR of it" },
   { "asm", "its assembly" },
   { "e, equivalent", "does it still compute what was described?" },
@@ -26,6 +28,8 @@ local commands = {
   { "bisect [wrong, slower MS or CONDITION]",
     "the first instruction at fault: CONDITION is Lua, of `program`, `text`" },
   { "blame", "what each decision costs, against others in its place" },
+  { "explain [A] B",
+    "where two traces part, A or this one and B, and what that does" },
   { "t, trace", "the trace as Lua" },
   { "w, write FILE", "save it; as JSON when FILE ends in .json" },
   { "h, help, ?", "these commands" },
@@ -34,8 +38,9 @@ local commands = {
 
 local stepping = {}
 
--- The program before the first instruction.
-local described
+-- The program before the first instruction, and what the command knows: load,
+-- which reads a trace that is named, and seconds of the record.
+local described, known
 
 -- A command that failed; obey says what that means.
 local function fail(text, ...)
@@ -91,15 +96,21 @@ function stepping.help()
   for _, c in ipairs(commands) do print(("  %-24s %s"):format(c[1], c[2])) end
 end
 
+-- The instruction as a call of the primitive with its operands, without the
+-- decision, which stands behind it.
+local function call_of(t, i)
+  return (t:lua(i):gsub("sch:", "", 1):gsub(",? ?decision = {[^}]*}", "")
+            :gsub(",? ?decision = %-?%d+", ""))
+end
+
 function stepping.list(s)
   local t, at = s:trace(), s:position()
   local labels = labels_of(t)
   for i = 1, #t do
     local inst = t[i]
     local d = inst.decision and (" decision {%s}: %s"):format(
-                table.concat(inst.decision, ", "), labels[i]) or
-              inst.name == "knob" and " " .. inst.attrs.name or ""
-    print(("%s%3d %s%s"):format(i == at and ">" or " ", i, inst.name, d))
+                table.concat(inst.decision, ", "), labels[i]) or ""
+    print(("%s%3d %s%s"):format(i == at and ">" or " ", i, call_of(t, i), d))
   end
 end
 
@@ -160,11 +171,37 @@ end
 
 -- Each raises where the program as it stands cannot be built for this machine
 -- or is too large.
-function stepping.time(s) print("-- " .. points.time(s:program())) end
+function stepping.time(s)
+  local text, seconds = points.time(s:program())
+  print("-- " .. text)
+  if s:position() > 0 then
+    known.unscheduled = known.unscheduled or points.seconds(described)
+    print("-- " .. points.against(seconds, known.unscheduled,
+                                  "the unscheduled program"))
+  end
+  if known.seconds then
+    print("-- " .. points.against(seconds, known.seconds, "the record"))
+  end
+end
 function stepping.ir(s) print(ts.build(s:program()):source "ir") end
 function stepping.asm(s) print(ts.build(s:program()):source "asm") end
 function stepping.equivalent(s)
   print("-- " .. points.equivalent(s:program(), described))
+end
+
+-- What the stepper holds, as one of two that are compared.
+local function this_one(s)
+  local trace = s:trace()
+  return { name = "this trace", trace = trace, unscheduled = described,
+           program = trace:replay(described):program(),
+           seconds = trace == known.trace and known.seconds or nil }
+end
+
+function stepping.explain(s, words)
+  local a, b = words[2], words[3]
+  if not a then fail "explain needs a trace, or two: a FILE or DB:RECORD" end
+  compare(b and known.load(a, described) or this_one(s),
+          known.load(b or a, described))
 end
 
 -- Spaces in the name, whatever their number, are the name's.
@@ -186,7 +223,7 @@ local short = { n = "next", b = "back", g = "goto", p = "program",
                 jump = "goto", decide = "choose", ["?"] = "help" }
 
 -- How many words may stand behind a command; none where it is not here.
-local takes = { ["goto"] = 1, alternatives = 1,
+local takes = { ["goto"] = 1, alternatives = 1, explain = 2,
                 write = math.huge, choose = math.huge, why = math.huge,
                 whynot = math.huge, bisect = math.huge }
 
@@ -210,7 +247,8 @@ local function perform(s, words)
   local most = takes[name] or 0
   if #words - 1 > most then
     fail("%s takes %s: '%s' is too much", name,
-         most == 0 and "nothing" or "one word", words[most + 2])
+         most == 0 and "nothing" or most == 1 and "one word" or
+         most .. " words", words[most + 2])
   end
   stepping[name](s, words)
 end
@@ -252,8 +290,11 @@ end
 -- first that fails, which is an error then.  When a decision was changed, the
 -- program that the whole trace now makes is shown at the end; a trace that does
 -- not apply as a whole is an error then.
-local function step(s, host, name)
+-- more: what the command knows, as above.
+local function step(s, host, name, more)
   local start, wrong = s:trace(), finish(s)
+  known = more
+  known.trace = start
   s:goto_(0)
   described = s:program()
   if host.complete then host.complete(words_to_complete()) end

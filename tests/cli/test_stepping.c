@@ -103,7 +103,8 @@ static void interrupted_at_a_line(void **state) {
   console_await_keys(&c);
   console_type(&c, "list\n");
   console_expect(&c,
-                 ">  3 sample_perfect_tile decision {16, 1}: tiles of i of C");
+                 ">  3 local v4, v5 = sample_perfect_tile{loop = l1, n = 2} "
+                 "decision {16, 1}: tiles of i of C");
   console_expect(&c, "/5> ");
   console_await_keys(&c);
   console_type(&c, "\003");
@@ -129,8 +130,8 @@ static void stepping_through_a_pipe(void **state) {
                 "n\nn\nn\na 2\nc #2\nl\nd\nt\n4\np\nb\nh\nc 16 1\n");
   expect("step t.lua --program d.lua < commands", 0, "-- 3 of 5: ");
   const char *says[] = {
-      "  #2 ",       ">  3 sample_perfect_tile", "-- 4 of 5: ",
-      "undo it",     "decision {16, 1}",         "-- the changed program",
+      "  #2 ",       ">  3 local v4, v5 =", "-- 4 of 5: ",
+      "undo it",     "decision {16, 1}",    "-- the changed program",
       "parallel(16)"};
   const char *at = c.out;
   for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
@@ -205,6 +206,54 @@ static void questions_are_answered(void **state) {
   expect("diff t.lua t.lua --program d.lua", 0, "the traces are equal");
 }
 
+/* Each text of a session stands in what it says. */
+static void answers_with(const char *commands, const char *const *says,
+                         size_t n) {
+  answers(commands, 0, says[0]);
+  for (size_t i = 0; i < n; i++)
+    if (!strstr(c.out, says[i])) fail_msg("'%s' is not in: %s", says[i], c.out);
+}
+
+/* What a list says of operands and decisions, a time of others, and two traces
+ * of their first effect. */
+static void compared(void **state) {
+  static const char *const listed[] = {
+      "  1 local b0 = get_block{name = \"C\"}\n",
+      "  3 local v4, v5 = sample_perfect_tile{loop = l1, n = 2} decision {2, "
+      "8}:"
+      " tiles of i of C\n",
+      "  4 local l6, l7 = split{loop = l1, factors = {v4, v5}}\n",
+      "  5 parallel{loop = l6}\n"};
+  static const char *const effects[] = {
+      "first difference: instruction 3, the decision\n",
+      "\nfirst effect: behind instruction 4, local l6, l7 = sch:split{",
+      "\n-     for i_1 in range(8)\n+   for i_0 in range(4)\n",
+      "\nthe programs:\n", "\n+   for i_0 in parallel(4)\n"};
+  (void)state;
+  answers_with("list\n", listed, sizeof listed / sizeof *listed);
+  answers_with("explain other.lua\n", effects,
+               sizeof effects / sizeof *effects);
+  answers("explain t.lua t.lua\n", 0, "the traces are equal");
+  answers("explain\n", 1, "explain needs a trace, or two: a FILE or DB:RECORD");
+  answers("explain no.lua\n", 1, "no.lua: No such file");
+  answers("explain a b c\n", 1, "explain takes 2 words: 'c' is too much");
+  answers("goto 5\ntime\n", 0, " as the unscheduled program, which takes ");
+  console_write(&c, "add.lua",
+                "local ts = require 'tessera'\n"
+                "local f <close> = io.open 't.lua'\n"
+                "local t = ts.trace.from_lua(f:read 'a',\n"
+                "                            dofile('d.lua').program)\n"
+                "ts.database('e.db'):add(t, 'llvm', 'mine', { 1e-3 })\n"
+                "ts.database('e.db'):add(t:with_decision(3, { 4, 4 }),\n"
+                "                        'llvm', 'mine', { 3e-3 })\n");
+  expect("add.lua", 0, "");
+  console_write(&c, "commands", "time\nexplain e.db:2\nexplain t.lua e.db:1\n");
+  expect("step e.db:1 < commands", 0, " as the record, which takes 1 ms\n");
+  assert_non_null(strstr(c.out, "1 ms and 3 ms: e.db:2 takes 3.000 of the time"
+                                " of this trace\n"));
+  assert_non_null(strstr(c.out, "the traces are equal"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(stepping_in_a_terminal),
                                      cmocka_unit_test(named_in_a_terminal),
@@ -213,6 +262,7 @@ int main(void) {
                                      cmocka_unit_test(stepping_as_a_page),
                                      cmocka_unit_test(stepping_through_a_pipe),
                                      cmocka_unit_test(failing_in_a_pipe),
-                                     cmocka_unit_test(questions_are_answered)};
+                                     cmocka_unit_test(questions_are_answered),
+                                     cmocka_unit_test(compared)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
