@@ -3,7 +3,7 @@
  * them to access-execute machines. */
 #include "fuzz/describe.h"
 #include "support/bench.h"
-#include "support/gen_program.h"
+#include "random/gen_program.h"
 
 #include <stdio.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Mutation testing of the random tester: faults seeded on purpose.  They are
- * numbered: damage to programs (support/fuzz.h); wrong rewrites (faults.txt);
+ * numbered: damage to programs (random/fuzz.h); wrong rewrites (faults.txt);
  * one for each refusal reason, whose check is skipped; and wrong rewrites of
  * lowering (faults.txt).  All but the first sort need the program fuzz-faults,
  * beside this one. */
 #ifndef BENCH_FUZZ_FAULTS_H
 #define BENCH_FUZZ_FAULTS_H
 
-#include "support/fuzz.h"
+#include "random/fuzz.h"
 
 /* A fault by its number or the name of a reason.  Where this program does not
  * have it, the other one is executed: argv is its own. */

@@ -3,7 +3,7 @@
 #ifndef BENCH_FUZZ_SHRINK_H
 #define BENCH_FUZZ_SHRINK_H
 
-#include "support/fuzz.h"
+#include "random/fuzz.h"
 
 /* Removes instructions, stages, outputs and extents while the case still
  * fails or ends its process, and prints the rest as a Lua script that

@@ -2,7 +2,7 @@
  * Random programs: each runs without a fault in both domains with every check
  * on, and is equivalent to its copy and to its serialized form. */
 #include "ir/query.h"
-#include "support/gen_program.h"
+#include "random/gen_program.h"
 #include "support/nest.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "ir/query.h"
 #include "ir/scalar.h"
 #include "lower/lower.h"
-#include "support/gen_program.h"
+#include "random/gen_program.h"
 #include "support/scheduled.h"
 #include <stdlib.h>
 

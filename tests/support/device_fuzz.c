@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Compiles random thread-bound programs for a device and compares bits. */
 #include "support/device_fuzz.h"
-#include "support/fuzz.h"
+#include "random/fuzz.h"
 #include "support/test.h"
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  * Random schedules of random programs, as bench/fuzz runs them by the hundred
  * thousand: a run of them finds nothing wrong, and each way of damaging
  * programs on purpose is found. */
-#include "support/fuzz.h"
+#include "random/fuzz.h"
 #include "support/test.h"
 
 enum { SCHEDULES = TEST_CHECKED ? 300 : 1000, DAMAGED = 400, SEED = 2026 };
