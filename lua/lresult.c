@@ -2,6 +2,7 @@
  * Binding of tuning results. */
 #include "lua/lt.h"
 #include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 LT_GC(result_gc, tess_result, tess_result_free)
@@ -75,7 +76,8 @@ static void set_unless_nan(lua_State *L, const char *k, double x) {
   if (x == x) lt_set_number(L, k, x);
 }
 
-/* A list of { trials =, n =, rmse =, rank_accuracy =, top_k_recall = }. */
+/* A list of { trials =, n =, rmse =, rank_accuracy =, top_k_recall = }; without
+ * a pair to put in order there is `unranked`, which says why. */
 static int push_quality(lua_State *L, const tess_result_info *r) {
   lua_createtable(L, (int)r->nquality, 0);
   for (uint32_t i = 0; i < r->nquality; i++) {
@@ -85,6 +87,10 @@ static int push_quality(lua_State *L, const tess_result_info *r) {
     lt_set_integer(L, "n", q->n);
     set_unless_nan(L, "rmse", q->rmse);
     set_unless_nan(L, "rank_accuracy", q->rank_accuracy);
+    if (isnan(q->rank_accuracy))
+      lt_set_string(L, "unranked",
+                    q->n < 2 ? "the batch has one trial"
+                             : "all times of the batch are equal");
     set_unless_nan(L, "top_k_recall", q->top_k_recall);
     lua_seti(L, -2, i + 1);
   }

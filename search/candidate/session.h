@@ -35,6 +35,8 @@ typedef struct session_host {
   uint32_t nmutator;
   const tess_postproc *postproc;
   uint32_t npostproc;
+  bool measures;             /* by a function: nothing is built, and many
+                              * candidates at once are not faster than one */
   bool strict;               /* one that fails ends the run */
   tess_target *target;       /* of the schedules that they see; NULL: none */
   uint32_t kernel_threads;   /* that candidates run with; 0: nobody said */

@@ -316,6 +316,7 @@ tess_status setup_session(const tune_setup *set, tess_session *s,
                            .nmutator = o->nmutators,
                            .postproc = o->postprocs,
                            .npostproc = o->npostprocs,
+                           .measures = o->measure != NULL,
                            .strict = o->on_error != 0,
                            .target = set->target,
                            .kernel_threads = o->kernel_threads};

@@ -140,17 +140,42 @@ static tess_status propose_first(proposing *w, uint32_t n) {
   return st == TESS_OK ? strategy_draws(b, w->s, n, w->out, w->got) : st;
 }
 
+/* So that there is something to build at once. */
+static uint32_t usual_batch(const bayes *b) {
+  return b->option[BAYES_SURROGATE] == SURROGATE_GP ? 2 : 4;
+}
+
+/* Where nothing is built each is chosen by all before it; the first points are
+ * chosen by none, and a process costs too much to be fitted for each. */
+static uint32_t batch_now(const bayes *b, const tess_session *s) {
+  if (b->option[BAYES_BATCH]) return (uint32_t)b->option[BAYES_BATCH];
+  bool cheap = b->option[BAYES_SURROGATE] == SURROGATE_FOREST;
+  return cheap && s->host.measures && s->history.n >= b->option[BAYES_INITIAL]
+             ? 1
+             : usual_batch(b);
+}
+
 /* One trial in four explores a sketch. */
 static bool is_to_explore(const tess_session *s, uint32_t n) {
   enum { EVERY = 4 };
   return s->history.n % EVERY + n >= EVERY;
 }
 
+tess_status bayes_learn(bayes *b, tess_session *s, uint32_t n) {
+  arena_reset(&b->spare);
+  tess_status st = bayes_look(b, s);
+  if (st != TESS_OK) return st;
+  b->effort = fmin(1, (double)n / usual_batch(b));
+  b->learnt = s->history.n;
+  b->fitted = surrogate_fit(&b->g, b->seen.n, b->width, b->seen.v, b->value.v,
+                            b->effort, s->seed);
+  return st;
+}
+
 static tess_status propose(proposing *w) {
   bayes *b = w->b;
   tess_session *s = w->s;
-  arena_reset(&b->spare);
-  tess_status st = bayes_look(b, s);
+  tess_status st = bayes_learn(b, s, w->n);
   uint32_t initial = (uint32_t)b->option[BAYES_INITIAL], drawn = 0;
   if (st != TESS_OK) return st;
   if (s->history.n < initial) {
@@ -159,8 +184,7 @@ static tess_status propose(proposing *w) {
   }
   for (uint32_t i = 0; i < w->n; i++)
     drawn += rng_unit(&s->random) < b->option[BAYES_EPS];
-  if (surrogate_fit(&b->g, b->seen.n, b->width, b->seen.v, b->value.v,
-                    s->seed)) {
+  if (b->fitted) {
     uint32_t explored =
         is_to_explore(s, w->n) ? bayes_explored(b, s) : BAYES_ANY;
     st = bayes_fill(b, s, explored);
@@ -175,7 +199,7 @@ static tess_status propose(proposing *w) {
 static tess_status bayesian_propose(void *ud, tess_session *s, uint32_t n,
                                     tess_candidate *out, uint32_t *got) {
   bayes *b = ud;
-  uint32_t most = (uint32_t)b->option[BAYES_BATCH];
+  uint32_t most = batch_now(b, s);
   proposing w = {b, s, n < most ? n : most, got, out};
   strategy_begin(b->batch, s, PROMISING * w.n);
   return propose(&w);
@@ -191,6 +215,7 @@ static void bayesian_end(void *state) {
   vec_free(b->heap, &b->value);
   vec_free(b->heap, &b->pool);
   map_free(&b->in);
+  pool_free(&b->near);
   arena_free(&b->rows);
   arena_free(&b->keep);
   arena_free(&b->spare);
@@ -206,9 +231,8 @@ static tess_status bayesian_begin(void *state, tess_session *s,
   arena_init(&b->keep, h);
   arena_init(&b->spare, h);
   map_init(&b->in, h);
+  pool_init(&b->near, h);
   memcpy(b->option, value, sizeof b->option);
-  if (!b->option[BAYES_BATCH])
-    b->option[BAYES_BATCH] = b->option[BAYES_SURROGATE] == SURROGATE_GP ? 2 : 4;
   bool quasi =
       value[BAYES_DESIGN] == BAYES_SOBOL || value[BAYES_DESIGN] == BAYES_HALTON;
   tess_status st =
@@ -222,7 +246,7 @@ static tess_status bayesian_begin(void *state, tess_session *s,
 const search_option bayes_options[BAYES_OPTIONS] = {
     {"batch",
      "candidates of a batch, at most; 0: 2 of a Gaussian process, 4 of a "
-     "forest",
+     "forest, or 1 where a function measures",
      SEARCH_COUNT, 0, 0, 4096, NULL},
     {"initial", "points before there is a surrogate", SEARCH_COUNT, 10, 1,
      65536, NULL},

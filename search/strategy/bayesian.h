@@ -13,15 +13,27 @@
 
 typedef enum surrogate_kind { SURROGATE_GP, SURROGATE_FOREST } surrogate_kind;
 
+/* A part of the trees of a surrogate, which are grown anew in turns. */
+enum { SURROGATE_PARTS = 4 };
+typedef struct surrogate_part {
+  arena a;
+  forest *f, *runs;          /* NULL: there was nothing to learn */
+} surrogate_part;
+
 /* What is thought of the logarithm of throughput over rows of numbers, and of
- * whether a candidate runs at all. */
+ * whether a candidate runs at all.  Before a few have run `mean` is all that is
+ * said of the former. */
 typedef struct surrogate {
   surrogate_kind kind;
   const gsl_plugin *gsl;     /* SURROGATE_GP only */
+  surrogate_part part[SURROGATE_PARTS];
+  uint32_t next;             /* part to be grown */
+  bool knows;                /* parts say what is fast */
+  double mean;
   arena a;                   /* all below, until the next fit */
   gsl_gp *gp;
   forest *f;
-  forest *runs;              /* NULL: nothing failed yet, or little else */
+  forest *runs;              /* NULL: nothing failed yet */
   uint32_t n;                /* columns that are not all the same */
   const uint32_t *column;
 } surrogate;
@@ -29,10 +41,11 @@ typedef struct surrogate {
 /* UNSUPPORTED where the plug-in of GSL is missing. */
 tess_status surrogate_init(surrogate *g, tess_context *c, surrogate_kind kind);
 void surrogate_free(surrogate *g);
-/* From n rows of `width` numbers and their values, NAN where one failed;
- * false: too little to learn from.  Unwinds. */
+/* From n rows of `width` numbers and their values, NAN where one failed; that
+ * share of the trees is grown anew.  false: too little to learn from.
+ * Unwinds. */
 bool surrogate_fit(surrogate *g, uint32_t n, uint32_t width,
-                   const float *const *row, const double *value,
+                   const float *const *row, const double *value, double share,
                    uint64_t seed);
 typedef struct belief {
   double mean, sd;
@@ -74,7 +87,12 @@ typedef struct bayes {
   arena keep, spare;         /* decisions and rows of the pool */
   VEC(bayes_point) pool;
   map in;                    /* hashes of what is in it */
+  strategy_pool near;        /* all one step aside of the best measured, */
+  uint64_t centre;           /* which has this hash */
   double best;               /* of the values */
+  double effort;             /* for this batch, of that for a usual one */
+  bool fitted;               /* the surrogate says something, */
+  uint32_t learnt;           /* of so many of the history */
   double fresh, climbed;     /* share of the neighbours made last that were
                               * new, and of the steps aside */
   uint32_t last;             /* draws to be made at once, at most */
@@ -95,6 +113,13 @@ uint32_t bayes_explored(bayes *b, const tess_session *s);
  * measured, and some of the sketch that is to be explored; then climbs from the
  * best in it. */
 tess_status bayes_fill(bayes *b, tess_session *s, uint32_t explored);
+
+/* Fits the surrogate to the history, for a batch of n; unwinds, as the next.
+ * Nothing else lies in b->spare. */
+tess_status bayes_learn(bayes *b, tess_session *s, uint32_t n);
+/* What the surrogate expects of candidates; NAN: nothing. */
+tess_status bayes_expect(bayes *b, tess_session *s, uint32_t n,
+                         const tess_candidate *c, double *score);
 
 /* ---- the first points (bayesian_design.c, bayesian_quasi.c) ------------- */
 

@@ -256,10 +256,15 @@ static uint32_t as_fresh(uint32_t most, double share) {
   return n > 1 ? (uint32_t)n : 1;
 }
 
+/* A batch of few is worth so much less. */
+static uint32_t part_of(const bayes *b, uint32_t most) {
+  return (uint32_t)ceil(most * b->effort);
+}
+
 static tess_status add_neighbours(bayes *b, tess_session *s) {
   uint32_t best[PARENTS], n = 0, before = b->pool.n;
   uint32_t k = session_best(s, as_fresh(PARENTS, 2 * b->fresh), best);
-  uint32_t each = as_fresh(NEIGHBOURS, b->fresh);
+  uint32_t each = as_fresh(part_of(b, NEIGHBOURS), b->fresh);
   search_order *order =
       arena_array(&b->spare, search_order, PARENTS * NEIGHBOURS);
   for (uint32_t i = 0; i < k; i++)
@@ -270,6 +275,35 @@ static tess_status add_neighbours(bayes *b, tess_session *s) {
   if (!n) return TESS_OK;
   tess_status st = make(b, s, n, order);
   b->fresh = (double)(b->pool.n - before) / n;
+  return st;
+}
+
+/* All that are one step aside of the best measured, as coordinate descent
+ * would measure them. */
+static tess_status add_steps(bayes *b, tess_session *s) {
+  uint32_t best;
+  tess_status st = TESS_OK;
+  if (!session_best(s, 1, &best)) return st;
+  const search_cand *c = &s->history.v[best].c;
+  if (c->hash != b->centre) {
+    pool_clear(&b->near);
+    st = pool_add_neighbours(&b->near, s, c, 1);
+    b->centre = c->hash;
+  }
+  return st == TESS_OK ? add_made(b, s, b->near.c.n, b->near.c.v) : st;
+}
+
+/* Others may have proposed since it was fitted. */
+tess_status bayes_expect(bayes *b, tess_session *s, uint32_t n,
+                         const tess_candidate *c, double *score) {
+  tess_status st =
+      b->learnt < s->history.n ? bayes_learn(b, s, UINT32_MAX) : TESS_OK;
+  search_cand *made = arena_array(&b->spare, search_cand, n + 1);
+  const float **row = arena_array(&b->spare, const float *, n + 1);
+  for (uint32_t i = 0; i < n; i++) made[i] = session_from_public(&c[i]);
+  if (st == TESS_OK) st = make_rows(b, s, n, made, row);
+  for (uint32_t i = 0; st == TESS_OK && i < n; i++)
+    score[i] = b->fitted ? surrogate_ask(&b->g, row[i]).mean : NAN;
   return st;
 }
 
@@ -296,7 +330,7 @@ static tess_status climb(bayes *b, tess_session *s) {
     sort_pool(b);
     uint64_t best = b->pool.v[0].c.hash;
     uint32_t before = b->pool.n;
-    uint32_t from = as_fresh(TOPS, 2 * b->climbed), n = 0;
+    uint32_t from = as_fresh(part_of(b, TOPS), 2 * b->climbed), n = 0;
     uint32_t each = as_fresh(STEPS_OF_ONE, b->climbed);
     if (from > b->pool.n) from = b->pool.n;
     search_cand *parent = arena_array(&b->spare, search_cand, TOPS);
@@ -319,14 +353,12 @@ static tess_status climb(bayes *b, tess_session *s) {
 /* What was measured meanwhile goes, and so does the worse half of a pool that
  * is full; then all are asked about anew. */
 static void renew(bayes *b, const tess_session *s) {
-  uint32_t most = (uint32_t)b->option[BAYES_POOL], n = 0;
+  uint32_t n = 0;
+  uint32_t most = (uint32_t)(b->option[BAYES_POOL] * (1 - 0.5 * b->effort));
   arena other = b->spare;
   sort_pool(b);
   arena_reset(&other);
-  if (!b->whole)
-    most /= 2;
-  else
-    most = b->pool.n;
+  if (b->whole) most = b->pool.n;
   for (uint32_t i = 0; i < b->pool.n && n < most; i++) {
     bayes_point p = b->pool.v[i];
     if (session_knows(s, &p.c)) continue;
@@ -388,6 +420,7 @@ tess_status bayes_fill(bayes *b, tess_session *s, uint32_t explored) {
     if (b->whole || b->pool.n - before < n / 4) break;
   }
   if (st == TESS_OK && !b->whole) st = add_neighbours(b, s);
+  if (st == TESS_OK && !b->whole) st = add_steps(b, s);
   if (st == TESS_OK && !b->whole && explored != BAYES_ANY)
     st = add_explored(b, s, explored);
   if (st == TESS_OK && !b->whole) st = climb(b, s);

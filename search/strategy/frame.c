@@ -85,3 +85,8 @@ tess_status strategy_start(tess_session *s, const search_strategy *of,
     strategy_free(o);
   return st;
 }
+
+void *strategy_state(const tess_strategy *s) {
+  opened *o = s->ud;
+  return o->state;
+}

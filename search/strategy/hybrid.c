@@ -1,31 +1,98 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The strategy "hybrid": Bayesian optimisation for the first trials, where few
- * are known and each counts, then evolutionary search on the scores of the
- * session's cost model, which by then has learnt. */
+ * The strategy "hybrid": Bayesian optimisation, and evolutionary search on the
+ * scores of the session's cost model where that tells the fast from the slow
+ * better than the surrogate does.  Both say what they expect of each proposal
+ * before it is measured; how well they ranked the last ones decides who
+ * proposes next. */
 #include "search/strategy/bayesian.h"
+
+#include <math.h>
 
 enum { FIRST, HYBRID_SURROGATE, HYBRID_BATCH, HYBRID_OPTIONS };
 enum { AUTO, GP, FOREST };
+enum { BY_SURROGATE, BY_MODEL, JUDGES };
+enum { WINDOW = 64, FEW = 24 }; /* proposals that judges are compared by */
+
+/* What was expected of a proposal, higher is better; NAN: nothing. */
+typedef struct expectation {
+  uint64_t hash;
+  double score[JUDGES];
+  double seconds; /* INFINITY: it failed; NAN: it is not measured */
+} expectation;
 
 typedef struct hybrid {
   uint32_t first;
   tess_strategy early, then;
+  arena own; /* what is asked about at once */
+  expectation last[WINDOW];
+  uint32_t n; /* of all that were noted; the newest are in `last` */
 } hybrid;
+
+/* ---- judging ------------------------------------------------------------ */
+
+static double accuracy_of(const hybrid *h, int judge) {
+  double score[WINDOW], seconds[WINDOW];
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < WINDOW && i < h->n; i++) {
+    const expectation *x = &h->last[i];
+    if (isnan(x->seconds) || isnan(x->score[judge])) continue;
+    score[n] = x->score[judge];
+    seconds[n++] = x->seconds;
+  }
+  return n < FEW ? NAN : quality_of(n, score, seconds, 1, false).rank_accuracy;
+}
+
+static bool trusts_model(const hybrid *h, tess_session *s) {
+  if (s->history.n < h->first) return false;
+  return accuracy_of(h, BY_MODEL) > accuracy_of(h, BY_SURROGATE);
+}
+
+static tess_status note_expected(hybrid *h, tess_session *s, uint32_t n,
+                                 const tess_candidate *c) {
+  arena_reset(&h->own);
+  double *score = arena_array(&h->own, double, 3 * (size_t)n + 1);
+  double *model = score + n, *sd = model + n;
+  bool knows = false;
+  tess_status st = bayes_expect(strategy_state(&h->early), s, n, c, score);
+  if (st == TESS_OK) st = session_predict_spread(s, n, c, model, sd, &knows);
+  for (uint32_t i = 0; st == TESS_OK && i < n; i++)
+    h->last[h->n++ % WINDOW] = (expectation){session_from_public(&c[i]).hash,
+                                             {score[i], knows ? model[i] : NAN},
+                                             NAN};
+  return st;
+}
+
+/* ---- proposing ---------------------------------------------------------- */
 
 static tess_status hybrid_propose(void *ud, tess_session *s, uint32_t n,
                                   tess_candidate *out, uint32_t *got) {
   hybrid *h = ud;
-  uint32_t known = s->history.n;
-  if (known >= h->first) return h->then.propose(h->then.ud, s, n, out, got);
-  if (n > h->first - known) n = h->first - known;
-  return h->early.propose(h->early.ud, s, n, out, got);
+  const tess_strategy *who = trusts_model(h, s) ? &h->then : &h->early;
+  tess_status st = who->propose(who->ud, s, n, out, got);
+  return st == TESS_OK && *got ? note_expected(h, s, *got, out) : st;
+}
+
+static tess_status hybrid_observe(void *ud, tess_session *s, uint32_t n,
+                                  const tess_candidate *c) {
+  hybrid *h = ud;
+  (void)s;
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t hash = session_from_public(&c[i]).hash;
+    for (uint32_t k = 0; k < WINDOW && k < h->n; k++)
+      if (h->last[k].hash == hash)
+        h->last[k].seconds = c[i].status == TESS_OK ? c[i].seconds : INFINITY;
+  }
+  return TESS_OK;
 }
 
 static void hybrid_end(void *state) {
-  const hybrid *h = state;
+  hybrid *h = state;
   if (h->early.free) h->early.free(h->early.ud);
   if (h->then.free) h->then.free(h->then.ud);
+  arena_free(&h->own);
 }
+
+/* ---- life --------------------------------------------------------------- */
 
 /* Without the plug-in of GSL a forest does; who asks for "gp" is refused. */
 static surrogate_kind pick_surrogate(double word) {
@@ -41,6 +108,7 @@ static tess_status hybrid_begin(void *state, tess_session *s,
   double option[BAYES_OPTIONS];
   (void)b;
   h->first = (uint32_t)value[FIRST];
+  arena_init(&h->own, &s->c->heap);
   for (int i = 0; i < BAYES_OPTIONS; i++) option[i] = bayes_options[i].initial;
   option[BAYES_SURROGATE] = pick_surrogate(value[HYBRID_SURROGATE]);
   option[BAYES_BATCH] = value[HYBRID_BATCH];
@@ -50,20 +118,22 @@ static tess_status hybrid_begin(void *state, tess_session *s,
 }
 
 static const search_option hybrid_options[HYBRID_OPTIONS] = {
-    {"first", "trials of Bayesian optimisation", SEARCH_COUNT, 100, 0, 1u << 20,
-     NULL},
+    {"first", "trials of Bayesian optimisation before its surrogate competes",
+     SEARCH_COUNT, 50, 0, 1u << 20, NULL},
     {"surrogate",
      "a random forest, or a Gaussian process; auto: that where its plug-in is",
      SEARCH_WORD, FOREST, 0, 0, "auto|gp|forest"},
-    {"batch", "candidates of a batch while it lasts, at most", SEARCH_COUNT, 4,
-     1, 4096, NULL}};
+    {"batch",
+     "candidates of a batch of it, at most; 0: as strategy bayesian has it",
+     SEARCH_COUNT, 0, 0, 4096, NULL}};
 
 const search_strategy search_strategy_hybrid = {
     .name = "hybrid",
-    .summary = "Bayesian optimisation first, then evolution on the model",
+    .summary = "Bayesian optimisation, and evolution on the model",
     .bytes = sizeof(hybrid),
     .begin = hybrid_begin,
     .propose = hybrid_propose,
+    .observe = hybrid_observe,
     .end = hybrid_end,
     .option = hybrid_options,
     .noption = HYBRID_OPTIONS};

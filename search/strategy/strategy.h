@@ -50,6 +50,8 @@ tess_status strategy_open(tess_session *s, const char *text,
 /* The same with the values of all its options (frame.c). */
 tess_status strategy_start(tess_session *s, const search_strategy *of,
                            const double *option, tess_strategy *out);
+/* The state of a built-in one. */
+void *strategy_state(const tess_strategy *s);
 extern const search_strategy *const search_strategies[];
 extern const uint32_t search_nstrategies;
 

@@ -122,8 +122,9 @@ local classes = {
     { "cost_model?", "tessera.Model", "that of the run, where it was a " ..
       "built-in one" },
     { "quality", "table[]", "how well it told each batch before it was " ..
-      "taught it: `trials` known before, `n` in the batch, `rank_accuracy`, " ..
-      "`top_k_recall`, and `rmse` of what predicts throughput" },
+      "taught it: `trials` known before, `n` in the batch, `rank_accuracy` " ..
+      "(or `unranked`: why there is none), `top_k_recall`, and `rmse` of " ..
+      "what predicts throughput" },
     { "note?", "string", "one line, where the latency is far from the best " ..
       "trial's time, the best is slower than the unscheduled program, or " ..
       "the check of results sees little" } },

@@ -49,6 +49,14 @@ do
     local asked = ts.tune(p, o)
     assert(#asked.quality >= 2 and asked.quality[1].trials > 0, strategy)
   end
+  -- Without a pair to put in order it says why.
+  for batch, why in pairs { [8] = "all times of the batch are equal",
+                            [1] = "the batch has one trial" } do
+    local r = ts.tune(p, with { trials = 24, batch = batch, strategy = "replay",
+      cost_model = "forest", measure = function() return 1e-3 end })
+    local q = r.quality[#r.quality]
+    assert(q.n == batch and q.unranked == why and not q.rank_accuracy)
+  end
   local warned = {}
   local before = ts.on_warning(function(text) warned[#warned + 1] = text end)
   for run = 1, 2 do

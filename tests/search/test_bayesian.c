@@ -25,7 +25,8 @@ typedef struct synthetic {
   int64_t d[64];
   uint64_t order[MOST];
   uint32_t n, failed;
-  bool fails; /* candidates with an innermost tile of 1 */
+  bool fails; /* candidates with an innermost tile of 1, */
+  bool picky; /* or all whose last decision is not that of the best */
   search_measurer m;
   tess_tune_options o;
 } synthetic;
@@ -39,6 +40,10 @@ static double synthetic_time(const synthetic *f, const search_cand *c) {
   return 1e-3 * (1 + sum);
 }
 
+static bool same_end(const synthetic *f, const search_cand *c) {
+  return c->d[c->n - 1] == f->best.d[f->best.n - 1];
+}
+
 static tess_status synthetic_measure(void *ud, tess_session *s, uint32_t n,
                                      const search_trial *trial, double best,
                                      search_outcome *out,
@@ -50,6 +55,7 @@ static tess_status synthetic_measure(void *ud, tess_session *s, uint32_t n,
     assert_true(f->n < MOST);
     f->order[f->n++] = trial[i].c.hash;
     bool bad = f->fails && trial[i].c.d[trial[i].c.n - 1] == 1;
+    if (f->picky) bad = !same_end(f, &trial[i].c);
     out[i].status = bad ? TESS_BUILD_ERROR : TESS_OK;
     out[i].seconds = synthetic_time(f, &trial[i].c);
     out[i].checked = !bad;
@@ -173,6 +179,63 @@ static void test_learns_failures(void **state) {
   assert_int_equal(synthetic_tune(&f, &best), TESS_OK);
   if (!TEST_CHECKED) assert_true(f.failed < drawn / 2);
   is_the_optimum(best);
+  tiled_end(&f.t);
+}
+
+/* Before four have run, too: from the first failure and success on. */
+static void test_learns_failures_at_once(void **state) {
+  (void)state;
+  synthetic f;
+  double best;
+  synthetic_start(&f, "replay");
+  f.picky = true;
+  f.o.trials = SAME_TRIALS;
+  assert_int_equal(synthetic_tune(&f, &best), TESS_OK);
+  uint32_t drawn = f.n - f.failed;
+  f.o.strategy = "bayesian:surrogate=forest";
+  assert_int_equal(synthetic_tune(&f, &best), TESS_OK);
+  assert_true(f.n - f.failed >= 2 * drawn);
+  tiled_end(&f.t);
+}
+
+/* ---- who proposes ------------------------------------------------------- */
+
+static void order_of(synthetic *f, const char *strategy, uint64_t *order) {
+  double best;
+  f->o.strategy = strategy;
+  assert_int_equal(synthetic_tune(f, &best), TESS_OK);
+  memcpy(order, f->order, SAME_TRIALS * sizeof *order);
+}
+
+static tess_status predict_exactly(void *ud, tess_session *s, uint32_t n,
+                                   const tess_candidate *c, double *score) {
+  (void)s;
+  for (uint32_t i = 0; i < n; i++) {
+    search_cand x = session_from_public(&c[i]);
+    score[i] = 1 / synthetic_time(ud, &x);
+  }
+  return TESS_OK;
+}
+
+/* The surrogate as long as the cost model tells nothing, however many trials
+ * there were; a cost model that ranks better takes over. */
+static void test_better_judge_proposes(void **state) {
+  (void)state;
+  enum { FIRST = 30 };
+  synthetic f;
+  uint64_t alone[MOST], blind[MOST], seeing[MOST];
+  synthetic_start(&f, "bayesian");
+  f.o.trials = SAME_TRIALS;
+  order_of(&f, "bayesian:surrogate=forest", alone);
+  order_of(&f, "hybrid:first=0", blind);
+  assert_memory_equal(alone, blind, SAME_TRIALS * sizeof *alone);
+  f.o.custom_cost_model =
+      &(tess_cost_model){.name = "exact", .predict = predict_exactly, .ud = &f};
+  order_of(&f, "hybrid:first=30", seeing);
+  if (!TEST_CHECKED) {
+    assert_memory_equal(alone, seeing, FIRST * sizeof *alone);
+    assert_memory_not_equal(alone, seeing, SAME_TRIALS * sizeof *alone);
+  }
   tiled_end(&f.t);
 }
 
@@ -373,8 +436,12 @@ int main(void) {
       cmocka_unit_test(test_finds_the_optimum),
       cmocka_unit_test(test_learns_failures)};
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_repeatable), cmocka_unit_test(test_design),
-      cmocka_unit_test(test_quasi_random), cmocka_unit_test(test_explores),
+      cmocka_unit_test(test_repeatable),
+      cmocka_unit_test(test_learns_failures_at_once),
+      cmocka_unit_test(test_better_judge_proposes),
+      cmocka_unit_test(test_design),
+      cmocka_unit_test(test_quasi_random),
+      cmocka_unit_test(test_explores),
       cmocka_unit_test(test_refuses)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   if (!TEST_THREADS_ONLY)
