@@ -125,7 +125,7 @@ end
 
 -- bisect: a fault that was planted in traces of 30 to 500 instructions.
 do
-  for n = 1, 30 do
+  for n = 1, 100 do
     local size, sch = 30 + (n * 97) % 471, ts.schedule(p)
     local loops = { sch:get_loops(sch:get_block "C") }
     local planted = 3 + (n * 61) % (size - 3)
