@@ -201,6 +201,7 @@ build = {
     ["tessera.search.spaces"] = "stdlib/search/spaces.lua",
     ["tessera.search.tasks"] = "stdlib/search/tasks.lua",
     ["tessera.search.tune"] = "stdlib/search/tune.lua",
+    ["tessera.step.assembly"] = "stdlib/step/assembly.lua",
     ["tessera.step.blame"] = "stdlib/step/blame.lua",
     ["tessera.step.commands"] = "stdlib/step/commands.lua",
     ["tessera.step.compare"] = "stdlib/step/compare.lua",

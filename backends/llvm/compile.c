@@ -84,6 +84,8 @@ static tess_status generate(compile *c) {
                                  : LLVMObjectFile;
   LLVMMemoryBufferRef code = NULL;
   char *text = NULL;
+  /* Comments name the blocks, which are named after loops. */
+  LLVMSetTargetMachineAsmVerbosity(c->machine, c->form == BACKEND_ASM);
   if (LLVMTargetMachineEmitToMemoryBuffer(c->machine, c->m.module, type, &text,
                                           &code)) {
     emit_refuse(&c->m, TESS_BUILD_ERROR, "LLVM: %s", text);

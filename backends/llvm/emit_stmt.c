@@ -2,14 +2,20 @@
  * Statements to LLVM basic blocks. */
 #include "backends/llvm/emit.h"
 
-static void name_variable(emit *m, ir_var v, LLVMValueRef value) {
+static void name_value(emit *m, const char *head, ir_var v,
+                       LLVMValueRef value) {
   strbuf name;
   str_init(&name, m->p->heap);
+  str_puts(&name, head);
   ir_var_name(m->p, v, &name);
   bool bad = name.bad;
   if (!bad) LLVMSetValueName2(value, name.v, name.n);
   str_free(&name);
   if (bad) mem_unwind_refused(m->p->heap);
+}
+
+static void name_variable(emit *m, ir_var v, LLVMValueRef value) {
+  name_value(m, "", v, value);
 }
 
 /* The body with a value for the loop's variable; values that depend on it are
@@ -40,6 +46,7 @@ void emit_serial(emit *m, const ir_stmt_rec *s, LLVMValueRef from,
   LLVMValueRef var = LLVMBuildPhi(m->b, LLVMTypeOf(from), "");
   LLVMAddIncoming(var, &from, &before, 1);
   name_variable(m, s->var, var);
+  name_value(m, "loop.", s->var, LLVMBasicBlockAsValue(body));
   emit_body_with(m, s, var);
   LLVMValueRef one = LLVMConstInt(LLVMTypeOf(var), 1, false);
   LLVMValueRef next = LLVMBuildNSWAdd(m->b, var, one, "");

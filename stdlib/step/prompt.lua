@@ -2,6 +2,7 @@
 -- The prompt of `tessera step`: moves through a trace, shows the program with
 -- the last change marked, the decision and its alternatives.
 local ts = require "tessera"
+local assembly = require "tessera.step.assembly"
 local compare = require "tessera.step.compare"
 local points = require "tessera.step.points"
 
@@ -20,7 +21,7 @@ local commands = {
   { "time", "build the program as it stands, and time it: against the " ..
     "unscheduled one, and the record" },
   { "ir", "LLVM's IR of it" },
-  { "asm", "its assembly" },
+  { "asm", "its assembly by loops, with llvm-mca's cycles" },
   { "e, equivalent", "does it still compute what was described?" },
   { "why [LINE or TEXT]", "which instructions made a line of the program" },
   { "whynot PRIMITIVE(OPERANDS)",
@@ -184,7 +185,13 @@ function stepping.time(s)
   end
 end
 function stepping.ir(s) print(ts.build(s:program()):source "ir") end
-function stepping.asm(s) print(ts.build(s:program()):source "asm") end
+function stepping.asm(s)
+  local text = ts.build(s:program()):source "asm"
+  local cpu = tostring(ts.target "llvm"):match "-mcpu=(%S+)" or "native"
+  local shown, why = assembly.annotated(text, cpu)
+  print(shown)
+  if why then print("-- no cycles of loops: " .. why) end
+end
 function stepping.equivalent(s)
   print("-- " .. points.equivalent(s:program(), described))
 end

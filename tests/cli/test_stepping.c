@@ -247,6 +247,14 @@ static void compared(void **state) {
                 "ts.database('e.db'):add(t:with_decision(3, { 4, 4 }),\n"
                 "                        'llvm', 'mine', { 3e-3 })\n");
   expect("add.lua", 0, "");
+#ifdef __x86_64__
+  answers("asm\n", 0, "# %loop.k\n");
+  if (!console_run(&c, "command -v llvm-mca-19 || command -v llvm-mca"))
+    answers("asm\n", 0, " cycles an iteration, by llvm-mca for ");
+  console_write(&c, "commands", "asm\n");
+  console_run(&c, "PATH=/none $TESSERA step t.lua --program d.lua < commands");
+  assert_non_null(strstr(c.out, "-- no cycles of loops: llvm-mca (package"));
+#endif
   console_write(&c, "commands", "time\nexplain e.db:2\nexplain t.lua e.db:1\n");
   expect("step e.db:1 < commands", 0, " as the record, which takes 1 ms\n");
   assert_non_null(strstr(c.out, "1 ms and 3 ms: e.db:2 takes 3.000 of the time"
