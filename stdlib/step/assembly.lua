@@ -9,15 +9,15 @@ local function lines_of(text)
   return list
 end
 
--- The innermost loops: { name, label, first, last }, lines from the label to
--- the jump back.
+-- The innermost loops: { name, label, at, first, last }: the line of the label,
+-- and those from behind what is said of it to the jump back.
 function assembly.inner_loops(list)
-  local found, label, name = {}, nil, nil
+  local found, label, name, head = {}, nil, nil, nil
   for i, line in ipairs(list) do
-    local at, block = line:match "^(%.LBB[%d_]+):.*# %%(%S+)"
-    if at then label, name = at, block end
+    local begun, block = line:match "^(%.LBB[%d_]+):.*# %%(%S+)"
+    if begun then label, name, head = begun, block, i end
     if label and line:find "This Inner Loop Header" then
-      found[#found + 1] = { name = name, label = label, first = i }
+      found[#found + 1] = { name = name, label = label, at = head, first = i }
     end
     local open = found[#found]
     if open and not open.last and
@@ -78,7 +78,7 @@ function assembly.annotated(text, cpu)
   if #loops > 0 then cycles, why = cycles_of(list, loops, cpu) end
   local before = {}
   for k, l in ipairs(loops) do
-    before[l.first] = cycles and cycles[k] and
+    before[l.at] = cycles and cycles[k] and
       ("# loop %s: %.2f cycles an iteration, by llvm-mca for %s"):format(
         (l.name:gsub("^loop%.", "")), cycles[k], cpu) or nil
   end
