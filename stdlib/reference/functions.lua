@@ -273,11 +273,13 @@ local rows = {
     "and place, the file and line that asked for it.", "stepping" },
   { "stepper:whynot(primitive, ...)", "table?",
     "What holds the primitive back here, with variables given by name: " ..
-    "message, and instead, other variables (other, given, operand) with " ..
-    "which it would apply; nil where it applies.", "stepping" },
+    "message, and instead, other variables (other, what it stands for, " ..
+    "given, operand) with which it would apply; nil where it applies.",
+    "stepping" },
   { "stepper:bisect(good)", "integer?",
     "The first instruction behind which good(program) is false, if it never " ..
-    "holds again; nil where it holds at the end.", "stepping" },
+    "holds again; nil where it holds at the end, 0 where it does not before " ..
+    "the first either.", "stepping" },
   { "stepper:blame([options])", "table[]",
     "What decisions cost: for each the best of some alternatives, as " ..
     "instruction, name, decision, alternative, and ratio, low and high, its " ..

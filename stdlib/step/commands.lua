@@ -60,7 +60,8 @@ function commands.whynot(s, words)
   if not w then return print(("-- %s applies here"):format(name)) end
   print("-- " .. w.message)
   for _, x in ipairs(w.instead) do
-    print(("-- it applies with %s in place of %s"):format(x.other, x.given))
+    print(("-- it applies with %s in place of %s: %s"):format(x.other, x.given,
+                                                              x.what))
   end
 end
 
@@ -91,6 +92,7 @@ end
 function commands.bisect(s, words)
   local at = s:bisect(good_of(s, words.rest))
   if not at then return print "-- it holds at the end of the trace" end
+  if at == 0 then return print "-- not even before the first instruction" end
   s:goto_(at)
   print(("-- first at %d of %d: %s"):format(at, s:size(), s:instruction()))
 end

@@ -68,22 +68,33 @@ local function variables(trace, letter)
   return list
 end
 
-local function exists(sch, variable)
-  return (pcall(sch.variable, sch, variable))
+-- What the variable stands for at this point; nil where that is gone.
+local function meant(sch, variable)
+  local ok, what = pcall(sch.variable, sch, variable)
+  return ok and what or nil
 end
 
--- Other variables in place of one of the operands, with which it would apply.
-local function elsewhere(sch, trace, name, operands)
-  local found = {}
-  for i = 1, operands.n do
-    local given = operands[i]
-    for _, other in ipairs(is_variable(given) and
-                           variables(trace, given:sub(1, 1)) or {}) do
-      local tried = { n = operands.n, table.unpack(operands, 1, operands.n) }
-      tried[i] = other
-      if other ~= given and exists(sch, other) and
-         applies(sch, name, tried) then
-        found[#found + 1] = { operand = i, given = given, other = other }
+-- Loops and blocks that several variables name are tried once.
+local function is_new(what, tried, letter)
+  for _, other in ipairs(letter == "v" and {} or tried) do
+    if other == what then return false end
+  end
+  tried[#tried + 1] = what
+  return true
+end
+
+-- Other variables in place of operand i, with which it would apply.
+local function elsewhere(sch, trace, name, operands, i)
+  local found, given = {}, operands[i]
+  local letter, tried = given:sub(1, 1), { meant(sch, given) }
+  for _, other in ipairs(variables(trace, letter)) do
+    local what = other ~= given and meant(sch, other)
+    if what and is_new(what, tried, letter) then
+      local list = { n = operands.n, table.unpack(operands, 1, operands.n) }
+      list[i] = other
+      if applies(sch, name, list) then
+        found[#found + 1] = { operand = i, given = given, other = other,
+                              what = tostring(what) }
       end
     end
   end
@@ -92,20 +103,28 @@ end
 
 -- s:whynot(name, ...): does the primitive apply at this position?  Operands are
 -- as in the trace, variables by name ("l6").  nil where it does; else a table:
--- message, what holds it back, and instead, variables with which it would.
+-- message, what holds it back, and instead, variables with which it would:
+-- operand, its number, given, other, and what the other stands for.
 function questions.whynot(s, name, ...)
   local trace = s:trace():prefix(s:position())
   local sch, operands = trace:replay(), table.pack(...)
   local ok, why = applies(sch, name, operands)
   if ok then return nil end
-  return { message = why, instead = elsewhere(sch, trace, name, operands) }
+  local instead = {}
+  for i = 1, operands.n do
+    local found = is_variable(operands[i]) and
+                  elsewhere(sch, trace, name, operands, i) or {}
+    table.move(found, 1, #found, #instead + 1, instead)
+  end
+  return { message = why, instead = instead }
 end
 
 -- ---- the first instruction at fault ----------------------------------------
 
 -- s:bisect(good): the first instruction behind which good(program) is false,
--- found with at most log2(n) + 1 calls, given that it holds for the program as
--- described, and never again once it does not; nil where it holds at the end.
+-- found with at most log2(n) + 1 calls, given that it never holds again once it
+-- does not; nil where it holds at the end.  Where that is instruction 1, the
+-- program as described is asked, too: 0 where it does not hold either.
 function questions.bisect(s, good)
   local here, low, high = s:position(), 0, s:size()
   local function holds(at)
@@ -118,7 +137,7 @@ function questions.bisect(s, good)
       local middle = (low + high) // 2
       if holds(middle) then low = middle else high = middle end
     end
-    return high
+    return high == 1 and not holds(0) and 0 or high
   end
   local ok, found = pcall(search)
   s:goto_(here)

@@ -192,11 +192,12 @@ static void questions_are_answered(void **state) {
   answers("goto 5\nwhy\n", 0, "5 parallel");
   answers("why no such\n", 1, "no line of the program is, or has, 'no such'");
   answers("goto 4\nwhynot parallel(l3)\n", 0,
-          "-- it applies with l6 in place of l3");
+          "-- it applies with l6 in place of l3: for i_0 in range(2)");
   answers("goto 4\nwhynot unroll(l6)\n", 0, "-- unroll applies here");
   answers("whynot unroll l1 l2\n", 1, "write them as in a call, with commas");
   answers("bisect not text:find 'parallel'\n", 0, "-- first at 5 of 5: ");
   answers("bisect\n", 0, "-- it holds at the end of the trace");
+  answers("bisect false\n", 0, "-- not even before the first instruction");
   answers("bisect a +\n", 1, "is no condition");
   answers("goto 3\nchoose 4 4\nwrite other.lua\n", 0, "written to");
   expect("diff t.lua other.lua --program d.lua", 0,
@@ -256,6 +257,9 @@ static void compared(void **state) {
   assert_non_null(strstr(c.out, "-- no cycles of loops: llvm-mca (package"));
 #endif
   console_write(&c, "commands", "time\nexplain e.db:2\nexplain t.lua e.db:1\n");
+  expect("diff e.db:1 other.lua", 0, "first difference: instruction 3");
+  expect("diff other.lua e.db:2", 0, "the traces are equal");
+  expect("diff t.lua other.lua", 2, "add --program FILE.lua");
   expect("step e.db:1 < commands", 0, " as the record, which takes 1 ms\n");
   assert_non_null(strstr(c.out, "1 ms and 3 ms: e.db:2 takes 3.000 of the time"
                                 " of this trace\n"));

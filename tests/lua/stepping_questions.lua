@@ -114,8 +114,18 @@ do
     others[#others + 1] = x.other
   end
   assert(table.concat(others, " ") == "l2 l6 l7", table.concat(others, " "))
+  assert(w.instead[2].what == "for i_0 in range(16)", w.instead[2].what)
   w = s:whynot("reorder", { "l6", "l6" })
   assert(w and #w.message > 0)
+  -- A loop that several variables name is named once, and not in its own place.
+  local sch = ts.schedule(p)
+  local C = sch:get_block "C"
+  for _ = 1, 3 do sch:get_loops(C) end
+  local again = sch:trace():stepper(p)
+  again:goto_(again:size())
+  w = again:whynot("parallel", "l6")
+  assert(#w.instead == 2 and w.instead[1].other == "l1" and
+         w.instead[2].other == "l2")
   fails("NOT_FOUND", "the trace has no variable 'l99'", s.whynot, s,
         "parallel", "l99")
   fails("NOT_FOUND", "there is no primitive 'paralel'", s.whynot, s,
@@ -144,6 +154,13 @@ do
   end
   local s = scheduled()
   assert(s:bisect(function(x) return ts.equivalent(x, p) end) == nil)
+  -- What does not even hold of the program as described.
+  assert(s:bisect(function() return false end) == 0)
+  local calls = 0
+  assert(s:bisect(function()
+    calls = calls + 1
+    return calls > 4                    -- behind the first, but not before it
+  end) == 1 and calls == 5, calls)
   local ok, e = pcall(s.bisect, s, function() error "mine" end)
   assert(not ok and tostring(e):find "mine" and s:position() == s:size())
 end
