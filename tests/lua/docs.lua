@@ -4,7 +4,8 @@
 -- fenced ```output must be what the block before it printed; a line "..." in it
 -- stands for any lines, "..." inside a line for any text.  A block fenced
 -- ```c FILE must stand in that file of the tree, which is compiled and run
--- elsewhere; C comes in no other way.
+-- elsewhere; C comes in no other way.  A block fenced ```console is a command
+-- of the shell, behind "$ ", and what it prints.
 
 -- Lua cannot change its folder: a shell starts this file again in a new one.
 if arg[1] ~= "inside" then
@@ -78,6 +79,13 @@ local function lines(text)
   return list
 end
 
+-- An error's text is shown without what follows its first line.
+local function check_fits(want, got, place)
+  if fits(lines(want), lines(got)) then return end
+  io.stderr:write(got)
+  error(place .. ": the above was printed, not this", 0)
+end
+
 -- Is a block of C what the file that it names says?
 local function check_excerpt(block, place)
   local name = block.kind:match("^c (%S+)$")
@@ -88,6 +96,17 @@ local function check_excerpt(block, place)
   if not text:find(block.text, 1, true) then
     error(("%s: this does not stand in %s"):format(place, name), 0)
   end
+end
+
+-- Does the command of a block print what the block says?
+local function check_console(block, place)
+  local command, want = block.text:match("^%$ ([^\n]*)\n(.*)$")
+  if not command then error(place .. ": a console without a command", 0) end
+  local folder = arg[-1]:match("^(.*)/")
+  local f = assert(io.popen(("PATH='%s':$PATH; %s"):format(folder, command)))
+  local got = f:read("a")
+  if not f:close() then error(place .. ": the command fails", 0) end
+  check_fits(want, got, place)
 end
 
 local function run_document(path)
@@ -110,14 +129,12 @@ local function run_document(path)
       ran = ran + 1
     elseif block.kind:match("^c%f[%W]") then
       check_excerpt(block, place)
+    elseif block.kind == "console" then
+      check_console(block, place)
     elseif block.kind == "python" then
       printed = nil                     -- tests/python/docs.py runs it
     elseif block.kind == "output" and printed then
-      local want, got = lines(block.text), lines(table.concat(printed))
-      if not fits(want, got) then
-        error(("%s: the block before prints\n%s\nnot\n%s"):format(place,
-              table.concat(got, "\n"), block.text), 0)
-      end
+      check_fits(block.text, table.concat(printed), place)
     end
   end
   return ran
