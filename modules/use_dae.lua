@@ -266,10 +266,8 @@ return ts.module {
     if why then return nil, why end
     local ready, last, choices = prepare(sch, block, machine)
     if not ready then return leave(sch, block, last) end
-    local name = intrin.use(p.intrin ~= "" and p.intrin or
-                            ("%s_%dx%d"):format(
-                              machine.matrix.call, machine.matrix.k,
-                              machine.matrix.n))
+    local name = p.intrin ~= "" and intrin.use(p.intrin) or
+                 intrin.of_machine(machine)
     local list, most = {}, MOST_SKETCHES ^ (1 / count_products(sch))
     for _, x in ipairs(each_way(ready, last, choices, p)) do
       local one, no

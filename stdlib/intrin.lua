@@ -5,9 +5,10 @@
 local ts = require "tessera"
 local options = require "tessera.lang.options"
 local words = require "tessera.lang.words"
+local dae = require "tessera.intrin.dae"
 local kit = require "tessera.intrin.kit"
 
-for _, family in ipairs { "vectors", "x86", "arm", "cuda", "dae" } do
+for _, family in ipairs { "vectors", "x86", "arm", "cuda" } do
   require("tessera.intrin." .. family)
 end
 
@@ -41,6 +42,15 @@ end
 function intrin.use(name)
   find(name)
   return kit.declare(name)
+end
+
+-- Declares that of an access-execute machine's matrix unit, as the machine's
+-- table has it; gives its name.
+function intrin.of_machine(machine)
+  if type(machine) ~= "table" or type(machine.matrix) ~= "table" then
+    invalid "intrin.of_machine takes a machine's table, as machines.get gives"
+  end
+  return dae.declare(machine)
 end
 
 -- The program that says what it does.

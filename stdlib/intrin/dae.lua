@@ -4,11 +4,13 @@
 -- them become transfers and operations of the vector unit.
 local kit = require "tessera.intrin.kit"
 
+local dae = {}
+
 -- The products of a machine whose call is `call`, of k by n elements, in the
 -- scopes of the chip.
-local function enter_product(name, call, k, n)
-  kit.enter {
-    name = name, family = "dae", kind = "dae",
+local function product(call, k, n)
+  return {
+    name = ("%s_%dx%d"):format(call, k, n), family = "dae", kind = "dae",
     summary = ("int32[%d] += int8[%d] . int8[%d, %d], in the buffers of the " ..
                "machine"):format(n, k, n, k),
     desc = function()
@@ -21,5 +23,14 @@ local function enter_product(name, call, k, n)
   }
 end
 
-enter_product("dae_gemm_16x16", "dae_gemm", 16, 16)
-enter_product("gemmini_compute_16x16", "gemmini_compute", 16, 16)
+-- Declares that of a machine's table, made from it where none of those below
+-- is; gives its name.
+function dae.declare(machine)
+  local unit = machine.matrix
+  return kit.once(product(unit.call, unit.k, unit.n))
+end
+
+kit.enter(product("dae_gemm", 16, 16))
+kit.enter(product("gemmini_compute", 16, 16))
+
+return dae

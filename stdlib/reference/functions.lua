@@ -544,7 +544,9 @@ local rows = {
     "\"tessera.intrin\", as those below.", "tensor-intrinsics" },
   { "intrin.names([family])", "string[]",
     'The names of all, or of a family: "vectors", "x86", "arm", "wmma", ' ..
-    '"mma".', "tensor-intrinsics" },
+    '"mma", "dae".', "tensor-intrinsics" },
+  { "intrin.of_machine(machine)", "string",
+    "Declare that of an access-execute machine's table; its name.", "dae" },
   { "intrin.description(name)", "tessera.Program", "What it computes.",
     "tensor-intrinsics" },
   { "intrin.info(name)", "table",

@@ -292,6 +292,36 @@ for _, o in ipairs {
   end
 end
 
+do -- a machine whose matrix unit has a shape of its own
+  local broad = changed("broad", function(t)
+    t.matrix = { k = 8, n = 32, interval = 1, depth = 8, preload = 0,
+                 call = "broad_gemm" }
+  end)
+  assert(intrin.of_machine(machines.get "broad") == "broad_gemm_8x32")
+  refused(intrin.of_machine, "takes a machine's table")
+  local A = ts.placeholder("A", { 21, 20 }, "int8")
+  local B = ts.placeholder("B", { 64, 20 }, "int8")
+  local k = ts.reduce_axis("k", 20)
+  local C = ts.compute("C", { 21, 64 }, function(i, j)
+    return ts.sum(ts.cast(A(i, k), "int32") * ts.cast(B(j, k), "int32"), k)
+  end)
+  local D = ts.compute("D", { 21, 64 }, function(i, j)
+    return ts.cast(ts.max(ts.min(C(i, j) // 64, 127), -128), "int8")
+  end)
+  local q, ran = ts.program("broad", { A, B }, { D }), 0
+  for i, sketch in ipairs(ts.space.sketches(ts.space.default "dae", q, broad))
+  do
+    local ok, s = pcall(sketch.replay, sketch, q,
+                        { resample = true, seed = i })
+    if ok then
+      local kernel = check(q, s, broad)
+      assert(kernel:source "stream":find("gemm uop", 1, true))
+      ran = ran + 1
+    end
+  end
+  assert(ran > 0)
+end
+
 do -- the low byte of sums, which is what the machine stores
   local q = dae.conv { h = 6, ic = 32, oc = 32, bare = true }
   local sketch = ts.space.sketches(ts.space.default "dae", q, "dae")[1]
