@@ -148,7 +148,7 @@ set(allow_lua_step lang page)
 set(allow_lua_report lang page step)
 set(allow_lua_records lang)
 set(allow_lua_reference lang ops intrin step spaces)
-set(allow_lua_command lang graph step report records reference)
+set(allow_lua_command lang intrin graph step report records reference)
 set(allow_lua_open lang search step graph)
 set(allow_lua_modules lang intrin machines steps list)
 

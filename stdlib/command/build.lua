@@ -36,8 +36,8 @@ return function(args)
     if o.header == o.o then usage("options -o and --header name one file") end
     arguments.check_output("--header", o.header, read)
   end
-  local target = arguments.target(o.target or "llvm")
   local found, record = files.load_lowered(rest[1], o), nil
+  local target = arguments.target(o.target or "llvm")
   if not o.target and o.described then target = ts.target(o.described) end
   if o.db then
     if options.is(found, "schedule") then

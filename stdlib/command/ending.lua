@@ -40,21 +40,27 @@ local function record_of(trace, program, path)
   return found and id and word(("%s:%d"):format(path, id)) or nil
 end
 
-local function print_next(name, more)
+-- A trace alone does not say what it was measured on.  Kernels of devices are
+-- no code that programs are linked with.
+local function print_next(name, more, target, is_record)
+  local text = tostring(target or "llvm"):gsub(" %-machine=%S+", "")
+  local where = target and not is_record and " --target " .. word(text) or ""
   print(("-- next: tessera step %s%s"):format(name, more))
-  print(("--       tessera build %s%s -o NAME.so --header NAME.h"):format(name,
-                                                                      more))
+  print(("--       tessera build %s%s%s -o NAME.%s"):format(
+    name, more, where, text:match "^%S+" == "llvm" and
+                       "so --header NAME.h" or "kernel"))
 end
 
--- o: the options of the command; path: FILE.lua.
-return function(result, program, o, path)
+-- d: what was tuned; o: the options of the command; path: FILE.lua.
+return function(result, d, o, path)
   if not result.trace then return end
   print_speed(result)
-  local record = o.db and record_of(result.trace, program, o.db)
+  local target = o.target or d.target
+  local record = o.db and record_of(result.trace, d.program, o.db)
   if record then
-    print_next(record, "")
+    print_next(record, "", target, true)
   elseif o.o then
-    print_next(word(o.o), " --program " .. word(path))
+    print_next(word(o.o), " --program " .. word(path), target)
   else
     print "-- next: --db FILE keeps what is measured, -o FILE the best trace"
   end

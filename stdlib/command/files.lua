@@ -185,6 +185,15 @@ function files.from_record(name)
   return trace
 end
 
+-- Declares those of tessera.intrin that a trace names: a file has the names
+-- alone, where a database has the intrinsics, too.
+local function declare_intrinsics(trace)
+  for name in tostring(trace):gmatch 'tensor_intrin = "([^"]+)"' do
+    local intrin = require "tessera.intrin"
+    if pcall(intrin.info, name) then intrin.use(name) end
+  end
+end
+
 -- The trace that a text is, by the parsers, which run no code; or nil and
 -- why not.  Our JSON is an object, TVM's an array.
 local function parse_trace(text, program)
@@ -192,8 +201,9 @@ local function parse_trace(text, program)
   local read = mark == "{" and ts.trace.from_json or
                mark == "[" and ts.trace.from_tvm_json or ts.trace.from_lua
   local ok, result = pcall(read, text, program)
-  if ok then return result end
-  return nil, result
+  if not ok then return nil, result end
+  declare_intrinsics(result)
+  return result
 end
 
 -- A trace that is asked for, from a file or a record.
@@ -276,9 +286,11 @@ end
 
 -- What is lowered: the program of a description or a saved one, or what a
 -- trace makes of the program that it is bound to or that --program names; and
--- the target of a description that has one.
+-- the target of a record, or of a description that has one.
 function files.load_lowered(name, o)
-  local found = files.from_record(name) or files.show_file(name, o)
+  local found, record = files.from_record(name)
+  if record then o.described = record.target end
+  found = found or files.show_file(name, o)
   if options.is(found, "trace") then
     local program = o.program and files.run_description(o.program).program
     local ok, sch = pcall(found.replay, found, program)

@@ -44,8 +44,8 @@ return function(args)
   end
   local passes = ts.lower_passes()
   local last = last_pass(passes, o.after)
-  o.target = arguments.target(o.target or "llvm")
   local program = files.load_lowered(rest[1], o)
+  o.target = arguments.target(o.target or "llvm")
   if o["print-after-all"] then
     print_passes(program, passes, last, o)
   else

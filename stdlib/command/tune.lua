@@ -230,9 +230,9 @@ return function(args)
   local o, rest = arguments.parse(args, declared.kinds "tune")
   local run <close> = setmetatable({ reported = not o.json }, ending)
   if #rest ~= 1 then usage("tune takes one FILE.lua") end
-  o.target = arguments.target(o.target)
   if o.o then arguments.check_output("-o", o.o, { rest[1], db = o.db }) end
-  local d = files.run_tasks(rest[1])
+  local d = files.run_tasks(rest[1]) -- which may define a machine
+  o.target = arguments.target(o.target)
   if d.tasks then return tune_several(o, d, rest[1], run) end
   for _, option in pairs(of_tasks) do
     if o[option.flag] then
@@ -250,7 +250,7 @@ return function(args)
     ts.write_file(o.o, (o.o:find "%.json$" and trace:json() or trace:lua())
                        .. "\n")
   end
-  if not o.json then tell_end(result, d.program, o, rest[1]) end
+  if not o.json then tell_end(result, d, o, rest[1]) end
   run.reported = true
   if not result.trace then
     local interrupted = result.status == "CANCELLED"

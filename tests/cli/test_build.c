@@ -350,10 +350,53 @@ static void test_device_kernels(void **state) {
   expect("show e.kernel", 1, "e.kernel: a saved kernel, which is compiled");
 }
 
+/* A machine of the script's own, whose matrix unit has a shape of its own. */
+static const char machine_lua[] =
+    "local ts = require 'tessera'\n"
+    "local machines = require 'tessera.machines'\n"
+    "machines.define(machines.like('vta', { name = 'broad',\n"
+    "  matrix = { k = 8, n = 32, call = 'broad_gemm' } }))\n"
+    "local A = ts.placeholder('A', { 8, 16 }, 'int8')\n"
+    "local B = ts.placeholder('B', { 32, 16 }, 'int8')\n"
+    "local k = ts.reduce_axis('k', 16)\n"
+    "local C = ts.compute('C', { 8, 32 }, function(i, j)\n"
+    "  return ts.sum(ts.cast(A(i, k), 'int32') *\n"
+    "                ts.cast(B(j, k), 'int32'), k)\n"
+    "end)\n"
+    "local D = ts.compute('D', { 8, 32 }, function(i, j)\n"
+    "  return ts.cast(ts.max(ts.min(C(i, j) // 16, 127), -128), 'int8')\n"
+    "end)\n"
+    "return ts.program('dense', { A, B }, { D })\n";
+
+/* What tune says that is next is so, on an accelerator, too. */
+static void test_accelerator_kernels(void **state) {
+  (void)state;
+  console_write(&c, "machine.lua", machine_lua);
+  shell("sed /define/,/broad_gemm/d machine.lua > std.lua", "");
+  expect("tune machine.lua --trials 2 --seed 1 --min-time 1e-6 --db m.db "
+         "--target 'dae -model=broad'",
+         0, "-o NAME.kernel");
+  assert_null(strstr(c.out, "on the host"));
+  /* The record has the machine and the intrinsic. */
+  expect("build m.db:1 -o m.kernel", 0, "as it is scheduled");
+  expect("tune std.lua --trials 2 --seed 1 --min-time 1e-6 -o best.lua "
+         "--target 'dae -model=gemmini'",
+         0,
+         "build best.lua --program std.lua --target 'dae -model=gemmini' "
+         "-o NAME.kernel");
+  expect("show best.lua", 0, "tensor_intrin = \"gemmini_compute_16x16\"");
+  expect("build best.lua --program std.lua --target 'dae -model=gemmini' "
+         "-o s.kernel",
+         0, "as it is scheduled");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_best_schedule_is_deployed),
-      cmocka_unit_test(test_runtimes), cmocka_unit_test(test_names),
-      cmocka_unit_test(test_no_linker), cmocka_unit_test(test_device_kernels)};
+      cmocka_unit_test(test_runtimes),
+      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_no_linker),
+      cmocka_unit_test(test_device_kernels),
+      cmocka_unit_test(test_accelerator_kernels)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
