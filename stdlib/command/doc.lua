@@ -3,6 +3,7 @@
 local arguments = require "tessera.command.arguments"
 local chapters = require "tessera.reference.chapters"
 local declared = require "tessera.command.declared"
+local help = require "tessera.command.help"
 local reference = require "tessera.reference.pages"
 
 -- What has the words in its name or first line, and chapters that have them in
@@ -23,6 +24,16 @@ local function search(words)
   if #headings > 0 then lines[#lines + 1] = "" end
   table.move(headings, 1, #headings, #lines + 1, lines)
   return table.concat(lines, "\n")
+end
+
+-- The page of a name: the command's, and what else is called so, not where it
+-- is only mentioned; nil where nothing is.
+local function page_of(name)
+  local own = declared.by_name[name] and help.page(name)
+  local other = chapters.text(name) or reference.page(name)
+  if not own then return other end
+  local is_more = other and not other:find("\n\nNo page of its own", 1, true)
+  return is_more and own .. "\n\n" .. other or own
 end
 
 -- Options of `doc` itself; another, as --trials, is a word.
@@ -46,8 +57,7 @@ return function(args)
   elseif not words[1] then
     print(reference.index())
   else
-    local page = #words == 1 and (chapters.text(words[1]) or
-                                   reference.page(words[1]))
+    local page = #words == 1 and page_of(words[1])
     if not page and words[1]:find "^%-." then
       arguments.usage("unknown option %s", words[1])
     end

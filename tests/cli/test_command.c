@@ -208,6 +208,8 @@ static void failing_work(void **state) {
          "arguments, fails: needs.lua:1: attempt to index a nil value");
   expect("doc perfect", 0, "\n  sch:sample_perfect_tile ");
   expect("doc stepping", 0, "# Stepping through a trace");
+  expect("doc watch", 0, "usage: tessera watch DB");
+  expect("doc fleet", 0, "# Measuring on a fleet");
   expect("doc > /dev/full", 1, "writing the output failed");
   expect("--help > /dev/full", 1, "writing the output failed");
   expect("--version >&-", 1, "writing the output failed");
