@@ -282,8 +282,8 @@ local rows = {
     "the first either.", "stepping" },
   { "stepper:blame([options])", "table[]",
     "What decisions cost: for each the best of some alternatives, as " ..
-    "instruction, name, decision, alternative, and ratio, low and high, its " ..
-    "time by that of the trace as it is; those that save most first. " ..
+    "instruction, name, what, decision, alternative, ratio, low and high, " ..
+    "its time by that of the trace as it is; those that save most first. " ..
     "Options: time(program), in seconds, alternatives and rounds.",
     "stepping" },
   { "stepper:html([options])", "string",

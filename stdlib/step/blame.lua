@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Which decisions of a trace cost time: each is replaced by what else it could
 -- be, and the programs are timed in turns.
-local same_decision = require "tessera.step.questions".same_decision
+local decisions = require "tessera.step.decisions"
 
 local KNOWN = { time = true, alternatives = true, rounds = true }
 
@@ -30,7 +30,7 @@ end
 local function others(s, most)
   local current, list = s:decision(), {}
   for _, a in ipairs(s:alternatives(LISTED)) do
-    if not same_decision(a.decision, current) then
+    if not decisions.equal(a.decision, current) then
       list[#list + 1] = a.decision
     end
   end
@@ -76,11 +76,12 @@ local function ratios(base, made, o)
 end
 
 -- s:blame([options]): for each decision the best alternative found, those that
--- save most first: instruction, name, decision, alternative, ratio (its time by
--- that of the trace as it is, median of the rounds), low and high (the least
--- and the greatest of them).  options: time(program) gives seconds (else it is
--- built for this machine and run on random inputs), how many alternatives of a
--- decision are tried (6), and rounds (5).
+-- save most first: instruction, name, what is decided ("tiles of i of C"),
+-- decision, alternative, ratio (its time by that of the trace as it is, median
+-- of the rounds), low and high (the least and the greatest of them).  options:
+-- time(program) gives seconds (else it is built for this machine and run on
+-- random inputs), how many alternatives of a decision are tried (6), and rounds
+-- (5).
 return function(s, options)
   local o = checked(options or {})
   local here, trace, found = s:position(), s:trace(), {}
@@ -98,7 +99,9 @@ return function(s, options)
     end
   end
   s:goto_(here)
+  local labels = decisions.labels(trace)
   for _, f in ipairs(found) do
+    f.what = labels[f.instruction]
     local r = ratios(base, f.program, o)
     f.ratio, f.low, f.high = r[(#r + 1) // 2], r[1], r[#r]
     f.program, f.once = nil, nil

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The commands of `tessera step` that explain: why, whynot, bisect, blame.
 local ts = require "tessera"
+local decisions = require "tessera.step.decisions"
 local points = require "tessera.step.points"
 
 local commands = {}
@@ -100,11 +101,12 @@ end
 -- ---- blame -----------------------------------------------------------------
 
 function commands.blame(s)
-  local list = s:blame()
+  local list, trace = s:blame(), s:trace()
   for _, b in ipairs(list) do
-    print(("-- %d %s {%s}: with {%s} %.3f of the time (%.3f to %.3f)"):format(
-      b.instruction, b.name, table.concat(b.decision, ", "),
-      table.concat(b.alternative, ", "), b.ratio, b.low, b.high))
+    local inst = trace[b.instruction]
+    print(("-- %d %s: %s; with %s %.3f of the time (%.3f to %.3f)"):format(
+      b.instruction, b.what, decisions.text(inst, b.decision),
+      decisions.text(inst, b.alternative), b.ratio, b.low, b.high))
   end
   if #list == 0 then print "-- no decision could be another" end
 end

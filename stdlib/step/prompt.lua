@@ -4,6 +4,7 @@
 local ts = require "tessera"
 local assembly = require "tessera.step.assembly"
 local compare = require "tessera.step.compare"
+local decisions = require "tessera.step.decisions"
 local points = require "tessera.step.points"
 
 -- The commands, in one list for `help` and for the reference.
@@ -48,16 +49,6 @@ local function fail(text, ...)
   error({ failed = text:format(...) }, 0)
 end
 
--- What the instructions that sample decide, by their numbers: "i_tile: tiles of
--- i of C", the name that a knob gave first.
-local function labels_of(trace)
-  local list = {}
-  for _, d in ipairs(trace:decisions()) do
-    list[d.instruction] = (d.knob and d.knob .. ": " or "") .. d.what
-  end
-  return list
-end
-
 local function show_stop(s)
   local at = s:position()
   if at == 0 then
@@ -69,8 +60,9 @@ local function show_stop(s)
   local d = s:decision()
   if d then
     local _, count = s:alternatives(1)
-    print(("%s: decision {%s}, one of %s"):format(
-            labels_of(s:trace())[at], table.concat(d, ", "), tostring(count)))
+    local label = decisions.labels(s:trace())[at]
+    print(("%s: decision {%s}, one of %s"):format(label, table.concat(d, ", "),
+                                                  tostring(count)))
   end
 end
 
@@ -106,7 +98,7 @@ end
 
 function stepping.list(s)
   local t, at = s:trace(), s:position()
-  local labels = labels_of(t)
+  local labels = decisions.labels(t)
   for i = 1, #t do
     local inst = t[i]
     local d = inst.decision and (" decision {%s}: %s"):format(

@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What a stepper is asked about its trace: which instruction a line comes
 -- from, why a primitive does not apply, the first instruction at fault.
+local decisions = require "tessera.step.decisions"
+
 local questions = {}
 
 -- ---- where lines come from -------------------------------------------------
@@ -147,23 +149,13 @@ end
 
 -- ---- two traces ------------------------------------------------------------
 
--- Whether two instructions were decided alike, or neither was.
-function questions.same_decision(a, b)
-  if not a or not b then return a == b end
-  if #a ~= #b then return false end
-  for i = 1, #a do
-    if a[i] ~= b[i] then return false end
-  end
-  return true
-end
-
 -- The first instruction in which two traces differ, and how: "decision",
 -- "instruction", or "end" where one of them ends; nil where they are equal.
 function questions.first_difference(a, b)
   for k = 1, math.min(#a, #b) do
     local x, y = a[k], b[k]
     if x.name == y.name and x.decision and
-       not questions.same_decision(x.decision, y.decision) then
+       not decisions.equal(x.decision, y.decision) then
       return k, "decision"
     end
     if a:lua(k) ~= b:lua(k) then return k, "instruction" end

@@ -193,6 +193,7 @@ do
     assert(list[1].ratio < 0.5 and list[1].low <= list[1].ratio and
            list[1].ratio <= list[1].high)
     assert(list[1].decision[2] == 1 and list[1].alternative[2] > 1)
+    assert(list[1].what:find "^tiles of [%w]+ of Y$", list[1].what)
   end
   local s = scheduled()
   fails(nil, "there is no option 'trials'", s.blame, s, { trials = 3 })
