@@ -254,16 +254,6 @@ forest *forest_fit(arena *a, const forest_options *o, uint32_t n,
   return f;
 }
 
-forest *forest_join(arena *a, uint32_t n, const forest *const *part) {
-  forest *f = arena_new(a, forest);
-  uint32_t trees = 0;
-  for (uint32_t i = 0; i < n; i++) trees += part[i]->n;
-  f->v = arena_array(a, tree, trees + 1);
-  for (uint32_t i = 0; i < n; i++)
-    for (uint32_t t = 0; t < part[i]->n; t++) f->v[f->n++] = part[i]->v[t];
-  return f;
-}
-
 static const node *find_leaf(const tree *t, const float *row) {
   const node *at = t->v;
   while (at->column >= 0)

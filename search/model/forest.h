@@ -20,8 +20,6 @@ typedef struct forest forest;
  * scratch too; unwinds. */
 forest *forest_fit(arena *a, const forest_options *o, uint32_t n,
                    uint32_t width, const float *x, const double *y);
-/* All trees of several; they share their nodes. */
-forest *forest_join(arena *a, uint32_t n, const forest *const *part);
 void forest_predict(const forest *f, const float *row, double *mean,
                     double *variance);
 /* Covariances of n rows with one, by the same law: those of the trees' means,

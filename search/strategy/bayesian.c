@@ -145,14 +145,16 @@ static uint32_t usual_batch(const bayes *b) {
   return b->option[BAYES_SURROGATE] == SURROGATE_GP ? 2 : 4;
 }
 
-/* Where nothing is built each is chosen by all before it; the first points are
- * chosen by none, and a process costs too much to be fitted for each. */
+/* Where nothing is built each is chosen by all before it while they are few; a
+ * fit takes longer the more there are.  The first points are chosen by none,
+ * and a process costs too much to be fitted for each. */
 static uint32_t batch_now(const bayes *b, const tess_session *s) {
+  enum { FEW = 100 };
   if (b->option[BAYES_BATCH]) return (uint32_t)b->option[BAYES_BATCH];
-  bool cheap = b->option[BAYES_SURROGATE] == SURROGATE_FOREST;
-  return cheap && s->host.measures && s->history.n >= b->option[BAYES_INITIAL]
-             ? 1
-             : usual_batch(b);
+  uint32_t usual = usual_batch(b), few = 1 + s->history.n / FEW;
+  bool cheap = b->option[BAYES_SURROGATE] == SURROGATE_FOREST &&
+               s->host.measures && s->history.n >= b->option[BAYES_INITIAL];
+  return cheap && few < usual ? few : usual;
 }
 
 /* One trial in four explores a sketch. */
@@ -167,8 +169,8 @@ tess_status bayes_learn(bayes *b, tess_session *s, uint32_t n) {
   if (st != TESS_OK) return st;
   b->effort = fmin(1, (double)n / usual_batch(b));
   b->learnt = s->history.n;
-  b->fitted = surrogate_fit(&b->g, b->seen.n, b->width, b->seen.v, b->value.v,
-                            b->effort, s->seed);
+  b->fitted =
+      surrogate_fit(&b->g, b->seen.n, b->width, b->seen.v, b->value.v, s->seed);
   return st;
 }
 
@@ -246,7 +248,8 @@ static tess_status bayesian_begin(void *state, tess_session *s,
 const search_option bayes_options[BAYES_OPTIONS] = {
     {"batch",
      "candidates of a batch, at most; 0: 2 of a Gaussian process, 4 of a "
-     "forest, or 1 where a function measures",
+     "forest, or where a function measures 1 and 1 more for each hundred "
+     "measured",
      SEARCH_COUNT, 0, 0, 4096, NULL},
     {"initial", "points before there is a surrogate", SEARCH_COUNT, 10, 1,
      65536, NULL},

@@ -13,27 +13,17 @@
 
 typedef enum surrogate_kind { SURROGATE_GP, SURROGATE_FOREST } surrogate_kind;
 
-/* A part of the trees of a surrogate, which are grown anew in turns. */
-enum { SURROGATE_PARTS = 4 };
-typedef struct surrogate_part {
-  arena a;
-  forest *f, *runs;          /* NULL: there was nothing to learn */
-} surrogate_part;
-
 /* What is thought of the logarithm of throughput over rows of numbers, and of
  * whether a candidate runs at all.  Before a few have run `mean` is all that is
  * said of the former. */
 typedef struct surrogate {
   surrogate_kind kind;
   const gsl_plugin *gsl;     /* SURROGATE_GP only */
-  surrogate_part part[SURROGATE_PARTS];
-  uint32_t next;             /* part to be grown */
-  bool knows;                /* parts say what is fast */
   double mean;
   arena a;                   /* all below, until the next fit */
   gsl_gp *gp;
   forest *f;
-  forest *runs;              /* NULL: nothing failed yet */
+  forest *runs;              /* NULL: too little failed */
   uint32_t n;                /* columns that are not all the same */
   const uint32_t *column;
 } surrogate;
@@ -41,11 +31,10 @@ typedef struct surrogate {
 /* UNSUPPORTED where the plug-in of GSL is missing. */
 tess_status surrogate_init(surrogate *g, tess_context *c, surrogate_kind kind);
 void surrogate_free(surrogate *g);
-/* From n rows of `width` numbers and their values, NAN where one failed; that
- * share of the trees is grown anew.  false: too little to learn from.
- * Unwinds. */
+/* From n rows of `width` numbers and their values, NAN where one failed; false:
+ * too little to learn from.  Unwinds. */
 bool surrogate_fit(surrogate *g, uint32_t n, uint32_t width,
-                   const float *const *row, const double *value, double share,
+                   const float *const *row, const double *value,
                    uint64_t seed);
 typedef struct belief {
   double mean, sd;

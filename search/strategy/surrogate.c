@@ -5,17 +5,15 @@
  * its own, after BaCO (Hellsten et al., ASPLOS 2023), and not the regressor. */
 #include "search/strategy/bayesian.h"
 
-#include "base/hash.h"
 #include <math.h>
 
-enum { LEAST = 4, LEAF = 2, STEPS = 30, MOST = 400, BEST = 200 };
-/* of a part of a forest */
-enum { TREES = 12 };
+enum { LEAST = 4, TREES = 48, LEAF = 2, STEPS = 30, MOST = 400, BEST = 200 };
+/* Where a few have run, one or two that failed say too little. */
+enum { FAILURES = 3 };
 
 tess_status surrogate_init(surrogate *g, tess_context *c, surrogate_kind kind) {
   *g = (surrogate){.kind = kind};
   arena_init(&g->a, &c->heap);
-  for (int i = 0; i < SURROGATE_PARTS; i++) arena_init(&g->part[i].a, &c->heap);
   if (kind != SURROGATE_GP) return TESS_OK;
   return gsl_need(c, "the surrogate \"gp\" of strategy 'bayesian'", &g->gsl);
 }
@@ -27,8 +25,6 @@ static void drop_process(surrogate *g) {
 
 void surrogate_free(surrogate *g) {
   drop_process(g);
-  for (int i = 0; i < SURROGATE_PARTS; i++)
-    if (g->part[i].a.heap) arena_free(&g->part[i].a);
   if (g->a.heap) arena_free(&g->a);
 }
 
@@ -92,9 +88,9 @@ static bool fit_process(surrogate *g, const lessons *l, uint32_t n) {
   return g->gp != NULL;
 }
 
-static void fit_forest(surrogate_part *p, const lessons *l, uint64_t seed) {
-  float *x = arena_array(&p->a, float, (size_t)l->n *(l->width + 1));
-  double *y = arena_array(&p->a, double, l->n + 1);
+static void fit_forest(surrogate *g, const lessons *l, uint64_t seed) {
+  float *x = arena_array(&g->a, float, (size_t)l->n *(l->width + 1));
+  double *y = arena_array(&g->a, double, l->n + 1);
   uint32_t at = 0;
   for (uint32_t i = 0; i < l->n; i++) {
     if (isnan(l->value[i])) continue;
@@ -102,43 +98,19 @@ static void fit_forest(surrogate_part *p, const lessons *l, uint64_t seed) {
     y[at++] = l->value[i];
   }
   forest_options o = {.trees = TREES, .leaf = LEAF, .share = 1, .seed = seed};
-  p->f = forest_fit(&p->a, &o, at, l->width, x, y);
+  g->f = forest_fit(&g->a, &o, at, l->width, x, y);
 }
 
-static void fit_feasible(surrogate_part *p, const lessons *l, uint64_t seed) {
-  float *x = arena_array(&p->a, float, (size_t)l->n *(l->width + 1));
-  double *y = arena_array(&p->a, double, l->n + 1);
+static void fit_feasible(surrogate *g, const lessons *l, uint64_t seed) {
+  float *x = arena_array(&g->a, float, (size_t)l->n *(l->width + 1));
+  double *y = arena_array(&g->a, double, l->n + 1);
   for (uint32_t i = 0; i < l->n; i++) {
     memcpy(x + (size_t)i * l->width, l->row[i], l->width * sizeof *x);
     y[i] = !isnan(l->value[i]);
   }
   forest_options o = {
       .trees = TREES, .leaf = 1, .share = 0.5, .seed = seed + 1};
-  p->runs = forest_fit(&p->a, &o, l->n, l->width, x, y);
-}
-
-static void fit_part(surrogate *g, const lessons *l, uint32_t failed,
-                     uint64_t seed) {
-  surrogate_part *p = &g->part[g->next];
-  uint64_t own = hash_mix(seed, g->next);
-  g->next = (g->next + 1) % SURROGATE_PARTS;
-  arena_reset(&p->a);
-  *p = (surrogate_part){.a = p->a};
-  if (failed) fit_feasible(p, l, own);
-  if (g->kind == SURROGATE_FOREST && g->knows) fit_forest(p, l, own);
-}
-
-/* The parts as one forest each; a part that is older than the first failure
- * has no trees of it. */
-static void join_parts(surrogate *g) {
-  const forest *f[SURROGATE_PARTS], *runs[SURROGATE_PARTS];
-  uint32_t nf = 0, nruns = 0;
-  for (int i = 0; i < SURROGATE_PARTS; i++) {
-    if (g->part[i].f) f[nf++] = g->part[i].f;
-    if (g->part[i].runs) runs[nruns++] = g->part[i].runs;
-  }
-  g->f = nf ? forest_join(&g->a, nf, f) : NULL;
-  g->runs = nruns ? forest_join(&g->a, nruns, runs) : NULL;
+  g->runs = forest_fit(&g->a, &o, l->n, l->width, x, y);
 }
 
 static double mean_value(const lessons *l) {
@@ -153,23 +125,23 @@ static double mean_value(const lessons *l) {
 }
 
 bool surrogate_fit(surrogate *g, uint32_t n, uint32_t width,
-                   const float *const *row, const double *value, double share,
+                   const float *const *row, const double *value,
                    uint64_t seed) {
   lessons l = {n, width, row, value};
-  uint32_t failed = 0, parts = (uint32_t)ceil(share * SURROGATE_PARTS);
+  uint32_t failed = 0;
   drop_process(g);
   arena_reset(&g->a);
+  g->f = g->runs = NULL;
   for (uint32_t i = 0; i < n; i++) failed += isnan(value[i]);
-  bool enough = n - failed >= LEAST;
-  if (!enough && (!failed || failed == n)) return false;
-  if (enough != g->knows) parts = SURROGATE_PARTS;
-  g->knows = enough;
+  bool knows = n - failed >= LEAST;
+  if (!knows && (!failed || failed == n)) return false;
   g->mean = mean_value(&l);
   find_columns(g, &l);
-  for (uint32_t k = 0; k < parts; k++) fit_part(g, &l, failed, seed);
-  join_parts(g);
-  return !enough || g->kind == SURROGATE_FOREST ||
-         fit_process(g, &l, n - failed);
+  if (failed >= (knows ? FAILURES : 1)) fit_feasible(g, &l, seed);
+  if (!knows) return true;
+  if (g->kind == SURROGATE_GP) return fit_process(g, &l, n - failed);
+  fit_forest(g, &l, seed);
+  return true;
 }
 
 /* ---- asking ------------------------------------------------------------- */
