@@ -159,6 +159,42 @@ static void test_idle_token(void **unused) {
   end_case(&t, &x);
 }
 
+/* Wherever one more is pushed and taken later, it is idle, or makes another
+ * so, or puts a dependence out of order: it is never passed over. */
+static void test_each_idle_token(void **unused) {
+  (void)unused;
+  test_heap t;
+  dae_case x;
+  strbuf out;
+  uint32_t added = 0, idle = 0;
+  begin_case(&t, &x);
+  str_init(&out, x.heap);
+  small_program(&x);
+  for (uint32_t k = 0; k < 3; k++) { /* nothing waits for these */
+    dae_case_load(&x, DAE_INP, 8 + k, 2 + k, 1);
+    dae_case_gemm(&x, 0, 1);
+  }
+  dae_case_order(&x);
+  for (uint32_t i = 0; i < x.s.insn.n; i++)
+    for (uint32_t j = i + 1; j < x.s.insn.n; j++) {
+      int to = (int)dae_unit_of(&x.s.insn.v[j]),
+          from = (int)dae_unit_of(&x.s.insn.v[i]);
+      if (to - from != 1 && from - to != 1) continue;
+      uint8_t push = to > from ? DAE_PUSH_NEXT : DAE_PUSH_PREV;
+      uint8_t pop = to > from ? DAE_POP_PREV : DAE_POP_NEXT;
+      if ((x.s.insn.v[i].dep & push) || (x.s.insn.v[j].dep & pop)) continue;
+      x.s.insn.v[i].dep |= push, x.s.insn.v[j].dep |= pop;
+      bool ok = verify(&x, true, &out);
+      assert_non_null(
+          strstr(str_get(&out), ok ? "idle: the token of" : "race: "));
+      added++, idle += ok;
+      x.s.insn.v[i].dep &= (uint8_t)~push, x.s.insn.v[j].dep &= (uint8_t)~pop;
+    }
+  assert_true(added >= 20 && idle >= 10);
+  str_free(&out);
+  end_case(&t, &x);
+}
+
 static void test_deadlock(void **unused) {
   (void)unused;
   test_heap t;
@@ -278,7 +314,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_encoding),   cmocka_unit_test(test_round_trip),
       cmocka_unit_test(test_classical),  cmocka_unit_test(test_each_token),
-      cmocka_unit_test(test_idle_token), cmocka_unit_test(test_deadlock),
+      cmocka_unit_test(test_idle_token), cmocka_unit_test(test_each_idle_token),
+      cmocka_unit_test(test_deadlock),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
