@@ -42,7 +42,9 @@ local function changed(t, changes)
   local copy = {}
   for key, value in pairs(t) do copy[key] = value end
   for key, value in pairs(changes) do
-    copy[key] = type(value) == "table" and changed(t[key], value) or value
+    local old = t[key]
+    copy[key] = type(value) == "table" and type(old) == "table" and
+                changed(old, value) or value
   end
   return copy
 end
@@ -51,6 +53,9 @@ end
 function machines.like(name, changes)
   local t, why = machines.get(name)
   if not t then error(why, 2) end
+  if type(changes) ~= "table" then
+    error("machines.like: what is to be changed is a table", 2)
+  end
   return changed(t, changes)
 end
 
@@ -62,7 +67,8 @@ local function flatten(t, prefix, list)
       error(("machines: '%s%s' is no number and no word"):format(prefix, key),
             0)
     else
-      list[#list + 1] = ("%s%s=%s"):format(prefix, key, value)
+      list[#list + 1] = ("%s%s=%s"):format(prefix, key,
+                                           math.tointeger(value) or value)
     end
   end
   return list

@@ -88,6 +88,16 @@ refused(function()
   ts.target(changed("words", function(t) t.word.load = "load it" end))
 end, "'word.load' is no number and no word")
 
+-- Groups that are none, a change that is none, and the floats of a division.
+refused(function()
+  machines.define(machines.like("vta", { name = "odd", memroy = { bus = 4 } }))
+  ts.target "dae -model=odd"
+end, "there is no field 'memroy.bus'; did you mean 'memory.bus'?")
+refused(function() machines.like("vta") end, "what is to be changed is a table")
+machines.define(machines.like("vta", { name = "half",
+                                       buffer = { inp = (32 << 10) / 2 } }))
+assert(machines.of(ts.target "dae -model=half").buffer.inp == 16384)
+
 -- ---- products --------------------------------------------------------------
 
 local p = dae.dense(32, 4, 4)
