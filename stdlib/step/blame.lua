@@ -8,7 +8,22 @@ local KNOWN = { time = true, alternatives = true, rounds = true }
 -- How many alternatives are listed at most, of which some are tried.
 local LISTED = 64
 
+-- What times a program, in seconds.
+local function timer(time)
+  return function(program)
+    local t = time(program)
+    if type(t) ~= "number" or not (t > 0) then
+      error("stepper:blame: 'time' gives seconds above 0, not " .. tostring(t),
+            0)
+    end
+    return t
+  end
+end
+
 local function checked(o)
+  if type(o) ~= "table" then
+    error("stepper:blame takes a table of options", 4)
+  end
   for k in pairs(o) do
     if not KNOWN[k] then
       error(("stepper:blame: there is no option '%s'"):format(tostring(k)), 4)
@@ -21,8 +36,11 @@ local function checked(o)
             LISTED), 4)
     end
   end
+  if o.time ~= nil and type(o.time) ~= "function" then
+    error("stepper:blame: 'time' is a function of a program", 4)
+  end
   return { alternatives = o.alternatives or 6, rounds = o.rounds or 5,
-           time = o.time or require("tessera.step.points").seconds }
+           time = timer(o.time or require("tessera.step.points").seconds) }
 end
 
 -- Up to `most` other decisions of the instruction that s stands behind, evenly

@@ -26,6 +26,10 @@ end
 -- s:why([what]): the lines of the program that `what` is the number of, or that
 -- have it in them; all lines where it is left out.
 function questions.why(s, what)
+  if what ~= nil and type(what) ~= "string" and
+     math.type(what) ~= "integer" then
+    error("stepper:why takes the number of a line, or a text that it has", 2)
+  end
   local found = {}
   for _, line in ipairs(provenance(s)) do
     if what == nil or line.line == what or
@@ -128,6 +132,9 @@ end
 -- does not; nil where it holds at the end.  Where that is instruction 1, the
 -- program as described is asked, too: 0 where it does not hold either.
 function questions.bisect(s, good)
+  if type(good) ~= "function" then
+    error("stepper:bisect takes a function of a program", 2)
+  end
   local here, low, high = s:position(), 0, s:size()
   local function holds(at)
     s:goto_(at)

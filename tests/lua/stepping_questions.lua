@@ -196,6 +196,12 @@ do
     assert(list[1].what:find "^tiles of [%w]+ of Y$", list[1].what)
   end
   local s = scheduled()
+  fails(nil, "'time' is a function of a program", s.blame, s, { time = 3 })
+  fails(nil, "'time' gives seconds above 0, not x", s.blame, s,
+        { time = function() return "x" end })
+  fails(nil, "blame takes a table of options", s.blame, s, 3)
+  fails(nil, "bisect takes a function of a program", s.bisect, s, "text")
+  fails(nil, "takes the number of a line, or a text", s.why, s, {})
   fails(nil, "there is no option 'trials'", s.blame, s, { trials = 3 })
   fails(nil, "'rounds' is an integer from 1 to 64", s.blame, s, { rounds = 0 })
 end
