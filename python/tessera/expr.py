@@ -146,7 +146,7 @@ class Expr(Described):
 
     def __bool__(self):
         raise TypeError("an expression has no truth value: conditions are "
-                        "combined by & | ~, and chosen by by tessera.select")
+                        "combined by & | ~, and chosen by tessera.select")
 
     __hash__ = object.__hash__
 
