@@ -50,14 +50,14 @@ local function compare(p, target, rounds)
   end
 end
 
-local rounds = checks.checked and 2 or 6
+local rounds = checks.checked and 1 or 6
 for _, target in ipairs { "dae", "dae -model=vdla", "dae -model=gemmini" } do
   compare(dae.conv { h = 10, ic = 256, oc = 128, bias = true }, target, rounds)
   compare(dae.conv { h = 14, ic = 128, oc = 64, k = 1, stride = 2 }, target,
           rounds)
   compare(dae.dense(64, 16, 32), target, rounds)
 end
-assert(seen[true] > 5 and seen[false] > 5,
+assert(seen[true] > 2 and seen[false] > 2,
        ("%d fit, %d do not"):format(seen[true], seen[false]))
 
 -- A product so large that the smallest tiles take too many instructions is

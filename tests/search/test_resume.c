@@ -147,7 +147,7 @@ static uint64_t hash_of_records(const char *path) {
  * taken up again each time. */
 static void stopped_at_every_batch(const char *strategy, const char *model,
                                    void (*space)(tiled *), ending *out) {
-  enum { BATCH = 8, BEFORE_END = 3, TRIALS = 40 };
+  enum { BATCH = 8, BEFORE_END = 3, TRIALS = TEST_CHECKED ? 32 : 40 };
   ending whole, again;
   char path[400];
   recorded_run f;
