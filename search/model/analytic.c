@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The model "analytic": what operations, loops and caches cost, from the
  * per-store features.  It is taught nothing, and knows as much before the first
- * trial as after the last.  What things cost beside each other was chosen so
- * that the programs of bench/models.c stand in the order of their
- * times. */
+ * trial as after the last.  What operations, turns and lines cost beside each
+ * other was chosen so that the programs of bench/models.c stand in the order of
+ * their times; what spilt registers and waiting sums add is an estimate. */
 #include "search/model/model.h"
 
 #include <math.h>
