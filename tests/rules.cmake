@@ -3,7 +3,8 @@
 # line of at most 79 columns: longer ones are broken in two by clang-format.
 # The opening comment of every source says in its second line what the file is
 # for.  No name of a static function is defined in more than three files, so
-# that a breakpoint, a profile or grep names one place.
+# that a breakpoint, a profile or grep names one place.  A source of the product
+# in C has at most 600 lines, one in Lua 400, but lists of data.
 # Run with -DROOT=...
 cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE sources RELATIVE ${ROOT}
@@ -66,3 +67,23 @@ endforeach()
 if(distinct LESS 3000)
   message(FATAL_ERROR "only ${distinct} static functions are found in ${ROOT}")
 endif()
+
+# ---- length -----------------------------------------------------------------
+
+# Lists of data: rows, and next to nothing else.
+set(lists stdlib/reference/calls.lua tests/support/op_rows.lua)
+foreach(source ${sources})
+  if(source MATCHES "[.]lua$" AND NOT source IN_LIST lists)
+    set(most 400)
+  elseif(source MATCHES "[.][ch]$" AND NOT source MATCHES "^(tests|bench)/")
+    set(most 600)
+  else()
+    continue()
+  endif()
+  file(READ ${ROOT}/${source} text)
+  string(REGEX REPLACE "[^\n]+" "" text "${text}")
+  string(LENGTH "${text}" length)
+  if(length GREATER most)
+    message(SEND_ERROR "${source} has ${length} lines, more than ${most}")
+  endif()
+endforeach()

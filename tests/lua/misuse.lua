@@ -131,3 +131,12 @@ do
     end
   end
 end
+
+-- A closed object is an error, not a crash.
+do
+  local s = ts.schedule(p)
+  local b = s:get_block "B"
+  s:close()
+  checks.fails("DEAD", "closed", s.get_loops, s, b)
+  assert(tostring(b):find("gone"))
+end

@@ -354,3 +354,29 @@ do
   end
   fails(nil, "parts", use, "cross_thread_reduction", { parts = { 0 } })
 end
+
+-- Partial results are tiled like what they are of, once the loops are those of
+-- their iters in order; and until then that is the reason.
+do
+  local mlt = require "tessera.modules.multi_level_tiling"
+  local p = ops.matmul { m = 32, n = 32, k = 64 }
+  local sch = ts.schedule(p)
+  local _, _, k = sch:get_loops(sch:get_block "C")
+  local rf = sch:rfactor((sch:split(k, { 4, 16 })), 0)
+  assert(table.concat(sch:block_info(rf).iters, " ") ==
+         "spatial spatial spatial reduce")
+  local function why()
+    return ts.space.explain({ mlt {} }, sch:program(), "llvm", { all = true })
+           :match "at C_rf: ([^\n]*)"
+  end
+  assert(why():find("its loops are not those of its iters", 1, true), why())
+  local i, j, k0, k1 = sch:get_loops(rf)
+  sch:reorder(k0, i, j, k1)
+  assert(sch:needs_multi_level_tiling(rf))
+  assert(why():find("applied", 1, true), why())
+  checks.same(sch, p)
+  local part = sch:program()
+  for _, t in ipairs(ts.space.sketches({ mlt {} }, part, "llvm")) do
+    checks.same(t:replay(part, { resample = true, seed = 2 }), part)
+  end
+end

@@ -342,15 +342,6 @@ do
   fails("NOT_FOUND", "frobnicate", ts.doc, "frobnicate")
 end
 
--- A closed object is an error, not a crash.
-do
-  local sch = ts.schedule(p)
-  local b = sch:get_block("C")
-  sch:close()
-  fails("DEAD", "closed", sch.get_loops, sch, b)
-  assert(tostring(b):find("gone"))
-end
-
 -- Loops nest only so deep, and the one that is too many changes nothing.
 do
   local A = ts.placeholder("A", { 4 })

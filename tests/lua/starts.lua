@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Reductions under conditions that hold where the loops start: what is no
--- sum of loop variables, or one of several that may hold.
+-- Reductions under conditions that hold where the loops start: what is no sum
+-- of loop variables, or one of several that may hold; and those that start
+-- later than their count.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 
@@ -109,4 +110,57 @@ do
   assert(text:find("i_1_0 * 8 + ax0 < 12 && j_1_0 * 4 + ax1 < 9", 1, true),
          text)
   assert(tostring(ts.lower(s)):find("allocate B: float32[8, 4]", 1, true))
+end
+
+-- Where a row's sum starts later than the count of its reduction it is never
+-- initialised, and split that is so, too.
+do
+  local b = ts.builder "main"
+  local A, x = b:input("A", { 2, 9 }), b:input("x", { 2 })
+  local y = b:output("y", { 2 })
+  b:loop("a", 0, 2, function(a)
+    b:block("x", { { "v", extent = 2, bind = a } },
+            function(v) b:store(y, { v }, x(v)) end)
+  end)
+  b:loop("r", 0, 3, function(r)
+    b:loop("i", 0, 2, function(i)
+      b:loop("k", i, 3 - i, function(k)
+        b:block("y", { { "v", extent = 2, bind = i },
+                       { "w", "reduce", extent = 9, bind = r * 3 + k } },
+                function(v, w)
+                  b:init(function() b:store(y, { v }, 0) end)
+                  b:store(y, { v }, y(v) + A(v, w))
+                end)
+      end)
+    end)
+  end)
+  local p = b:program()
+  local s = ts.schedule(p)
+  local r, _, k = s:get_loops(s:get_block "y")
+  s:split(k, { ts.auto, 4, 3 })
+  checks.refused(s, "INIT_LATE", "decompose_reduction", s:get_block "y", r)
+  checks.same(s, p)
+end
+
+-- So of a count that leaves numbers out where a loop further out tells how long
+-- its own are: 4 is the first of 3 .. 5.
+do
+  local b = ts.builder "main"
+  local A, y = b:input("A", { 9 }), b:output("y", { 2, 3 })
+  b:loop("x", 0, 2, function(x)
+    b:loop("o", 0, 2, function(o)
+      b:loop("k", 0, 3 + x, function(k)
+        b:block("y", { { "u", extent = 2, bind = x },
+                       { "v", extent = 3, bind = (o * 4 + k) // 3 },
+                       { "w", "reduce", extent = 3, bind = (o * 4 + k) % 3 } },
+                function(u, v, w)
+                  b:init(function() b:store(y, { u, v }, 0) end)
+                  b:store(y, { u, v }, y(u, v) + A(v * 3 + w))
+                end)
+      end)
+    end)
+  end)
+  local s = ts.schedule(b:program())
+  local _, o = s:get_loops(s:get_block "y")
+  checks.refused(s, "INIT_LATE", "decompose_reduction", s:get_block "y", o)
 end

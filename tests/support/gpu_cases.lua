@@ -308,13 +308,9 @@ local function fetching(shared)
     end
     return { sch:trace() }
   end
-  local A, B = ts.placeholder("A", { 64, 64 }), ts.placeholder("B", { 64, 64 })
-  local k = ts.reduce_axis("k", 64)
-  local C = ts.compute("C", { 64, 64 }, function(i, j)
-    return ts.sum(A(i, k) * B(k, j), k)
-  end)
-  return schedule, { product = ts.program("product", { A, B }, { C }) }
+  return schedule, { product = ops.matmul { m = 64, n = 64, k = 64 } }
 end
+
 -- A transposition by tiles of 32 x 32 in shared memory, written by rows and
 -- read by columns; "padded": each row starts one bank further; "rotated": its
 -- elements do.
@@ -345,6 +341,7 @@ local function transposing(layout)
   local B = ts.compute("B", { 64, 64 }, function(i, j) return A(j, i) end)
   return schedule, { transpose = ts.program("transpose", { A }, { B }) }
 end
+
 -- The kernels of a whole model, by the schedules that it has untuned.
 function kinds.model()
   local graph = require "tessera.graph"
