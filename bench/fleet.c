@@ -8,8 +8,8 @@
  *                                    connections, without and with a
  *                                    transaction that holds vacuum back
  * A line of JSON each; the exit status is 1 where the history is wrong. */
+#include "base/clock.h"
 #include "fleet/link.h"
-#include "measure/clock.h"
 #include "support/fleet.h"
 #include "support/test.h"
 

@@ -4,12 +4,12 @@
  * While a batch is measured a thread renews its lease.  Results that the server
  * could not take wait until it is back; those whose lease was lost meanwhile
  * are dropped, as the jobs are others' then. */
+#include "base/clock.h"
 #include "fleet/agent.h"
 #include "base/rng.h"
 #include "base/vec.h"
 #include "fleet/content.h"
 #include "fleet/keeper.h"
-#include "measure/clock.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Keeps a lease. */
+#include "base/clock.h"
 #include "fleet/keeper.h"
 
 #include <errno.h>
@@ -21,10 +22,8 @@ static void renew(keeper *k) {
 
 /* Waits for a third of the lease; false: it is to end. */
 static bool await_turn(keeper *k) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  double until = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec + k->lease / 3;
-  t.tv_sec = (time_t)until;
+  double until = clock_now() + k->lease / 3;
+  struct timespec t = {.tv_sec = (time_t)until};
   t.tv_nsec = (long)((until - (double)t.tv_sec) * 1e9);
   int code = 0;
   pthread_mutex_lock(&k->lock);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The connection to a fleet's database. */
+#include "base/clock.h"
 #include "fleet/link.h"
 #include "base/thread.h"
 #include "fleet/pq_library.h"
 #include "fleet/schema.h"
-#include "measure/clock.h"
 
 #include <errno.h>
 #include <poll.h>

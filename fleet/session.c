@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sessions: candidates are submitted in batches, and what came of them is
  * collected by polling, so that nobody is woken by agents. */
+#include "base/clock.h"
 #include "fleet/session.h"
 #include "base/hash.h"
 #include "base/vec.h"
 #include "fleet/content.h"
 #include "ir/query.h"
-#include "measure/clock.h"
 #include "vm/text/text.h"
 
 #include <stdio.h>

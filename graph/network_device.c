@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Running a graph on a device: what kernels in a worker take and give are
  * tensors there, made with the network and each kept. */
+#include "base/clock.h"
 #include "graph/network.h"
-#include "measure/clock.h"
 #include "measure/tensor/tensor.h"
 
 #include <stdio.h>

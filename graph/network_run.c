@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Running a graph: its kernels one after the other, on the caller's tensors. */
+#include "base/clock.h"
 #include "graph/network.h"
-#include "measure/clock.h"
 #include "measure/tensor/tensor.h"
 
 typedef struct network_run {

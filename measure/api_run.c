@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public functions that run and time kernels: tess_kernel_run,
  * tess_kernel_prepare, tess_kernel_time. */
+#include "base/clock.h"
 #include "ir/query.h"
 #include "measure/arguments.h"
-#include "measure/clock.h"
 #include "measure/context.h"
 #include "measure/timing.h"
 #include <math.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Builds batches of candidates, in worker processes or on threads of this
  * process. */
+#include "base/clock.h"
 #include "base/hash.h"
 #include "ir/query.h"
-#include "measure/clock.h"
 #include "measure/cores.h"
 #include "measure/worker/crew.h"
 #include "vm/text/text.h"

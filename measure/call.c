@@ -2,7 +2,7 @@
  * Calls of kernels that only workers may load, in a worker of their own: the
  * caller's tensors are copied to it, and what is written is copied back, but
  * for those that it holds on the device (resident.c). */
-#include "measure/clock.h"
+#include "base/clock.h"
 #include "measure/worker/crew.h"
 #include <string.h>
 

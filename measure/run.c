@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs, times and compares kernels, on the one worker that times or in this
  * process. */
-#include "measure/clock.h"
+#include "base/clock.h"
 #include "measure/worker/crew.h"
 #include <math.h>
 #include <string.h>

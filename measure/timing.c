@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sampling of run times: how many runs a sample has, when there are enough. */
+#include "base/clock.h"
 #include "measure/timing.h"
-#include "measure/clock.h"
 #include <math.h>
 #include <stdlib.h>
 

@@ -5,9 +5,9 @@
 #include "backends/dae/sim.h"
 #include "backends/llvm/llvm.h"
 #include "backends/runtime.h"
+#include "base/clock.h"
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 struct backend_code {
   mem_heap *heap;
@@ -107,21 +107,15 @@ void dae_unload(backend_code *x) {
 
 /* ---- running ----------------------------------------------------------- */
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static int32_t call_host(backend_code *x, const code_item *item,
                          double *seconds) {
   const code_host *h = &x->code.host.v[item->host - 1];
   for (uint32_t i = 0; i < h->nbuf; i++)
     x->argument[i] = x->state.dram + h->buf[i];
-  double start = now();
+  double start = clock_now();
   int32_t status = llvm_backend.launch(x->host[item->host - 1], x->argument,
                                        item->value, &x->rt.rt);
-  *seconds += now() - start;
+  *seconds += clock_now() - start;
   return status;
 }
 

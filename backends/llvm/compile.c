@@ -10,11 +10,11 @@
 #include "backends/llvm/llvm.h"
 #include "backends/llvm/machine.h"
 #include "backends/llvm/recipe.h"
+#include "base/clock.h"
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
-#include <time.h>
 
 static const char passes[] =
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
@@ -30,12 +30,6 @@ typedef struct compile {
   strbuf *out;
   llvm_times times;
 } compile;
-
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Errors that LLVM reports without ending the process. */
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *ud) {
@@ -99,22 +93,22 @@ static tess_status generate(compile *c) {
 
 /* Runs and times the stages. */
 static tess_status run_stages(compile *c) {
-  double t0 = seconds();
+  double t0 = clock_now();
   mem_note(c->m.p->heap, "code generation", "llvm");
   tess_status s = mem_protect(c->m.p->heap, emit_all, c);
-  double t1 = seconds();
+  double t1 = clock_now();
   c->times.emit = t1 - t0;
   if (!s && c->form == BACKEND_OBJECT) s = llvm_deploy(&c->m);
   if (!s) s = verify_module(c);
-  double t2 = seconds();
+  double t2 = clock_now();
   c->times.verify = t2 - t1;
   if (!s) s = optimize(c);
-  double t3 = seconds();
+  double t3 = clock_now();
   c->times.optimize = t3 - t2;
   if (!s && c->form != BACKEND_IR && !c->m.device)
     llvm_split_stores(c->m.module, c->layout);
   if (!s) s = c->form == BACKEND_IR ? print_ir(c) : generate(c);
-  c->times.codegen = seconds() - t3;
+  c->times.codegen = clock_now() - t3;
   if (!s) s = str_status(c->out);
   if (s && !c->m.refused)
     err_ran_out(c->m.err, c->m.p->heap, s, "compiling '%s'",

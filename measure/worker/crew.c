@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The scheduler of jobs over worker processes: assigns jobs, polls sockets,
  * enforces the phases' deadlines, and retries. */
+#include "base/clock.h"
 #include "measure/worker/crew.h"
-#include "measure/clock.h"
 #include <math.h>
 #include <poll.h>
 #include <signal.h>

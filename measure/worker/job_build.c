@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Builds a candidate: replays its trace, lowers the program, compiles it. */
+#include "base/clock.h"
 #include "ir/query.h"
 #include "lower/lower.h"
-#include "measure/clock.h"
 #include "measure/worker/job_builder.h"
 #include <string.h>
 

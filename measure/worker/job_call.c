@@ -2,8 +2,8 @@
  * Calls a kernel on copies of the caller's tensors, or on those that are on the
  * device, once or to time it.  The last kernel stays loaded, since loading may
  * compile. */
+#include "base/clock.h"
 #include "base/hash.h"
-#include "measure/clock.h"
 #include "measure/timing.h"
 #include "measure/worker/job_state.h"
 #include <math.h>

@@ -3,8 +3,8 @@
  * a device's kernels on the host) with its outermost loops parallel, on the
  * tensors of a bench; compared with the interpreter's for small programs. */
 #include "backends/interp/interp.h"
+#include "base/clock.h"
 #include "ir/query.h"
-#include "measure/clock.h"
 #include "measure/worker/job_builder.h"
 #include <string.h>
 

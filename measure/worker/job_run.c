@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs candidates: a first launch between guard pages, samples of the time, and
  * the comparison with the reference. */
-#include "measure/clock.h"
+#include "base/clock.h"
 #include "measure/worker/job_state.h"
 #include "measure/timing.h"
 #include <string.h>

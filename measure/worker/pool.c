@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Creates and frees worker pools and tasks, and keeps the ledger. */
+#include "base/clock.h"
 #include "measure/externs.h"
 #include "measure/worker/pool.h"
 #include "base/hash.h"
 #include "ir/query.h"
 #include "measure/bench.h"
-#include "measure/clock.h"
 #include <stdio.h>
 #include <string.h>
 

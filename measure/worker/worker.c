@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finds, spawns and ends worker processes, and sends and receives frames. */
+#include "base/clock.h"
 #include "measure/worker/worker.h"
-#include "measure/clock.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

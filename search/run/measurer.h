@@ -3,7 +3,7 @@
 #ifndef SEARCH_RUN_MEASURER_H
 #define SEARCH_RUN_MEASURER_H
 
-#include "measure/clock.h"
+#include "base/clock.h"
 #include "measure/measure.h"
 #include "search/candidate/session.h"
 

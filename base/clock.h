@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The monotonic clock of all measurements. */
-#ifndef MEASURE_CLOCK_H
-#define MEASURE_CLOCK_H
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
 
 #include <time.h>
 
