@@ -18,7 +18,36 @@
 typedef struct backend_code backend_code;  /* loaded code; the backend's own */
 struct device_driver;                      /* backends/device/device.h */
 
-/* Functions that may be NULL say so; all others are there. */
+/* How code runs on a device, or in a simulator of one, which copies arguments
+ * and has a clock.  Functions that may be NULL say so; all others are there. */
+typedef struct backend_device {
+  /* Runs it `runs` times on the same arguments, which are copied to the device
+   * before and back after, but for those that are there: resident[i] is the
+   * memory of argument i (resident or resident[i] NULL: args[i] is copied).
+   * args NULL: it runs on those that the call before left, copying nothing.
+   * A device's caches hold nothing of the run before, if it can see to that.
+   * *seconds: of the runs alone, by the device's clock.  0, or the status. */
+  int32_t (*time)(const backend_code *c, void **args, void *const *resident,
+                  const int64_t *sizes, uint64_t runs, double *seconds);
+  /* What the last run failed for, as a sentence; "" where its status says
+   * all. */
+  const char *(*why)(const backend_code *c);
+  /* Whether what a run leaves in the device's caches stays there for the next
+   * one, from now on in the process; false at first.  NULL: it makes no
+   * difference. */
+  void (*keep_caches)(bool keep);
+  /* What is known of the device's clocks at this moment, and of what holds them
+   * back, as a sentence; "" where nothing is.  NULL: nothing ever. */
+  void (*clocks)(const backend_code *c, char *out, size_t n);
+  /* The driver of a device for memory that outlives loaded code, opened once in
+   * the process and kept: its alloc, release, to_device and to_host, with *ud.
+   * UNSUPPORTED: there is no such device.  NULL: there is no such memory. */
+  tess_status (*memory)(uint32_t device, const struct device_driver **out,
+                        void **ud, err_state *e);
+} backend_device;
+
+/* How code is made and loaded.  Functions that may be NULL say so; all others
+ * are there. */
 typedef struct backend {
   const char *name;       /* the first word of a target's text */
   uint32_t forms;         /* bit 1 << f: compile can give form f */
@@ -52,35 +81,12 @@ typedef struct backend {
   /* Makes code (as compile gave it, for this machine) runnable. */
   tess_status (*load)(mem_heap *heap, const void *code, size_t n,
                       backend_code **out, err_state *e);
+  /* NULL: code works on the caller's memory, and has `launch`. */
+  const backend_device *device;
   /* Runs loaded code once and waits for its end: 0, or the kernel's status.
-   * args, sizes: as those of tess_kernel_fn.  NULL where there is `time`:
-   * backend_launch does either. */
+   * args, sizes: as those of tess_kernel_fn.  NULL where there is a device. */
   int32_t (*launch)(const backend_code *c, void **args, const int64_t *sizes,
                     const tess_runtime *rt);
-  /* Runs it `runs` times on the same arguments, which are copied to the device
-   * before and back after, but for those that are there: resident[i] is the
-   * memory of argument i (resident or resident[i] NULL: args[i] is copied).
-   * args NULL: it runs on those that the call before left, copying nothing.
-   * A device's caches hold nothing of the run before, if it can see to that.
-   * *seconds: of the runs alone, by the device's clock.  NULL: launch works on
-   * the caller's memory, and is timed from outside. */
-  int32_t (*time)(const backend_code *c, void **args, void *const *resident,
-                  const int64_t *sizes, uint64_t runs, double *seconds);
-  /* What the last run by `time` failed for, as a sentence; "" where its status
-   * says all.  NULL: it always does. */
-  const char *(*why)(const backend_code *c);
-  /* Whether what a run leaves in the device's caches stays there for the next
-   * one, from now on in the process; false at first.  NULL: it makes no
-   * difference. */
-  void (*keep_caches)(bool keep);
-  /* What is known of the device's clocks at this moment, and of what holds them
-   * back, as a sentence; "" where nothing is.  NULL: nothing ever. */
-  void (*clocks)(const backend_code *c, char *out, size_t n);
-  /* The driver of a device for memory that outlives loaded code, opened once in
-   * the process and kept: its alloc, release, to_device and to_host, with *ud.
-   * UNSUPPORTED: there is no such device.  NULL: the backend has none. */
-  tess_status (*memory)(uint32_t device, const struct device_driver **out,
-                        void **ud, err_state *e);
   /* Appends a device's limits as options of a target, " -num-cores=2 ...".
    * UNSUPPORTED: there is no such device.  NULL: completing finds them. */
   tess_status (*facts)(uint32_t device, strbuf *out, err_state *e);
@@ -102,6 +108,16 @@ const backend *backend_find(const char *name);
 /* Runs loaded code of `b` once, on the caller's memory, and waits. */
 int32_t backend_launch(const backend *b, const backend_code *c, void **args,
                        const int64_t *sizes, const tess_runtime *rt);
+/* Runs it `runs` times, or until one fails, as a device's `time` does; what has
+ * none is timed from outside, and has no resident arguments. */
+int32_t backend_time(const backend *b, const backend_code *c, void **args,
+                     void *const *resident, const int64_t *sizes,
+                     const tess_runtime *rt, uint64_t runs, double *seconds);
+/* Why a run of loaded code gave this status, as a sentence, in `out` or of as
+ * long as `c` is loaded. */
+enum { BACKEND_WHY = 128 };
+const char *backend_why(const backend *b, const backend_code *c,
+                        int32_t status, char out[BACKEND_WHY]);
 /* Writes the names of all, commas between; gives out. */
 const char *backend_names(char *out, size_t n);
 /* Installs the handler in every backend whose compiler may end the process. */
@@ -112,6 +128,11 @@ tess_status backend_check_host(const backend *b, err_state *e);
 /* The source text that is called so; NOT_FOUND lists those that `b` has. */
 tess_status backend_find_source(const backend *b, const char *name,
                                 backend_form *out, err_state *e);
+/* For `compile` of backend `name`: f(ud), which appends to `out`, in a frame of
+ * the program's heap; running out of memory is said of the program. */
+tess_status backend_generate(ir_program *p, const char *name,
+                             tess_status (*f)(void *ud), void *ud,
+                             const strbuf *out, err_state *e);
 /* The C symbol of an OBJECT's entry: the program's name, or what is left of
  * that in C, after "kernel_" where C, C++ or the C library have another use for
  * it.  NAME takes each parameter and size, NAME_kernel is a tess_kernel_fn

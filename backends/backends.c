@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Queries that hold for all backends. */
 #include "backends/backend.h"
+#include "base/clock.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +21,30 @@ int32_t backend_launch(const backend *b, const backend_code *c, void **args,
                        const int64_t *sizes, const tess_runtime *rt) {
   double seconds;
   return b->launch ? b->launch(c, args, sizes, rt)
-                   : b->time(c, args, NULL, sizes, 1, &seconds);
+                   : b->device->time(c, args, NULL, sizes, 1, &seconds);
+}
+
+int32_t backend_time(const backend *b, const backend_code *c, void **args,
+                     void *const *resident, const int64_t *sizes,
+                     const tess_runtime *rt, uint64_t runs, double *seconds) {
+  if (b->device)
+    return b->device->time(c, args, resident, sizes, runs, seconds);
+  int32_t status = 0;
+  double start = clock_now();
+  for (uint64_t i = 0; i < runs && !status; i++)
+    status = b->launch(c, args, sizes, rt);
+  *seconds = clock_now() - start;
+  return status;
+}
+
+const char *backend_why(const backend *b, const backend_code *c, int32_t status,
+                        char out[BACKEND_WHY]) {
+  const char *why = b && b->device ? b->device->why(c) : "";
+  bool known = status > 0 && status <= TESS_UNWRITTEN;
+  if (*why) return why;
+  snprintf(out, BACKEND_WHY, "the kernel returned %d (%s)", status,
+           known ? err_status_text((tess_status)status) : "?");
+  return out;
 }
 
 const char *backend_names(char *out, size_t n) {
@@ -74,4 +98,16 @@ tess_status backend_find_source(const backend *b, const char *name,
   return err_set(e, TESS_NOT_FOUND,
                  "a kernel for '%s' has the sources %s, not \"%.40s\"", b->name,
                  at ? known : "none", name);
+}
+
+tess_status backend_generate(ir_program *p, const char *name,
+                             tess_status (*f)(void *ud), void *ud,
+                             const strbuf *out, err_state *e) {
+  mem_note(p->heap, "code generation", name);
+  tess_status s = mem_protect(p->heap, f, ud);
+  if (!s) s = str_status(out);
+  if (s && e->code != s)
+    err_ran_out(e, p->heap, s, "compiling '%s'", ir_text(p, ir_entry(p)->name));
+  mem_note(p->heap, NULL, NULL);
+  return s;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public functions that run and time kernels: tess_kernel_run,
  * tess_kernel_prepare, tess_kernel_time. */
-#include "base/clock.h"
 #include "ir/query.h"
 #include "measure/arguments.h"
 #include "measure/context.h"
@@ -22,13 +21,10 @@ static tess_status kernel_failed(const running *w) {
     return ctx_fail(w->x.c, TESS_CANCELLED, "cancelled");
   if (w->status == TESS_NOMEM)
     return ctx_fail(w->x.c, TESS_NOMEM, "memory ran out in the kernel");
-  const backend *b = w->k->code.backend;
-  const char *why = b && b->why ? b->why(w->k->code.kernel) : "";
-  if (why[0]) return ctx_fail(w->x.c, TESS_LAUNCH_ERROR, "%s", why);
-  bool known = w->status > 0 && w->status <= TESS_UNWRITTEN;
-  return ctx_fail(w->x.c, TESS_LAUNCH_ERROR, "the kernel returned %d (%s)",
-                  w->status,
-                  known ? err_status_text((tess_status)w->status) : "?");
+  char why[BACKEND_WHY];
+  const bundle *code = &w->k->code;
+  return ctx_fail(w->x.c, TESS_LAUNCH_ERROR, "%s",
+                  backend_why(code->backend, code->kernel, w->status, why));
 }
 
 /* Converts the parameters whose layout the schedule transformed. */
@@ -140,15 +136,11 @@ tess_status tess_kernel_prepare(tess_kernel *k, uint32_t n,
 static bool launch_timed(void *ud, uint64_t runs, double *seconds) {
   running *w = ud;
   if (thread_flag_is_raised(&w->x.c->stop)) w->status = TESS_CANCELLED;
-  double start = clock_now();
   const bundle *code = &w->k->code;
-  bool has_clock = code->backend->time != NULL;
-  for (uint64_t i = 0; i < runs && !w->status && !has_clock; i++)
-    w->status = launch_once(w);
-  *seconds = clock_now() - start;
-  if (has_clock && !w->status)
-    w->status = code->backend->time(code->kernel, w->x.args, NULL, w->x.sizes,
-                                    runs, seconds);
+  *seconds = 0;
+  if (!w->status)
+    w->status = backend_time(code->backend, code->kernel, w->x.args, NULL,
+                             w->x.sizes, w->rt, runs, seconds);
   return w->status == 0;
 }
 

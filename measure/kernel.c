@@ -41,7 +41,9 @@ tess_status measure_check_policy(const char *text, const measure_policy *p,
                                  err_state *e) {
   target t;
   tess_status s = target_parse(&t, text, e);
-  if (s || !p->warm_cache || backend_find(t.kind)->keep_caches) return s;
+  if (s || !p->warm_cache) return s;
+  const backend_device *device = backend_find(t.kind)->device;
+  if (device && device->keep_caches) return s;
   return err_set(e, TESS_INVALID,
                  "warm_cache is of targets whose caches are cleared before "
                  "each run, and those of '%s' are not: leave it out",

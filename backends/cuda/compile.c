@@ -108,9 +108,7 @@ tess_status cuda_compile(ir_program *p, arena *scratch, const target *t,
   compiling c = {
       .p = p, .scratch = scratch, .t = t, .form = form, .out = out, .e = e};
   arena_mark mark = arena_get_mark(scratch);
-  tess_status s = mem_protect(p->heap, plan, &c);
-  if (s && e->code != s)
-    err_ran_out(e, p->heap, s, "compiling '%s'", ir_text(p, ir_entry(p)->name));
+  tess_status s = backend_generate(p, "cuda", plan, &c, out, e);
   size_t ptx = out->n;
   if (!s) s = compile_kernels(&c);
   if (!s && form == BACKEND_CODE) s = write_tail(&c, ptx);
@@ -118,6 +116,14 @@ tess_status cuda_compile(ir_program *p, arena *scratch, const target *t,
   arena_reset_to(scratch, mark);
   return s;
 }
+
+static const backend_device cuda_device = {
+    .time = cuda_time,
+    .why = cuda_why,
+    .keep_caches = cuda_keep_caches,
+    .clocks = cuda_clocks,
+    .memory = cuda_memory,
+};
 
 const backend cuda_backend = {
     .name = "cuda",
@@ -128,11 +134,7 @@ const backend cuda_backend = {
     .runs_here = cuda_runs_here,
     .compile = cuda_compile,
     .load = cuda_load,
-    .time = cuda_time,
-    .why = cuda_why,
-    .keep_caches = cuda_keep_caches,
-    .clocks = cuda_clocks,
-    .memory = cuda_memory,
+    .device = &cuda_device,
     .unload = cuda_unload,
     .on_fatal = cuda_on_fatal,
 };

@@ -23,7 +23,7 @@ tess_status cuda_compile(ir_program *p, arena *scratch, const target *t,
 /* The number in the architecture's name: 80 of "sm_80", 90 of "sm_90a". */
 int cuda_capability(const target *t);
 
-/* backend.keep_caches, backend.clocks (launch.c). */
+/* backend_device.keep_caches, backend_device.clocks (launch.c). */
 void cuda_keep_caches(bool keep);
 void cuda_clocks(const backend_code *c, char *out, size_t n);
 

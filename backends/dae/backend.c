@@ -118,12 +118,7 @@ static tess_status dae_compile_form(ir_program *p, arena *scratch,
   compiling x = {
       .p = p, .scratch = scratch, .t = t, .form = form, .out = out, .e = e};
   arena_mark mark = arena_get_mark(scratch);
-  mem_note(p->heap, "code generation", "dae");
-  tess_status s = mem_protect(p->heap, compile_all, &x);
-  if (!s) s = str_status(out);
-  if (s && e->code != s)
-    err_ran_out(e, p->heap, s, "compiling '%s'", ir_text(p, ir_entry(p)->name));
-  mem_note(p->heap, NULL, NULL);
+  tess_status s = backend_generate(p, "dae", compile_all, &x, out, e);
   dae_compile_free(&x.c);
   arena_reset_to(scratch, mark);
   return s;
@@ -149,6 +144,8 @@ static tess_status dae_runs_here(const target *t, err_state *e) {
   return TESS_OK; /* the simulator runs everywhere */
 }
 
+static const backend_device dae_device = {.time = dae_time, .why = dae_why};
+
 const backend dae_backend = {
     .name = "dae",
     .forms = 1u << BACKEND_CODE | 1u << BACKEND_STREAM | 1u << BACKEND_TOKENS |
@@ -159,7 +156,6 @@ const backend dae_backend = {
     .runs_here = dae_runs_here,
     .compile = dae_compile_form,
     .load = dae_load,
-    .time = dae_time,
-    .why = dae_why,
+    .device = &dae_device,
     .unload = dae_unload,
 };

@@ -38,12 +38,7 @@ static tess_status opencl_compile(ir_program *p, arena *scratch,
                                   strbuf *out, err_state *e) {
   compiling c = {p, scratch, t, form, out, e, {.p = NULL}};
   arena_mark mark = arena_get_mark(scratch);
-  mem_note(p->heap, "code generation", "opencl");
-  tess_status s = mem_protect(p->heap, compile_all, &c);
-  if (!s) s = str_status(out);
-  if (s && e->code != s)
-    err_ran_out(e, p->heap, s, "compiling '%s'", ir_text(p, ir_entry(p)->name));
-  mem_note(p->heap, NULL, NULL);
+  tess_status s = backend_generate(p, "opencl", compile_all, &c, out, e);
   device_split_free(&c.split);
   arena_reset_to(scratch, mark);
   return s;
@@ -62,6 +57,12 @@ tess_status opencl_runs_here(const target *t, err_state *e) {
                  "/etc/OpenCL/vendors)");
 }
 
+static const backend_device opencl_device = {
+    .time = opencl_time,
+    .why = opencl_why,
+    .memory = opencl_memory,
+};
+
 const backend opencl_backend = {
     .name = "opencl",
     .forms = 1u << BACKEND_CODE | 1u << BACKEND_OPENCL,
@@ -71,9 +72,7 @@ const backend opencl_backend = {
     .runs_here = opencl_runs_here,
     .compile = opencl_compile,
     .load = opencl_load,
-    .time = opencl_time,
-    .why = opencl_why,
-    .memory = opencl_memory,
+    .device = &opencl_device,
     .facts = opencl_facts,
     .unload = opencl_unload,
     .on_fatal = opencl_on_fatal,

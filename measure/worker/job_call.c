@@ -2,7 +2,6 @@
  * Calls a kernel on copies of the caller's tensors, or on those that are on the
  * device, once or to time it.  The last kernel stays loaded, since loading may
  * compile. */
-#include "base/clock.h"
 #include "base/hash.h"
 #include "measure/timing.h"
 #include "measure/worker/job_state.h"
@@ -88,17 +87,10 @@ static tess_status take_arguments(called *w) {
 static bool run_called(void *ud, uint64_t runs, double *seconds) {
   called *w = ud;
   const backend *by = w->j->backend;
-  const backend_code *k = w->j->called.kernel;
-  if (by->time) {
-    w->status = by->time(k, w->is_there ? NULL : w->args, w->resident,
-                         w->r->sizes, runs, seconds);
-    w->is_there = !w->status;
-    return !w->status;
-  }
-  double start = clock_now();
-  for (uint64_t i = 0; i < runs && !w->status; i++)
-    w->status = by->launch(k, w->args, w->r->sizes, &w->rt.rt);
-  *seconds = clock_now() - start;
+  void **args = w->is_there ? NULL : w->args;
+  w->status = backend_time(by, w->j->called.kernel, args, w->resident,
+                           w->r->sizes, &w->rt.rt, runs, seconds);
+  w->is_there = by->device && !w->status;
   return !w->status;
 }
 

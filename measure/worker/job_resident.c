@@ -48,9 +48,9 @@ static tess_status open_device(const char *device, job_resident *x,
                                err_state *e) {
   uint32_t number;
   const backend *by = parse_place(device, &number);
-  if (!by || !by->memory)
+  if (!by || !by->device || !by->device->memory)
     return err_set(e, TESS_NOT_FOUND, "there is no device '%s'", device);
-  return by->memory(number, &x->driver, &x->ud, e);
+  return by->device->memory(number, &x->driver, &x->ud, e);
 }
 
 static tess_status device_failed(int32_t status, const char *doing,

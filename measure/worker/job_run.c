@@ -32,20 +32,15 @@ static bool launch_counted(void *ud, uint64_t runs, double *seconds) {
   kernel *k = ud;
   bench *b = &k->w->j->bench;
   void **args = b->args;
-  const backend *by = k->code->backend;
   if (b->in_place) bench_reset(b);
   if (k->args) {
     memcpy(k->args, b->args, b->n * sizeof *args);
     bundle_replace(k->code, k->made, k->args);
     args = k->args;
   }
-  double start = clock_now();
-  for (uint64_t i = 0; i < runs && !k->status && !by->time; i++)
-    k->status = by->launch(k->code->kernel, args, NULL, &b->rt.rt);
-  *seconds = clock_now() - start;
-  if (by->time)
-    k->status = by->time(k->code->kernel, k->is_there ? NULL : args, NULL, NULL,
-                         runs, seconds);
+  k->status =
+      backend_time(k->code->backend, k->code->kernel, k->is_there ? NULL : args,
+                   NULL, NULL, &b->rt.rt, runs, seconds);
   k->w->times->kernel += *seconds;
   return k->status == 0;
 }
@@ -53,16 +48,14 @@ static bool launch_counted(void *ud, uint64_t runs, double *seconds) {
 /* A device keeps the tensors after a launch: samples need no copies, unless the
  * kernel overwrites its inputs. */
 static void keep_tensors(kernel *k) {
-  k->is_there = k->code->backend->time && !k->w->j->bench.in_place;
+  k->is_there = k->code->backend->device && !k->w->j->bench.in_place;
 }
 
 tess_status job_launch_failed(job_state *j, const backend *by,
                               const backend_code *code, int32_t status) {
-  const char *why = by && by->why ? by->why(code) : "";
-  bool known = status > 0 && status <= TESS_UNWRITTEN;
-  if (why[0]) return err_set(&j->err, TESS_LAUNCH_ERROR, "%s", why);
-  return err_set(&j->err, TESS_LAUNCH_ERROR, "the kernel returned %d (%s)",
-                 status, known ? err_status_text((tess_status)status) : "?");
+  char why[BACKEND_WHY];
+  return err_set(&j->err, TESS_LAUNCH_ERROR, "%s",
+                 backend_why(by, code, status, why));
 }
 
 static tess_status run_failed(const kernel *k) {
@@ -88,8 +81,9 @@ static tess_status launch_guarded(kernel *k, double *seconds) {
 /* Of a success the message is the state of the device's clocks. */
 static void note_clocks(const kernel *k, measure_result *out) {
   char text[160];
-  if (!k->code->backend->clocks) return;
-  k->code->backend->clocks(k->code->kernel, text, sizeof text);
+  const backend_device *device = k->code->backend->device;
+  if (!device || !device->clocks) return;
+  device->clocks(k->code->kernel, text, sizeof text);
   if (text[0]) job_say(&out->message, text);
 }
 
@@ -257,7 +251,8 @@ static tess_status run_kernels(void *ud) {
                    "preparing tensors: %s", job_why(j, s));
   s = load_all(w, k);
   if (s) return s;
-  if (j->backend->keep_caches) j->backend->keep_caches(w->r->warm_cache);
+  const backend_device *device = j->backend->device;
+  if (device && device->keep_caches) device->keep_caches(w->r->warm_cache);
   return w->r->n == 1 ? run_one(w, k, w->out) : run_several(w, k);
 }
 
