@@ -69,7 +69,7 @@ static tess_status check_meaning(tess_database *d, int64_t id, uint64_t hash,
                                  tess_trace *t) {
   uint64_t now = 0, key = hash_mix(hash, (uint64_t)id);
   tess_status st = replay_again(t, &now);
-  if (st == TESS_NOMEM || st == TESS_LIMIT || st == TESS_CANCELLED) return st;
+  if (database_ends_reading(st)) return st;
   if (st != TESS_OK)
     ctx_warn(d->c, key,
              "database %s: record %lld: its trace no longer applies, so its "

@@ -50,6 +50,17 @@ tess_status database_prepare(database *d, const char *sql, sqlite3_stmt **q) {
   return database_fail(d, "preparing a statement");
 }
 
+tess_status database_each_row(database *d, sqlite3_stmt *q,
+                              tess_status (*f)(void *ud, sqlite3_stmt *q),
+                              void *ud) {
+  tess_status s = TESS_OK;
+  int code = SQLITE_ROW;
+  while (s == TESS_OK && (code = sqlite3_step(q)) == SQLITE_ROW) s = f(ud, q);
+  if (s == TESS_OK && code != SQLITE_DONE) s = database_fail(d, "reading");
+  sqlite3_finalize(q);
+  return s;
+}
+
 /* ---- opening ------------------------------------------------------------ */
 
 static tess_status foreign_file(const database *d) {
@@ -294,7 +305,7 @@ static void bind_text(sqlite3_stmt *q, int i, const char *s) {
   sqlite3_bind_text(q, i, s ? s : "", -1, SQLITE_STATIC);
 }
 
-static void bind_key(sqlite3_stmt *q, const database_key *k) {
+void database_bind_key(sqlite3_stmt *q, const database_key *k) {
   sqlite3_bind_int64(q, 1, (sqlite3_int64)k->workload);
   bind_text(q, 2, k->target);
   bind_text(q, 3, k->policy);
@@ -374,7 +385,7 @@ static void bind_decisions(sqlite3_stmt *q, int i, const database_record *r) {
 
 static tess_status put_record(database *d, sqlite3_stmt *q,
                               const database_key *k, const database_record *r) {
-  bind_key(q, k);
+  database_bind_key(q, k);
   bind_text(q, 4, tess_version());
   sqlite3_bind_int64(q, 5, (sqlite3_int64)r->sketch);
   bind_decisions(q, 6, r);
@@ -406,7 +417,7 @@ static tess_status put_next(database *d, const database_key *k, uint64_t seed,
       " ON CONFLICT DO UPDATE SET next = max(next, excluded.next)",
       &q);
   if (s != TESS_OK) return s;
-  bind_key(q, k);
+  database_bind_key(q, k);
   sqlite3_bind_int64(q, 4, (sqlite3_int64)seed);
   sqlite3_bind_int64(q, 5, (sqlite3_int64)next);
   s = run_once(d, q, "storing the session's state");
@@ -457,7 +468,7 @@ tess_status database_compared(database *d, const database_key *k,
       "AND decisions = ?5 AND status = 'OK'",
       &q);
   if (s != TESS_OK) return s;
-  bind_key(q, k);
+  database_bind_key(q, k);
   sqlite3_bind_int64(q, 4, (sqlite3_int64)r->sketch);
   bind_decisions(q, 5, r);
   bind_text(q, 6, tess_status_name(r->status));
@@ -495,11 +506,43 @@ bool database_has_time(database *d, sqlite3_stmt *q, int time, int64_t id) {
   return false;
 }
 
+typedef struct each_work {
+  database *d;
+  tess_status (*f)(void *, const database_record *);
+  void *ud;
+} each_work;
+
+static tess_status give_record(void *ud, sqlite3_stmt *q) {
+  const each_work *w = ud;
+  tess_status status = status_of((const char *)sqlite3_column_text(q, 2));
+  if (status == TESS_OK &&
+      !database_has_time(w->d, q, 4, sqlite3_column_int64(q, 8)))
+    return TESS_OK;
+  database_record r = {
+      .sketch = (uint64_t)sqlite3_column_int64(q, 0),
+      .d = sqlite3_column_blob(q, 1),
+      .n = (uint32_t)(sqlite3_column_bytes(q, 1) / (int)sizeof(int64_t)),
+      .status = status,
+      .message = (const char *)sqlite3_column_text(q, 3),
+      .seconds = sqlite3_column_double(q, 4),
+      .program_hash = (uint64_t)sqlite3_column_int64(q, 5),
+      .trace = (const char *)sqlite3_column_text(q, 6),
+      .checked = sqlite3_column_int(q, 7) != 0,
+      .damaged = sqlite3_column_type(q, 9) == SQLITE_NULL,
+      .traced = (uint64_t)sqlite3_column_int64(q, 9),
+      .id = sqlite3_column_int64(q, 8),
+      .run = sqlite3_column_int64(q, 10),
+      .round = (uint32_t)sqlite3_column_int64(q, 11),
+      .slot = (uint32_t)sqlite3_column_int64(q, 12),
+      .elapsed = sqlite3_column_double(q, 13)};
+  return w->f(w->ud, &r);
+}
+
 tess_status database_each(database *d, const database_key *k,
                           tess_status (*f)(void *, const database_record *),
                           void *ud) {
+  each_work w = {d, f, ud};
   sqlite3_stmt *q;
-  int code = SQLITE_DONE;
   tess_status s = database_prepare(
       d,
       "SELECT sketch, decisions, status, message, "
@@ -509,34 +552,8 @@ tess_status database_each(database *d, const database_key *k,
       "ORDER BY id",
       &q);
   if (s != TESS_OK) return s;
-  bind_key(q, k);
-  while (s == TESS_OK && (code = sqlite3_step(q)) == SQLITE_ROW) {
-    tess_status status = status_of((const char *)sqlite3_column_text(q, 2));
-    if (status == TESS_OK &&
-        !database_has_time(d, q, 4, sqlite3_column_int64(q, 8)))
-      continue;
-    database_record r = {
-        .sketch = (uint64_t)sqlite3_column_int64(q, 0),
-        .d = sqlite3_column_blob(q, 1),
-        .n = (uint32_t)(sqlite3_column_bytes(q, 1) / (int)sizeof(int64_t)),
-        .status = status,
-        .message = (const char *)sqlite3_column_text(q, 3),
-        .seconds = sqlite3_column_double(q, 4),
-        .program_hash = (uint64_t)sqlite3_column_int64(q, 5),
-        .trace = (const char *)sqlite3_column_text(q, 6),
-        .checked = sqlite3_column_int(q, 7) != 0,
-        .damaged = sqlite3_column_type(q, 9) == SQLITE_NULL,
-        .traced = (uint64_t)sqlite3_column_int64(q, 9),
-        .id = sqlite3_column_int64(q, 8),
-        .run = sqlite3_column_int64(q, 10),
-        .round = (uint32_t)sqlite3_column_int64(q, 11),
-        .slot = (uint32_t)sqlite3_column_int64(q, 12),
-        .elapsed = sqlite3_column_double(q, 13)};
-    s = f(ud, &r);
-  }
-  if (s == TESS_OK && code != SQLITE_DONE) s = database_fail(d, "reading");
-  sqlite3_finalize(q);
-  return s;
+  database_bind_key(q, k);
+  return database_each_row(d, q, give_record, &w);
 }
 
 tess_status database_next(database *d, const database_key *k, uint64_t seed,
@@ -549,7 +566,7 @@ tess_status database_next(database *d, const database_key *k, uint64_t seed,
                        "AND target = ?2 AND policy = ?3 AND seed = ?4",
                        &q);
   if (s != TESS_OK) return s;
-  bind_key(q, k);
+  database_bind_key(q, k);
   sqlite3_bind_int64(q, 4, (sqlite3_int64)seed);
   int code = sqlite3_step(q);
   if (code == SQLITE_ROW)

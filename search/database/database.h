@@ -55,6 +55,15 @@ void database_begin(database *d);
 tess_status database_end(database *d, tess_status s);
 /* For sqlite3_finalize. */
 tess_status database_prepare(database *d, const char *sql, sqlite3_stmt **q);
+/* Calls f(ud, q) at each row until one fails, and finalizes q. */
+tess_status database_each_row(database *d, sqlite3_stmt *q,
+                              tess_status (*f)(void *ud, sqlite3_stmt *q),
+                              void *ud);
+/* Whether a call that failed so ends the reading of rows, of which others that
+ * cannot be read are passed over. */
+static inline bool database_ends_reading(tess_status s) {
+  return s == TESS_NOMEM || s == TESS_LIMIT || s == TESS_CANCELLED;
+}
 
 /* ---- schema (schema.c) ----------------------------------------- */
 
@@ -95,6 +104,8 @@ typedef struct database_record {
   double predicted;     /* score of the cost model; NAN: none */
 } database_record;
 
+/* As parameters 1 to 3 of a statement. */
+void database_bind_key(sqlite3_stmt *q, const database_key *k);
 /* Stores the workload.  If it is stored already the program gets the tensor
  * intrinsics that were stored with it. */
 tess_status database_put_workload(database *d, const database_key *k,

@@ -19,9 +19,7 @@ tess_status database_put_quality(database *d, const database_key *k,
   sqlite3_stmt *q = NULL;
   int code = sqlite3_prepare_v2(d->db, text, -1, &q, NULL);
   if (code == SQLITE_OK) {
-    sqlite3_bind_int64(q, 1, (int64_t)k->workload);
-    sqlite3_bind_text(q, 2, k->target, -1, SQLITE_STATIC);
-    sqlite3_bind_text(q, 3, k->policy, -1, SQLITE_STATIC);
+    database_bind_key(q, k);
     sqlite3_bind_int64(q, 4, (int64_t)seed);
     sqlite3_bind_text(q, 5, model, -1, SQLITE_STATIC);
     sqlite3_bind_int64(q, 6, x->trials);

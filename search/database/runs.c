@@ -4,9 +4,7 @@
 
 static void bind_run(sqlite3_stmt *q, const database_key *k,
                      const database_run_key *r) {
-  sqlite3_bind_int64(q, 1, (sqlite3_int64)k->workload);
-  sqlite3_bind_text(q, 2, k->target, -1, SQLITE_STATIC);
-  sqlite3_bind_text(q, 3, k->policy, -1, SQLITE_STATIC);
+  database_bind_key(q, k);
   sqlite3_bind_int64(q, 4, (sqlite3_int64)r->space);
   sqlite3_bind_int64(q, 5, (sqlite3_int64)r->seed);
   sqlite3_bind_text(q, 6, r->strategy, -1, SQLITE_STATIC);

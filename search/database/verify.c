@@ -73,7 +73,7 @@ static tess_status verify_workload(const verifying *v, sqlite3_stmt *q) {
            database_text(q, 1), hash);
   tess_status s = database_restore(v->d, sqlite3_column_blob(q, 2),
                                    (size_t)sqlite3_column_bytes(q, 2), &p);
-  if (s == TESS_NOMEM || s == TESS_LIMIT || s == TESS_CANCELLED) return s;
+  if (database_ends_reading(s)) return s;
   if (s != TESS_OK) {
     tell_damage(v, where, v->d->c->err.message);
     ctx_clear(v->d->c);

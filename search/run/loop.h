@@ -165,6 +165,12 @@ tess_status tune_store_compared(tune *t, uint32_t trial,
                                 const search_outcome *o);
 /* Stores how well the cost model predicted the batches since the last call. */
 tess_status tune_store_quality(tune *t);
+/* Calls f(ud, q) at each row of a query, whose parameters are workload, target
+ * and policy of the run and the last record from before it: a run that is taken
+ * up again finds the same. */
+tess_status tune_read_before(tune *t, const char *sql,
+                             tess_status (*f)(void *ud, sqlite3_stmt *q),
+                             void *ud);
 /* The trace of a trial, with its decisions, of its own. */
 tess_status tune_decided(tune *t, search_trial trial, tess_trace **out);
 

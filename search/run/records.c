@@ -94,6 +94,18 @@ static void warn_unusable(tune *t) {
              path, t->records.outdated);
 }
 
+tess_status tune_read_before(tune *t, const char *sql,
+                             tess_status (*f)(void *, sqlite3_stmt *),
+                             void *ud) {
+  sqlite3_stmt *q;
+  database *d = t->records.db;
+  tess_status s = database_prepare(d, sql, &q);
+  if (s != TESS_OK) return s;
+  database_bind_key(q, &t->records.key);
+  sqlite3_bind_int64(q, 4, t->records.run.after);
+  return database_each_row(d, q, f, ud);
+}
+
 tess_status tune_open_database(tune *t) {
   const tune_setup *set = t->set;
   if (!set->o.database) return TESS_OK;

@@ -5,19 +5,18 @@
  * sketch. */
 #include "search/run/loop.h"
 
-enum { MOST_CANDIDATES = 16, MOST_FOREIGN = 64 };
+enum { MOST_CANDIDATES = 16 };
 
 /* ---- records ------------------------------------------------------------ */
 
-/* The fastest of each target and policy in turn, of the newest first; from
- * before this run, so that a run that is taken up again has the same. */
+/* The fastest of each target and policy in turn, of the newest first. */
 static const char foreign_sql[] =
     "WITH other AS (SELECT id, decisions, trace, seconds, row_number() OVER"
     " (PARTITION BY target, policy ORDER BY seconds, id) AS rank, max(id) OVER"
     " (PARTITION BY target, policy) AS newest FROM record WHERE workload = ?1"
     " AND NOT (target = ?2 AND policy = ?3) AND status = 'OK' AND id <= ?4)"
     " SELECT decisions, trace, seconds, id FROM other WHERE rank <= 8"
-    " ORDER BY rank, newest DESC, id LIMIT ?5";
+    " ORDER BY rank, newest DESC, id LIMIT 64";
 
 /* A record whose decisions are proposed. */
 typedef struct foreign {
@@ -80,7 +79,8 @@ static tess_status take_decisions(foreign *f) {
 }
 
 /* What cannot be read is passed over. */
-static tess_status take_foreign(tune *t, sqlite3_stmt *q) {
+static tess_status take_foreign(void *ud, sqlite3_stmt *q) {
+  tune *t = ud;
   tess_trace *trace;
   if (!database_has_time(t->records.db, q, 2, sqlite3_column_int64(q, 3)))
     return TESS_OK;
@@ -91,31 +91,15 @@ static tess_status take_foreign(tune *t, sqlite3_stmt *q) {
     s = take_decisions(&f);
     tess_trace_free(trace);
   }
-  if (s == TESS_NOMEM || s == TESS_LIMIT || s == TESS_CANCELLED) return s;
+  if (database_ends_reading(s)) return s;
   ctx_clear(t->c);
   return TESS_OK;
 }
 
 tess_status tune_find_foreign(tune *t) {
-  sqlite3_stmt *q = NULL;
-  int code = SQLITE_DONE;
   const tess_tune_options *o = &t->set->o;
   if (!t->records.db || o->no_transfer || o->custom_strategy) return TESS_OK;
-  if (sqlite3_prepare_v2(t->records.db->db, foreign_sql, -1, &q, NULL) !=
-      SQLITE_OK)
-    return database_fail(t->records.db, "preparing a statement");
-  sqlite3_bind_int64(q, 1, (sqlite3_int64)t->records.key.workload);
-  sqlite3_bind_text(q, 2, t->records.key.target, -1, SQLITE_STATIC);
-  sqlite3_bind_text(q, 3, t->records.key.policy, -1, SQLITE_STATIC);
-  sqlite3_bind_int64(q, 4, t->records.run.after);
-  sqlite3_bind_int(q, 5, MOST_FOREIGN);
-  tess_status s = TESS_OK;
-  while (s == TESS_OK && (code = sqlite3_step(q)) == SQLITE_ROW)
-    s = take_foreign(t, q);
-  if (s == TESS_OK && code != SQLITE_DONE)
-    s = database_fail(t->records.db, "reading");
-  sqlite3_finalize(q);
-  return s;
+  return tune_read_before(t, foreign_sql, take_foreign, t);
 }
 
 /* ---- proposals ---------------------------------------------------------- */

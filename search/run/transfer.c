@@ -16,8 +16,7 @@ enum {
   ROW = 2 * 512 + 1 /* numbers of a summary */
 };
 
-/* The newest 256 successes of each of the eight workloads tuned last, from
- * before this run, so that a run that is taken up again learns the same. */
+/* The newest 256 successes of each of the eight workloads tuned last. */
 static const char transfer_sql[] =
     "WITH other AS (SELECT id, workload, sketch, decisions, seconds, trace"
     "   FROM record WHERE workload <> ?1 AND target = ?2 AND policy = ?3"
@@ -195,17 +194,13 @@ static tess_status end_workload(transfer *l) {
   return s;
 }
 
-static bool lacks_memory(tess_status s) {
-  return s == TESS_NOMEM || s == TESS_LIMIT || s == TESS_CANCELLED;
-}
-
 static tess_status begin_workload(transfer *l, int64_t workload) {
   tess_status s = end_workload(l);
   l->began = true;
   l->workload = workload;
   if (s != TESS_OK) return s;
   s = database_workload(l->t->records.db, (uint64_t)workload, &l->program);
-  return lacks_memory(s) ? s : TESS_OK;
+  return database_ends_reading(s) ? s : TESS_OK;
 }
 
 static tess_status begin_sketch(transfer *l, int64_t sketch,
@@ -217,7 +212,7 @@ static tess_status begin_sketch(transfer *l, int64_t sketch,
       tess_trace_from_json(l->t->c, trace, l->program, &l->trace[l->ntrace]);
   l->usable = s == TESS_OK;
   l->ntrace += l->usable;
-  return lacks_memory(s) ? s : TESS_OK;
+  return database_ends_reading(s) ? s : TESS_OK;
 }
 
 typedef struct row_work {
@@ -242,7 +237,8 @@ static tess_status keep_row(void *ud) {
   return TESS_OK;
 }
 
-static tess_status take_row(transfer *l, sqlite3_stmt *q) {
+static tess_status take_row(void *ud, sqlite3_stmt *q) {
+  transfer *l = ud;
   int64_t workload = sqlite3_column_int64(q, 0);
   int64_t sketch = sqlite3_column_int64(q, 1);
   bool other = !l->began || workload != l->workload;
@@ -254,26 +250,6 @@ static tess_status take_row(transfer *l, sqlite3_stmt *q) {
     return TESS_OK;
   row_work w = {l, q};
   return mem_protect(&l->t->c->heap, keep_row, &w);
-}
-
-static tess_status take_rows(transfer *l) {
-  tune *t = l->t;
-  sqlite3_stmt *q = NULL;
-  int code = SQLITE_DONE;
-  if (sqlite3_prepare_v2(t->records.db->db, transfer_sql, -1, &q, NULL) !=
-      SQLITE_OK)
-    return database_fail(t->records.db, "preparing a statement");
-  sqlite3_bind_int64(q, 1, (sqlite3_int64)t->records.key.workload);
-  sqlite3_bind_text(q, 2, t->records.key.target, -1, SQLITE_STATIC);
-  sqlite3_bind_text(q, 3, t->records.key.policy, -1, SQLITE_STATIC);
-  sqlite3_bind_int64(q, 4, t->records.run.after);
-  tess_status s = TESS_OK;
-  while (s == TESS_OK && (code = sqlite3_step(q)) == SQLITE_ROW)
-    s = take_row(l, q);
-  if (s == TESS_OK && code != SQLITE_DONE)
-    s = database_fail(t->records.db, "reading");
-  sqlite3_finalize(q);
-  return s;
 }
 
 static tess_status begin_transfer(void *ud) {
@@ -289,7 +265,7 @@ tess_status tune_transfer(tune *t) {
       !m->nmember)
     return TESS_OK;
   tess_status s = mem_protect(&t->c->heap, begin_transfer, &l);
-  if (s == TESS_OK) s = take_rows(&l);
+  if (s == TESS_OK) s = tune_read_before(t, transfer_sql, take_row, &l);
   if (s != TESS_OK) l.c.n = 0;
   tess_status end = end_workload(&l);
   if (s == TESS_OK) s = end;
