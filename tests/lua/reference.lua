@@ -17,13 +17,20 @@ for _, q in ipairs(ts.primitives()) do primitive[q.name] = true end
 local stubs, index = reference.stubs(), reference.index()
 assert(load(stubs, "stubs"))
 
+-- The page of a name, which is looked up once.
+local pages = {}
+local function page_of(name)
+  if pages[name] == nil then pages[name] = reference.page(name) or false end
+  return pages[name] or nil
+end
+
 local function check(prefix, methods, class)
   for name, f in pairs(methods) do
     local recorded = class == "Schedule:" and
                      (primitive[name] or name:find "^guard")
     if type(f) == "function" and not name:find "^_" and not recorded then
       local full = prefix .. name
-      assert(reference.page(full), "no page of " .. full)
+      assert(page_of(full), "no page of " .. full)
       assert(index:find("\n  " .. full .. " ", 1, true), full)
       assert(stubs:find("\nfunction " .. class .. name .. "(", 1, true), full)
     end
@@ -67,7 +74,7 @@ os.remove(path)
 local here = arg[0]:match("^(.*)/tests/lua/[^/]+$") or "."
 local named = 0
 for name in index:gmatch("\n  (%S+) ") do
-  local page = reference.page(name)
+  local page = page_of(name)
   local chapter = page and page:match("more in (docs/[%w-]+%.md)")
   if chapter then
     local f = assert(io.open(here .. "/" .. chapter))
@@ -128,7 +135,7 @@ for file in f:lines() do
                              "%f[%w_](ts%.[%a_][%w_.]*[%w_])" } do
     for name in code:gmatch(pattern) do
       counted = counted + 1
-      local page = reference.page(name)
+      local page = page_of(name)
       assert(page or is_plain(name), name .. " in " .. file)
       assert(is_plain(name) or not page:find "No page of its own", name)
     end
@@ -222,7 +229,7 @@ do
       if name then
         n = n + 1
         local rule = primitives:find("`" .. name .. "`", 1, true)
-        local page = rule and name or reference.page(name)
+        local page = rule and name or page_of(name)
         assert(page and not page:find "No page of its own", name)
         assert(page:find(name, 1, true), page)
       end

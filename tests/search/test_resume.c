@@ -147,7 +147,7 @@ static uint64_t hash_of_records(const char *path) {
  * taken up again each time. */
 static void stopped_at_every_batch(const char *strategy, const char *model,
                                    void (*space)(tiled *), ending *out) {
-  enum { BATCH = 8, BEFORE_END = 3, TRIALS = TEST_CHECKED ? 32 : 40 };
+  enum { BATCH = 8, BEFORE_END = 3, TRIALS = 32 };
   ending whole, again;
   char path[400];
   recorded_run f;
@@ -186,8 +186,9 @@ static void stopped_at_every_batch(const char *strategy, const char *model,
 
 static const char *small_strategy(uint32_t i) {
   const char *name = search_strategies[i]->name;
-  bool evolves = !strcmp(name, "evolutionary");
-  return !strcmp(name, "hybrid") ? HYBRID : evolves ? SMALL_EVOLUTION : name;
+  if (!strcmp(name, "hybrid")) return HYBRID;
+  if (!strcmp(name, "evolutionary")) return SMALL_EVOLUTION;
+  return strcmp(name, "annealing") ? name : "annealing:chains=16";
 }
 
 static void test_every_strategy(void **state) {
