@@ -117,6 +117,24 @@ const vm_inst *vm_next_act(const vm_trace *t, const vm_inst *in) {
   return in < end ? in : NULL;
 }
 
+/* The next instruction of the schedule itself; NULL: there is none. */
+static const vm_inst *next_step(const vm_trace *t, const vm_inst *in) {
+  in = vm_next_act(t, in);
+  return in && in < t->inst.v + vm_postproc_at(t) ? in : NULL;
+}
+
+/* What postprocessors do after it decides nothing, and traces from elsewhere
+ * end before. */
+bool vm_is_same_schedule(const vm_trace *a, const vm_trace *b, bool exact) {
+  const vm_inst *x = next_step(a, NULL), *y = next_step(b, NULL);
+  while (x && y && x->prim == y->prim &&
+         (!exact || vm_operands_equal(a, x, b, y))) {
+    x = next_step(a, x);
+    y = next_step(b, y);
+  }
+  return !x && !y;
+}
+
 bool vm_trace_equal(const vm_trace *a, const vm_trace *b) {
   const vm_inst *x = vm_next_act(a, NULL), *y = vm_next_act(b, NULL);
   while (x && y && inst_equal(a, x, b, y)) {

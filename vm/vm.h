@@ -118,6 +118,9 @@ bool vm_trace_equal(const vm_trace *a, const vm_trace *b);
 /* Are the operands of two instructions of one primitive equal? */
 bool vm_operands_equal(const vm_trace *a, const vm_inst *x, const vm_trace *b,
                        const vm_inst *y);
+/* The same instructions up to enter_postproc, whatever their decisions; with
+ * `exact` their operands, too. */
+bool vm_is_same_schedule(const vm_trace *a, const vm_trace *b, bool exact);
 uint64_t vm_trace_hash(const vm_trace *t);
 /* The same of the trace with all decisions open. */
 uint64_t vm_sketch_hash(const vm_trace *t);

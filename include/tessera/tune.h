@@ -108,8 +108,9 @@ typedef struct tess_strategy_option {
   uint32_t struct_size;         /* sizeof(tess_strategy_option) */
   int32_t integer;              /* it takes no fractions */
   const char *name, *help;
-  const char *words;            /* it takes one of these, "ei|lcb"; NULL: a
-                                 * number from least to most */
+  const char *words;            /* it takes one of these, "ei|lcb"; "": any
+                                 * text, which must be given, as the last;
+                                 * NULL: a number from least to most */
   double initial, least, most;  /* initial of words: which, from 0 */
 } tess_strategy_option;
 /* Option k of strategy i, from 0; NOT_FOUND where there is none. */

@@ -142,6 +142,7 @@ static tess_status find_slots(void *ud) {
     at += s->features.derived[k].n;
   }
   s->features.slot = slot;
+  s->features.nsketch = s->nsketch;
   s->features.nslot = at;
   return TESS_OK;
 }
@@ -171,6 +172,7 @@ tess_status decisions_make(const tess_session *s, search_worker *w,
                            const search_cand *c, feature_rows *out) {
   const vm_trace *t = s->sketch[c->sketch];
   feature_begin(out, 1, s->features.nslot, &w->rows);
+  if (c->sketch >= s->features.nsketch) return TESS_OK; /* added later */
   filling f = {t, s->features.slot[c->sketch], out->v};
   vm_replay_opts o = {.source = VM_GIVEN,
                       .given = c->d,
@@ -188,11 +190,11 @@ tess_status decisions_make(const tess_session *s, search_worker *w,
 
 void decisions_name(const tess_session *s, uint32_t column,
                     char out[FEATURE_NAME]) {
-  if (column < s->nsketch) {
+  if (column < s->features.nsketch) {
     snprintf(out, FEATURE_NAME, "sketch%u", column + 1);
     return;
   }
-  for (uint32_t k = 0; k < s->nsketch; k++) {
+  for (uint32_t k = 0; k < s->features.nsketch; k++) {
     const vm_trace *t = s->sketch[k];
     for (uint32_t i = 0; i < t->inst.n; i++)
       if (column < s->features.slot[k][i + 1] &&

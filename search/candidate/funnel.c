@@ -25,6 +25,11 @@ void funnel_add(funnel *f, mem_heap *heap, funnel_stage stage, const char *who,
   add_row(f, heap, &(funnel_row){stage, who, why, 1, number});
 }
 
+void funnel_wasted(funnel *f, mem_heap *heap, const char *first,
+                   uint64_t count) {
+  vec_push(heap, &f->row, ((funnel_row){FUNNEL_WASTED, "", first, count, 0}));
+}
+
 void funnel_measured(funnel *f, mem_heap *heap, const char *class,
                      const char *first_message, uint64_t count) {
   vec_push(heap, &f->row,
@@ -96,6 +101,10 @@ static void print_row(const funnel *f, const funnel_row *r, strbuf *out) {
     if (r->number) str_printf(out, " (for example %" PRId64 ")", r->number);
     str_puts(out, "\n");
     break;
+  case FUNNEL_WASTED:
+    str_printf(out, "  %8" PRIu64 "  trials lost to no candidate: %s\n",
+               r->count, r->why);
+    break;
   case FUNNEL_MEASURED: print_measured(r, out); break;
   }
 }
@@ -105,7 +114,8 @@ static void print_unmeasured(const funnel *f, strbuf *out) {
   uint64_t n = f->proposed ? f->proposed : f->valid;
   for (uint32_t i = 0; i < f->row.n; i++) {
     const funnel_row *r = &f->row.v[i];
-    if (r->stage >= FUNNEL_DUPLICATE) n -= r->count < n ? r->count : n;
+    if (r->stage >= FUNNEL_DUPLICATE && r->stage != FUNNEL_WASTED)
+      n -= r->count < n ? r->count : n;
   }
   if (n)
     str_printf(out, "  %8" PRIu64 "  %s, but not measured\n", n, source_of(f));

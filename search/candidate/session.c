@@ -107,6 +107,8 @@ void session_free(tess_session *s) {
   vec_free(h, &s->finish.made);
   map_free(&s->finish.at);
   vec_free(h, &s->finish.reason);
+  for (uint32_t i = 0; i < s->added.n; i++) vm_trace_free(s->added.v[i]);
+  vec_free(h, &s->added);
   arena_free(&s->keep);
 }
 
@@ -499,6 +501,14 @@ typedef struct history_entry {
   const search_trial *trial;
 } history_entry;
 
+/* One line of a message, cut where it is long. */
+static const char *keep_line(tess_session *s, const char *text) {
+  enum { MOST = 512 };
+  char *line = arena_array(&s->keep, char, MOST);
+  err_one_line(text, line, MOST);
+  return line;
+}
+
 static tess_status append_history(void *ud) {
   history_entry *l = ud;
   tess_session *s = l->s;
@@ -508,6 +518,8 @@ static tess_status append_history(void *ud) {
   e.c.d = d;
   e.trace = NULL;
   if (e.status != TESS_OK) e.seconds = INFINITY;
+  bool says = e.status != TESS_OK && e.message && *e.message;
+  e.message = says ? keep_line(s, e.message) : NULL;
   vec_reserve(&s->c->heap, &s->history, 1);
   map_put(&s->known, e.c.hash, s->history.n);
   if (e.program && map_get(&s->known_program, e.program) == MAP_NONE)

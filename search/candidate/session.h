@@ -40,6 +40,7 @@ typedef struct session_host {
   bool strict;               /* one that fails ends the run */
   tess_target *target;       /* of the schedules that they see; NULL: none */
   uint32_t kernel_threads;   /* that candidates run with; 0: nobody said */
+  uint32_t trials;           /* that there may be; 0: nobody said */
 } session_host;
 
 /* Features of candidates (rows.c). */
@@ -49,6 +50,7 @@ typedef struct session_features {
   VEC(uint32_t) first;       /* what session_rows gave out */
   VEC(float) v;
   VEC(feature_rows) part;
+  uint32_t nsketch;          /* that have columns: those of the space */
   uint32_t **slot, nslot;    /* columns of "decisions" (decisions.c), */
   struct search_derived *derived; /*   and those computed from others */
 } session_features;
@@ -69,12 +71,19 @@ typedef struct session_finish_state {
   VEC(const char *) reason;  /* of refusals, in keep */
 } session_finish_state;
 
+/* What was proposed from outside and is no candidate, and yet a trial. */
+typedef struct session_wasted {
+  uint32_t n;
+  const char *first;         /* how the first was none, in keep */
+} session_wasted;
+
 struct tess_session {
   tess_context *c;
   const ir_program *base;
   tess_program *program;     /* what base is of; NULL: nobody said */
   uint32_t nsketch, nworker;
   const vm_trace *const *sketch;
+  VEC(vm_trace *) added;     /* of them, behind those of the space */
   session_host host;
   search_worker *worker;
   uint64_t seed, next;       /* number of the next candidate */
@@ -88,6 +97,7 @@ struct tess_session {
   tess_model *learns;        /* the same where it is a built-in one (model/) */
   rng random;                /* for strategies: the stream (seed, 2^63) */
   funnel total;
+  session_wasted wasted;
   session_features features;
   session_finish_state finish;
   tess_status broken;        /* a function of the host's failed so: it ends the
@@ -104,6 +114,12 @@ void session_free(tess_session *s);
 tess_status session_make(tess_session *s, uint32_t n,
                          const search_order *order, search_cand *out);
 void session_begin_batch(tess_session *s);
+/* A copy of the trace becomes one more sketch, with open decisions; LIMIT:
+ * there are too many. */
+tess_status session_add_sketch(tess_session *s, const vm_trace *t,
+                               uint32_t *sketch);
+/* One more trial is lost, for this reason (in one line, which is copied). */
+tess_status session_waste(tess_session *s, const char *why);
 /* vm_replay_numbered by worker 0, whose `made` has the decisions; where the
  * postprocessors accept it the memo knows the candidate then. */
 tess_status session_replay_numbered(tess_session *s, uint32_t sketch,

@@ -17,6 +17,7 @@ typedef struct search_trial {
   bool checked;              /* compared with the reference, and equal */
   bool equal;                /* its program was measured, as another's */
   uint64_t program;          /* hash of its program; 0: not known */
+  const char *message;       /* how it failed; NULL: nothing is known */
 } search_trial;
 
 search_trial trial_from_public(const tess_candidate *c);

@@ -295,6 +295,8 @@ static tess_status fill_funnel(void *ud) {
       funnel_measured(&t->s.total, &t->c->heap, err_status_text((tess_status)i),
                       t->results.message[i] ? t->results.message[i] : "",
                       t->results.count[i]);
+  if (t->s.wasted.n)
+    funnel_wasted(&t->s.total, &t->c->heap, t->s.wasted.first, t->s.wasted.n);
   funnel_print(&t->s.total, &t->r->funnel);
   return TESS_OK;
 }
@@ -372,10 +374,20 @@ static void note_first_failure(tune *t) {
   add_note(t, text);
 }
 
+/* Where no candidate was one: what was wrong with the first proposal. */
+static void note_wasted(tune *t) {
+  char text[600];
+  if (!t->s.wasted.n || t->s.history.n) return;
+  snprintf(text, sizeof text, "the first that was no candidate: %s",
+           t->s.wasted.first);
+  add_note(t, text);
+}
+
 /* Where a strategy named nothing that could be measured. */
 static void tell_no_proposals(tune *t) {
   const char *name = t->strategy.name ? t->strategy.name : "custom";
-  if (!t->r->exhausted || t->s.history.n || t->r->failure.n) return;
+  if (!t->r->exhausted || t->s.history.n || t->r->failure.n || t->s.wasted.n)
+    return;
   str_printf(&t->r->failure,
              "the strategy '%s' proposed no candidate, or none that is valid, "
              "when it was asked %u times",
@@ -406,6 +418,7 @@ tess_status tune_fill_result(tune *t) {
   if (m->note) add_note(t, m->note(m->ud));
   if (t->status.late && !t->set->shares) note_deadline(t);
   if (!found) note_first_failure(t);
+  if (!found) note_wasted(t);
   if (!found) tell_no_proposals(t);
   if (s == TESS_OK) s = mem_protect(&t->c->heap, fill_funnel, t);
   fill_classes(t);

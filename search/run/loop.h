@@ -35,6 +35,7 @@ typedef struct tune_budget {
   uint32_t before, recalled;   /* of them, from earlier runs and, of this one,
                                 * from before it was broken off */
   uint32_t failed;
+  uint32_t wasted;             /* of them, that were no candidates */
   uint32_t empty, idle;        /* batches in a row without a proposal; proposals
                                 * of measured programs */
 } tune_budget;
@@ -83,7 +84,6 @@ typedef struct tune_records {
 typedef struct tune_stored {
   search_trial trial;
   uint32_t round, slot, order; /* order: of storing */
-  const char *message;         /* NULL: none */
 } tune_stored;
 
 typedef struct tune_resume {
@@ -154,6 +154,10 @@ void tune_part_equal(tune *t, uint32_t *n);
 tess_status tune_learn_equal(tune *t, uint32_t *n);
 
 /* ---- records (records.c) ------------------------------------------------ */
+
+/* Whether a process proposes (strategy "process"): it need not repeat what it
+ * said before, and names schedules that the space does not have. */
+bool tune_asks_outside(const tune *t);
 
 /* Opens the database, where the options name one, and restores the history
  * from the records of earlier runs. */

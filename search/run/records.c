@@ -3,29 +3,54 @@
  * earlier runs and stores the results of this one. */
 #include "base/hash.h"
 #include "search/run/loop.h"
+#include "search/strategy/process.h"
+
+bool tune_asks_outside(const tune *t) {
+  return t->strategy.name == search_strategy_process.name;
+}
 
 /* ---- records of earlier runs -------------------------------------------- */
 
 /* By what a candidate's sketch is found again: another key where the host's
  * postprocessors changed it, so that runs without them do not meet it. */
 static uint64_t key_of_sketch(const tune *t, uint32_t sketch, bool changed) {
-  uint64_t hash = t->sketch_hash[sketch];
+  uint64_t hash = sketch < t->set->nsketch ? t->sketch_hash[sketch]
+                                           : vm_trace_hash(t->s.sketch[sketch]);
   return changed ? hash_mix(hash, UINT64_C(0x686f7374)) : hash;
 }
 
 /* Whether the host's postprocessors changed a trial, which is finished. */
 static bool is_changed(const tune *t, const search_trial *x) {
-  return x->trace != t->sketch[x->c.sketch];
+  return x->trace != t->s.sketch[x->c.sketch];
 }
 
 static int64_t find_sketch(const tune *t, uint64_t key, bool *changed) {
-  for (uint32_t i = 0; i < t->set->nsketch; i++) {
+  for (uint32_t i = 0; i < t->s.nsketch; i++) {
     *changed = false;
     if (key_of_sketch(t, i, false) == key) return i;
     *changed = session_reschedules(&t->s);
     if (*changed && key_of_sketch(t, i, true) == key) return i;
   }
+  *changed = false;
   return -1;
+}
+
+/* The schedule of a record that the space does not have becomes a sketch where
+ * such are proposed, and what came of it is known; -1: it does not. */
+static tess_status add_recorded(tune *t, const database_record *r,
+                                int64_t *sketch) {
+  tess_trace *trace;
+  uint32_t at;
+  if (!tune_asks_outside(t) || r->damaged || !r->trace) return TESS_OK;
+  tess_status s = tess_trace_from_json(t->c, r->trace, t->set->program, &trace);
+  if (s == TESS_NOMEM || s == TESS_LIMIT) return s;
+  ctx_clear(t->c);
+  if (s != TESS_OK) return TESS_OK;
+  s = session_add_sketch(&t->s, &trace->t, &at);
+  tess_trace_free(trace);
+  if (s != TESS_OK) return s;
+  if (vm_trace_hash(t->s.sketch[at]) == r->sketch) *sketch = at;
+  return TESS_OK;
 }
 
 /* The host's postprocessors that may change candidates are asked about those
@@ -45,16 +70,18 @@ static tess_status learn_record(tune *t, const database_record *r) {
   if (!own && r->id > t->records.run.after) return TESS_OK;
   bool changed;
   int64_t sketch = find_sketch(t, r->sketch, &changed);
-  if (sketch < 0) return TESS_OK;
+  tess_status added = sketch < 0 ? add_recorded(t, r, &sketch) : TESS_OK;
+  if (sketch < 0) return added;
   if (r->damaged ||
-      (!changed && r->traced != vm_sketch_hash(t->sketch[sketch]))) {
+      (!changed && r->traced != vm_sketch_hash(t->s.sketch[sketch]))) {
     t->records.damaged++;
     t->resume.lost |= own;
     return TESS_OK;
   }
   search_trial x = {.c = {(uint32_t)sketch, r->n, r->d,
                           search_hash((uint32_t)sketch, r->n, r->d)},
-                    .program = r->program_hash};
+                    .program = r->program_hash,
+                    .message = r->message};
   trial_end(&x, r->status, r->seconds, r->checked);
   if (session_knows(&t->s, &x.c)) return TESS_OK;
   tess_status s = ask_about_record(t, &x, changed);
@@ -120,6 +147,8 @@ tess_status tune_open_database(tune *t) {
     s = database_each(t->records.db, &t->records.key, take_record, t);
   if (s == TESS_OK) warn_unusable(t);
   if (s == TESS_OK) tune_sort_stored(t);
+  /* A process is not asked again what it was asked before. */
+  if (tune_asks_outside(t) && tune_recalls(t)) t->resume.lost = true;
   if (s == TESS_OK && t->resume.lost) s = tune_give_up_stored(t);
   t->budget.before = t->budget.trials;
   if (s == TESS_OK) s = tune_find_foreign(t);

@@ -26,25 +26,6 @@ typedef struct foreign {
   bool exact; /* the same operands, too */
 } foreign;
 
-/* The next instruction of the schedule itself; NULL: there is none. */
-static const vm_inst *next_step(const vm_trace *t, const vm_inst *in) {
-  in = vm_next_act(t, in);
-  return in && in < t->inst.v + vm_postproc_at(t) ? in : NULL;
-}
-
-/* The same schedule: what postprocessors do after it decides nothing, and
- * traces from elsewhere end before. */
-static bool is_same_schedule(const foreign *f, const vm_trace *sketch) {
-  const vm_trace *own = f->trace;
-  const vm_inst *x = next_step(own, NULL), *y = next_step(sketch, NULL);
-  while (x && y && x->prim == y->prim &&
-         (!f->exact || vm_operands_equal(own, x, sketch, y))) {
-    x = next_step(own, x);
-    y = next_step(sketch, y);
-  }
-  return !x && !y;
-}
-
 static tess_status push_foreign(void *ud) {
   const foreign *f = ud;
   tune *t = f->t;
@@ -59,7 +40,8 @@ static tess_status push_foreign(void *ud) {
     search_cand c = {i, n, d, search_hash(i, n, d)};
     tess_candidate offered;
     session_to_public(&c, &offered);
-    if (is_same_schedule(f, s->sketch[i]) && !session_knows(s, &c) &&
+    if (vm_is_same_schedule(f->trace, s->sketch[i], f->exact) &&
+        !session_knows(s, &c) &&
         session_check_decisions(s, &offered) == TESS_OK)
       vec_push(&s->c->heap, &t->foreign.c, c);
   }

@@ -36,8 +36,9 @@ static tess_status keep_stored(void *ud) {
   if (n) memcpy(d, p.trial.c.d, n * sizeof *d);
   p.trial.c.d = d;
   p.trial.trace = NULL;
+  p.trial.message = NULL;
   if (r->message && *r->message)
-    p.message = copy_message(&t->s.keep, r->message);
+    p.trial.message = copy_message(&t->s.keep, r->message);
   vec_push(h, &t->resume.trial, p);
   return TESS_OK;
 }
@@ -103,7 +104,7 @@ static void recall_outcome(const tune *t, const tune_stored *p,
   o->status = x->status;
   o->seconds = x->seconds;
   o->checked = x->checked && (all || best);
-  if (p->message) str_puts(&o->message, p->message);
+  if (x->message) str_puts(&o->message, x->message);
 }
 
 /* Results that are no fault of the candidate's are not stored: a gap before the

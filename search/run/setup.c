@@ -319,7 +319,8 @@ tess_status setup_session(const tune_setup *set, tess_session *s,
                            .measures = o->measure != NULL,
                            .strict = o->on_error != 0,
                            .target = set->target,
-                           .kernel_threads = o->kernel_threads};
+                           .kernel_threads = o->kernel_threads,
+                           .trials = o->trials};
   if (st == TESS_OK && set->memo && o->threads == 1)
     s->worker[0].memo = set->memo;
   return st;

@@ -216,10 +216,12 @@ tess_status tune_learn_result(tune *t, uint32_t i, search_outcome *o) {
   search_trial *x = &t->batch.trial[i];
   bool ok = o->status == TESS_OK;
   trial_end(x, o->status, o->seconds, o->checked);
+  x->message = str_get(&o->message);
   if (!ok) t->budget.failed++;
   tess_status s = tune_count_result(t, o);
   if (s == TESS_OK && !measure_is_machine_fault(o->status))
     s = session_learn(&t->s, x);
+  x->message = NULL; /* the outcome's ends with the batch */
   if (s == TESS_OK && ok) {
     if (o->checked) tune_note_best(t, o->seconds);
     tune_enter_finals(t, t->s.history.n - 1, o);
@@ -405,6 +407,19 @@ static tess_status finish_proposals(tune *t, uint32_t *n) {
   return s;
 }
 
+/* Counts the proposals of the strategy that were none and cost a trial. */
+static tess_status count_wasted(tune *t) {
+  const search_outcome none = {.status = TESS_INVALID};
+  tess_status s = TESS_OK;
+  while (s == TESS_OK && t->budget.wasted < t->s.wasted.n) {
+    t->budget.wasted++;
+    t->budget.failed++;
+    s = tune_count_trial(t);
+    if (s == TESS_OK) report_trial(t, &none);
+  }
+  return s;
+}
+
 /* Asks the strategy for up to n proposals.  Entries that it counts but did not
  * write are zero, which check_proposals drops. */
 static tess_status propose_batch(tune *t, uint32_t n, uint32_t *got) {
@@ -414,6 +429,8 @@ static tess_status propose_batch(tune *t, uint32_t n, uint32_t *got) {
   if (s != TESS_OK) return s;
   if (*got) return finish_proposals(t, got);
   s = t->strategy.propose(t->strategy.ud, &t->s, n, t->batch.view, got);
+  tess_status counted = count_wasted(t);
+  if (s == TESS_OK) s = counted;
   if (s != TESS_OK) return session_blame(&t->s, s, "the strategy's 'propose'");
   if (*got > n)
     return ctx_fail(t->c, TESS_INVALID,
@@ -434,6 +451,7 @@ static tess_status run_batch(tune *t, bool *more) {
   if (t->budget.trials >= t->budget.limit || t->status.ended != TESS_OK)
     return TESS_OK;
   uint32_t n = t->budget.limit - t->budget.trials, got = 0;
+  uint32_t wasted = t->budget.wasted;
   if (n > o->batch) n = o->batch;
   double start = clock_now();
   session_forget(&t->s, 0);
@@ -443,7 +461,8 @@ static tess_status run_batch(tune *t, bool *more) {
   tune_check_stop(t);
   if (t->status.ended != TESS_OK) return TESS_OK;
   bool some = got || t->batch.nequal;
-  t->budget.empty = some ? 0 : t->budget.empty + 1;
+  bool cost = some || t->budget.wasted > wasted;
+  t->budget.empty = cost ? 0 : t->budget.empty + 1;
   t->budget.idle = got ? 0 : t->budget.idle + t->batch.nequal;
   t->r->exhausted = t->budget.empty == MAX_EMPTY || t->budget.idle >= MAX_IDLE;
   *more = !t->r->exhausted;

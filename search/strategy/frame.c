@@ -10,6 +10,7 @@ typedef struct opened {
   const search_strategy *of;
   double option[SEARCH_MOST_OPTIONS];
   strategy_batch batch;
+  strbuf text; /* of the option that is one */
   max_align_t state[];
 } opened;
 
@@ -59,11 +60,13 @@ static void strategy_free(void *ud) {
   opened *o = ud;
   if (o->of->end) o->of->end(o->state);
   batch_free(&o->batch);
+  str_free(&o->text);
   mem_free(o->heap, o, opened_bytes(o->of));
 }
 
 tess_status strategy_start(tess_session *s, const search_strategy *of,
-                           const double *option, tess_strategy *out) {
+                           const double *option, const char *text,
+                           tess_strategy *out) {
   mem_heap *h = &s->c->heap;
   size_t bytes = opened_bytes(of);
   opened *o = mem_try_resize(h, NULL, 0, bytes);
@@ -74,7 +77,12 @@ tess_status strategy_start(tess_session *s, const search_strategy *of,
   o->of = of;
   if (of->noption) memcpy(o->option, option, of->noption * sizeof *option);
   batch_init(&o->batch, h);
-  tess_status st = mem_protect(h, begin_framed, &(framed){.o = o, .s = s});
+  str_init(&o->text, h);
+  if (text) str_puts(&o->text, text);
+  if (text) o->batch.text = str_get(&o->text);
+  tess_status st = str_status(&o->text);
+  if (st == TESS_OK)
+    st = mem_protect(h, begin_framed, &(framed){.o = o, .s = s});
   if (st == TESS_OK)
     *out = (tess_strategy){.name = of->name,
                            .propose = strategy_propose,

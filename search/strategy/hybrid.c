@@ -113,7 +113,7 @@ static tess_status hybrid_begin(void *state, tess_session *s,
   option[BAYES_SURROGATE] = pick_surrogate(value[HYBRID_SURROGATE]);
   option[BAYES_BATCH] = value[HYBRID_BATCH];
   tess_status st =
-      strategy_start(s, &search_strategy_bayesian, option, &h->early);
+      strategy_start(s, &search_strategy_bayesian, option, NULL, &h->early);
   return st == TESS_OK ? strategy_open(s, "evolutionary", &h->then) : st;
 }
 

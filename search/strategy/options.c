@@ -115,17 +115,41 @@ static tess_status read_setting(tess_context *c, const search_strategy *x,
   return no_such_option(c, x, name, text);
 }
 
+/* Behind "command=" all is the text. */
+static const char *text_behind(const search_strategy *x, const char *settings) {
+  const search_option *o = x->noption ? &x->option[x->noption - 1] : NULL;
+  size_t n = o ? strlen(o->name) : 0;
+  bool is_it = o && o->kind == SEARCH_TEXT && !strncmp(settings, o->name, n) &&
+               settings[n] == '=';
+  return is_it ? settings + n + 1 : NULL;
+}
+
+bool strategy_takes_text(const search_strategy *of) {
+  return of->noption && of->option[of->noption - 1].kind == SEARCH_TEXT;
+}
+
+static tess_status lacks_text(tess_context *c, const search_strategy *x) {
+  const char *name = x->option[x->noption - 1].name;
+  return ctx_fail(c, TESS_INVALID,
+                  "strategy '%s' needs its option '%s', the last one: "
+                  "%s:%s=TEXT",
+                  x->name, name, x->name, name);
+}
+
 static tess_status open_it(tess_session *s, const search_strategy *x,
                            const char *settings, tess_strategy *out) {
   double value[SEARCH_MOST_OPTIONS];
   tess_status st = TESS_OK;
+  const char *text = NULL;
   for (uint32_t i = 0; i < x->noption; i++) value[i] = x->option[i].initial;
-  while (st == TESS_OK && *settings) {
+  while (st == TESS_OK && *settings && !(text = text_behind(x, settings))) {
     size_t n = strcspn(settings, ",");
     st = read_setting(s->c, x, n, settings, value);
     settings += n + (settings[n] == ',');
   }
-  return st == TESS_OK ? strategy_start(s, x, value, out) : st;
+  if (st == TESS_OK && strategy_takes_text(x) && !(text && *text))
+    return lacks_text(s->c, x);
+  return st == TESS_OK ? strategy_start(s, x, value, text, out) : st;
 }
 
 tess_status strategy_open(tess_session *s, const char *text,

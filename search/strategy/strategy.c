@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The list of built-in strategies, and batches: deduplication and ranking. */
 #include "search/strategy/bayesian.h"
+#include "search/strategy/process.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +10,8 @@ const search_strategy *const search_strategies[] = {
     &search_strategy_evolutionary, &search_strategy_annealing,
     &search_strategy_bayesian,     &search_strategy_hybrid,
     &search_strategy_genetic,      &search_strategy_droplet,
-    &search_strategy_grid,         &search_strategy_replay};
+    &search_strategy_grid,         &search_strategy_replay,
+    &search_strategy_process};
 const uint32_t search_nstrategies =
     sizeof search_strategies / sizeof *search_strategies;
 

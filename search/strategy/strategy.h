@@ -13,13 +13,15 @@
 typedef enum search_kind {
   SEARCH_COUNT,              /* an integer */
   SEARCH_REAL,
-  SEARCH_WORD
+  SEARCH_WORD,
+  SEARCH_TEXT                /* any text but an empty one, to the end of all
+                              * options; must be given; at most one, the last */
 } search_kind;
 typedef struct search_option {
   const char *name, *help;
   search_kind kind;
   double initial, least, most;
-  const char *words;         /* SEARCH_WORD: "ei|lcb|ucb" */
+  const char *words;         /* SEARCH_WORD: "ei|lcb|ucb"; SEARCH_TEXT: "" */
 } search_option;
 
 /* A built-in strategy.  Each call of its functions is made in a frame of the
@@ -47,9 +49,13 @@ enum { SEARCH_MOST_OPTIONS = 32 };
  * is none of the name, INVALID with what is wrong with an option. */
 tess_status strategy_open(tess_session *s, const char *text,
                           tess_strategy *out);
-/* The same with the values of all its options (frame.c). */
+/* The same with the values of all its options (frame.c); text: of the one that
+ * is a text (copied; NULL: it has none). */
 tess_status strategy_start(tess_session *s, const search_strategy *of,
-                           const double *option, tess_strategy *out);
+                           const double *option, const char *text,
+                           tess_strategy *out);
+/* Whether it has an option that is a text, and so must be given. */
+bool strategy_takes_text(const search_strategy *of);
 /* The state of a built-in one. */
 void *strategy_state(const tess_strategy *s);
 extern const search_strategy *const search_strategies[];
@@ -67,6 +73,7 @@ struct strategy_batch {
   map taken;               /* hashes given out in this batch */
   uint32_t cap;            /* room for that many */
   arena scratch;           /* of one call */
+  const char *text;        /* the strategy's option that is one; NULL: none */
   strategy_sweep *sweep;   /* NULL: none began yet */
 };
 

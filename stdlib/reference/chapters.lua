@@ -4,7 +4,7 @@ local chapters = {}
 
 chapters.names = { "installing", "tutorial", "describing", "operators",
                    "modules",
-                   "searching", "tasks", "models", "database",
+                   "searching", "proposing", "tasks", "models", "database",
                    "measuring", "fleet", "stepping", "tensor-intrinsics",
                    "gpu", "dae",
                    "embedding", "python", "adding-a-primitive",

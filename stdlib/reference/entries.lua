@@ -129,12 +129,14 @@ end
 
 -- "integer, 1 .. 4096" or "ei|lcb".
 local function range_of(o)
+  if o.words == "" then return "text, the last" end
   if o.words then return o.words:gsub("|", " \\| ") end
   return ("%s, %.10g .. %.10g"):format(o.integer and "integer" or "number",
                                        o.least, o.most)
 end
 
 local function default_of(o)
+  if o.words == "" then return "TEXT" end
   if not o.words then return ("%.10g"):format(o.default) end
   local words = {}
   for w in o.words:gmatch "[^|]+" do words[#words + 1] = w end
@@ -147,11 +149,13 @@ local function strategy_page(x)
     ("%s."):format(x.summary:gsub("^%l", string.upper)), "" }
   if #x.options == 0 then lines[#lines + 1] = "It has no options." end
   if #x.options > 0 then
-    local o = x.options[1]
+    local o, last = x.options[1], x.options[#x.options]
+    if last.words == "" then o = last end
+    local value = default_of(o)
     lines[#lines + 1] = ("`strategy = { name = %q, %s = %s }`, " ..
                          "`--strategy %s:%s=%s`."):format(
-                           x.name, o.name, default_of(o), x.name, o.name,
-                           default_of(o))
+                           x.name, o.name, o.words == "" and '"TEXT"' or value,
+                           x.name, o.name, value)
     lines[#lines + 1] = "\n| option | takes | default | |"
     lines[#lines + 1] = "|---|---|---|---|"
   end

@@ -60,10 +60,19 @@ local function option_text(name, v)
                                 ("%.17g"):format(v) or v)
 end
 
+-- The option of the strategy that is any text, if it has one.
+local function text_option(strategy)
+  for _, s in ipairs(core.strategies()) do
+    for _, o in ipairs(s.name == strategy and s.options or {}) do
+      if o.words == "" then return o.name end
+    end
+  end
+end
+
 -- As the engine reads it, "annealing:chains=64"; probabilities of its own
--- mutators are options of the strategy.
+-- mutators are options of the strategy, and a text is the last.
 function plugged.built_in_text(t)
-  local words = {}
+  local words, text = {}, text_option(t.name)
   local function add(k, v)
     if type(k) ~= "string" or not k:find "^[%w_]+$" then
       core.invalid(("a strategy has no option %s")
@@ -72,7 +81,9 @@ function plugged.built_in_text(t)
     words[#words + 1] = option_text(k, v)
   end
   for k, v in next, t do
-    if k ~= "name" and k ~= "mutators" then add(k, v) end
+    local apart = k == "name" or k == "mutators" or
+                  k == text and type(v) == "string"
+    if not apart then add(k, v) end
   end
   local mutators = t.mutators == nil and {} or t.mutators
   if type(mutators) ~= "table" then
@@ -82,6 +93,9 @@ function plugged.built_in_text(t)
     if type(v) ~= "table" then add(k, v) end
   end
   table.sort(words)
+  if type(t[text]) == "string" then
+    words[#words + 1] = ("%s=%s"):format(text, t[text])
+  end
   return t.name .. (#words > 0 and ":" .. table.concat(words, ",") or "")
 end
 

@@ -8,13 +8,20 @@ local two_tiles = dofile((arg[0]:gsub("[^/]*$", "../support/two_tiles.lua")))
 local twice, p, with = two_tiles.twice, two_tiles.program, two_tiles.with
 local time_of, fails = two_tiles.time_of, two_tiles.fails
 
+-- Those that need no text, as the command of a process.
+local alone = {}
+for _, s in ipairs(ts.strategies()) do
+  local last = s.options[#s.options]
+  if not (last and last.words == "") then alone[#alone + 1] = s end
+end
+
 -- ---- a function that measures ----------------------------------------------
 
 -- 7 tiles of 64, 10 of 48, 3 choices; or 4 of 8, 6 of 12.
 do
   local q, all = p, 210
   if checks.checked then q, all = twice(8, 12), 72 end
-  for _, s in ipairs(ts.strategies()) do
+  for _, s in ipairs(alone) do
     local seen, told = {}, 0
     local r = ts.tune(q, with {
       strategy = s.name, trials = 1000, seed = 3,
@@ -146,7 +153,7 @@ do
     return r, n
   end
   go(30, "replay")
-  for k, s in ipairs(ts.strategies()) do
+  for k, s in ipairs(alone) do
     local r, n = go(30 + 10 * k, s.name)
     assert(r.trials == 30 + 10 * k and n >= 11 and n <= 12, s.name)
   end
