@@ -114,19 +114,21 @@ local function other_processes(net, m)
   local place = ("%s/%s.saved"):format(folder, net)
   os.execute(("mkdir -p '%s'"):format(place))
   m:save(place .. "/model.so", place .. "/model.h")
-  local compile = "cc -O2 -I '%s' '%ssaved/load.c' -ldl -o '%s/load'"
-  assert(os.execute(compile:format(place, here, place)))
-  local saved, runtime = { {}, {}, {}, {} }, {}
+  local compile = "cc -O2 '%shost.c' -ldl -o '%s/host'"
+  assert(os.execute(compile:format(here, place)))
+  local saved, runtime = { {}, {}, {}, {}, {}, {}, {} }, {}
   for _ = 1, ROUNDS do
-    local x = numbers_of(("OMP_NUM_THREADS=%d '%s/load' '%s/model.so' %g")
-                         :format(o.threads, place, place, o.seconds))
-    for k = 1, 4 do table.insert(saved[k], x[k]) end
+    local x = numbers_of(
+      ("OMP_NUM_THREADS=%d '%s/host' '%s/model.so' model '%s/%s' '%s' %g")
+      :format(o.threads, place, place, folder, net, place, o.seconds))
+    for k = 1, 7 do table.insert(saved[k], x[k]) end
     local y = numbers_of(("'%s' '%sruntime.py' '%s' '%s' %d %g"):format(
       o.python, here, folder, net, o.threads, o.seconds))
     table.insert(runtime, y[1])
   end
-  for k = 1, 4 do saved[k] = median(saved[k]) end
-  return saved, median(runtime)
+  for k = 1, 7 do saved[k] = median(saved[k]) end
+  return { load = saved[1], run = saved[4], loaded = saved[5],
+           resident = saved[6] }, median(runtime)
 end
 
 -- ---- the table -------------------------------------------------------------
@@ -173,12 +175,13 @@ local function measure(net)
     :format(memory.arena * 1e-6, memory.bound * 1e-6, memory.sum * 1e-6,
             memory.converted * 1e-6))
   local saved, runtime = other_processes(net, best.model)
-  print(("saved: loads in %.2f ms, resident %.1f MB then and %.1f MB after " ..
-         "a run, %.2f ms a run"):format(table.unpack(saved)))
+  print(("saved: loads in %.2f ms, resident %.1f MiB then and %.1f MiB " ..
+         "after runs, %.2f ms a run"):format(
+    saved.load, saved.loaded, saved.resident, saved.run))
   print(("ONNX Runtime: %.2f ms a run, %.2f times the saved model's"):format(
-    runtime, runtime / saved[4]))
+    runtime, runtime / saved.run))
   print(("{\"figure\": \"model_%s\", \"value\": %.3f, \"unit\": \"ms\", " ..
-         "\"peer\": %.3f}"):format(net, saved[4], runtime))
+         "\"peer\": %.3f}"):format(net, saved.run, runtime))
   io.stdout:flush()
 end
 

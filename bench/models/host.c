@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A host of a saved model, for bench/models/saved.lua: how long loading takes,
- * what of it is resident then and after runs, and its outputs.
- *   saved MODEL.so NAME FOLDER OUT: inputs are FOLDER/INPUT.npy; outputs go to
- *   OUT/OUTPUT.npy. */
+ * A host of a saved model, for saved.lua and speed.lua.
+ *   host MODEL.so NAME FOLDER OUT SECONDS: inputs are FOLDER/INPUT.npy; outputs
+ *   go to OUT/OUTPUT.npy.
+ * It runs for so many seconds, and at least five times, and prints milliseconds
+ * to load the library, of the first run, the least and the median; then in MiB
+ * what of the library is resident when it is loaded, and after the runs with
+ * the memory that these compute in, and how much that is. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,7 +22,7 @@ typedef struct tensor {
 } tensor;
 typedef int32_t (*model_fn)(const void *const *, void *const *, void *,
                             const void *);
-enum { MOST = 256, RUNS = 5 };
+enum { MOST = 256, RUNS = 5, MOST_RUNS = 10000 };
 
 static double now(void) {
   struct timespec t;
@@ -103,8 +106,14 @@ static uint32_t count(const tensor *list) {
   return n;
 }
 
+static int by_size(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
 int main(int argc, char **argv) {
-  if (argc != 5) return 2;
+  static double took[MOST_RUNS];
+  if (argc != 6) return 2;
   double before = resident_mib(), start = now();
   void *so = need(dlopen(argv[1], RTLD_NOW | RTLD_LOCAL), argv[1]);
   model_fn run = (model_fn)(intptr_t)symbol(so, argv[2], "");
@@ -120,17 +129,19 @@ int main(int argc, char **argv) {
   for (uint32_t i = 0; i < nin; i++) data += (double)in[i].bytes;
   for (uint32_t i = 0; i < nout; i++) data += (double)out[i].bytes;
   void *arena = aligned_alloc(64, (memory + 64) / 64 * 64);
-  double first = 0, least = 1e9;
-  for (int r = 0; r < RUNS; r++) {
+  double until = now() + atof(argv[5]);
+  int n = 0;
+  while (n < RUNS || (n < MOST_RUNS && now() < until)) {
     start = now();
     int32_t status = run((const void *const *)x, y, arena, NULL);
-    double took = now() - start;
+    took[n++] = now() - start;
     if (status) return fprintf(stderr, "it returned %d\n", status), 3;
-    if (!r) first = took;
-    if (took < least) least = took;
   }
-  printf("%.3f %.3f %.3f %.2f %.2f %.2f\n", load * 1e3, first * 1e3,
-         least * 1e3, loaded, resident_mib() - before - data / (1 << 20),
+  double resident = resident_mib() - before - data / (1 << 20);
+  double first = took[0];
+  qsort(took, (size_t)n, sizeof *took, by_size);
+  printf("%.3f %.3f %.3f %.3f %.2f %.2f %.2f\n", load * 1e3, first * 1e3,
+         took[0] * 1e3, took[n / 2] * 1e3, loaded, resident,
          (double)memory / (1 << 20));
   for (uint32_t i = 0; i < nout; i++) save_npy(argv[4], &out[i], y[i]);
   return 0;
