@@ -16,6 +16,10 @@
 #include <tessera/tessera.h>
 
 typedef struct backend_code backend_code;  /* loaded code; the backend's own */
+/* Bytes that a kernel asks of its runtime in one call, at most, but for what
+ * depends on sizes: first its own, once, then those of each thread that runs a
+ * piece of a parallel loop. */
+typedef struct backend_frame { uint64_t own, thread; } backend_frame;
 struct device_driver;                      /* backends/device/device.h */
 
 /* How code runs on a device, or in a simulator of one, which copies arguments
@@ -93,6 +97,8 @@ typedef struct backend {
   /* The function behind launch, which lives as long as `c`.  NULL where
    * there is none to call without `c`, as for a device's kernels. */
   tess_kernel_fn (*entry)(const backend_code *c);
+  /* What it asks of its runtime.  NULL: not known, or nothing. */
+  backend_frame (*frame)(const backend_code *c);
   void (*unload)(backend_code *c);
   /* Calls fn(message) before the backend's compiler ends the process on an
    * error; for a worker's main.  NULL: it never ends the process. */

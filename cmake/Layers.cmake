@@ -80,6 +80,12 @@ add_custom_command(
 target_sources(tess_graph PRIVATE ${onnx_dir}/onnx.pb-c.c)
 set_property(SOURCE ${onnx_dir}/onnx.pb-c.c PROPERTY COMPILE_OPTIONS -w)
 target_include_directories(tess_graph PRIVATE ${onnx_dir})
+# A part of the source of saved models.
+set(workspace ${CMAKE_SOURCE_DIR}/graph/workspace.h)
+set_property(SOURCE ${CMAKE_SOURCE_DIR}/graph/save.c APPEND PROPERTY
+             COMPILE_DEFINITIONS "GRAPH_WORKSPACE=\"${workspace}\"")
+set_property(SOURCE ${CMAKE_SOURCE_DIR}/graph/save.c APPEND PROPERTY
+             OBJECT_DEPENDS ${workspace})
 get_property(TESS_LAYERS GLOBAL PROPERTY TESS_LAYERS)
 
 # Where libexec is, seen from the folder of libtessera.so, and by itself.

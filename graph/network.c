@@ -2,6 +2,7 @@
  * Making a graph that runs: the places of its values, and its constants in the
  * layouts that kernels want. */
 #include "graph/network.h"
+#include "graph/workspace.h"
 #include "measure/tensor/tensor.h"
 
 uint64_t network_bytes(const tess_gtype *t) {
@@ -21,11 +22,12 @@ typedef struct making {
   tess_network *net;
   uint32_t nstep;
   const tess_gstep *step;
-  tess_gvalue *root;    /* by value: the one whose elements it has */
-  network_place *place; /* by value, of roots */
-  plan_block *block;    /* by value, of roots in the arena */
-  uint8_t *live;        /* by value: whether it has a block */
-  bool elsewhere;       /* kernels run on a device */
+  tess_gvalue *root;       /* by value: the one whose elements it has */
+  network_place *place;    /* by value, of roots */
+  plan_block *block;       /* by value, of roots in the arena */
+  network_workspace *work; /* by step */
+  uint8_t *live;           /* by value: whether it has a block */
+  bool elsewhere;          /* kernels run on a device */
   arena scratch;
 } making;
 
@@ -120,21 +122,45 @@ static void find_lives(making *m) {
     }
 }
 
-static tess_status plan_arena(making *m) {
-  uint32_t n = 0;
-  plan_block *block = arena_array(&m->scratch, plan_block, m->g->value.n);
-  tess_gvalue *value = arena_array(&m->scratch, tess_gvalue, m->g->value.n);
+/* What kernels ask for while they run lives as long; on as many threads as
+ * their target has cores. */
+static void find_workspaces(making *m) {
+  for (uint32_t k = 0; k < m->nstep && !m->elsewhere; k++) {
+    const tess_kernel *kernel = m->step[k].kernel;
+    if (!kernel || !kernel->code.backend->frame) continue;
+    backend_frame f = kernel->code.backend->frame(kernel->code.kernel);
+    int64_t cores = f.thread ? kernel->target.num_cores : 0;
+    if (cores > WORKSPACE_THREADS) cores = WORKSPACE_THREADS;
+    if (f.own || f.thread)
+      m->work[k] = (network_workspace){
+          .own = f.own, .thread = f.thread, .n = 1 + (uint32_t)cores};
+  }
+}
+
+static uint64_t workspace_bytes(const network_workspace *w) {
+  return w->n ? w->own + (w->n - 1) * w->thread : 0;
+}
+
+static void plan_arena(making *m) {
+  uint32_t n = 0, most = m->g->value.n + m->nstep;
+  plan_block *block = arena_array(&m->scratch, plan_block, most);
+  uint64_t **offset = arena_array(&m->scratch, uint64_t *, most);
   for (tess_gvalue v = 1; v < m->g->value.n; v++)
     if (m->live[v]) {
-      value[n] = v;
+      offset[n] = &m->place[v].offset;
       block[n++] = m->block[v];
+    }
+  for (uint32_t k = 0; k < m->nstep; k++)
+    if (m->work[k].n) {
+      offset[n] = &m->work[k].offset;
+      block[n++] = (plan_block){
+          .bytes = workspace_bytes(&m->work[k]), .from = k, .to = k};
     }
   tess_network_info *info = &m->net->info;
   info->arena_bytes = plan_place(block, n, &m->scratch);
   info->bound_bytes = plan_bound(block, n, m->nstep, &m->scratch);
   info->sum_bytes = plan_sum(block, n);
-  for (uint32_t i = 0; i < n; i++) m->place[value[i]].offset = block[i].offset;
-  return TESS_OK;
+  for (uint32_t i = 0; i < n; i++) *offset[i] = block[i].offset;
 }
 
 /* ---- steps -------------------------------------------------------------- */
@@ -157,6 +183,7 @@ static void take_steps(making *m) {
       to->place[i] = &m->place[m->root[s->value[i]]];
       to->bytes[i] = network_bytes(&m->g->value.v[s->value[i]].type);
     }
+    to->work = m->work[k];
     to->kernel = s->kernel;
     s->kernel->refs++;
     net->nstep++;
@@ -200,6 +227,7 @@ static tess_status fill_network(void *ud) {
   m->root = arena_array(&m->scratch, tess_gvalue, n);
   m->block = arena_zalloc(&m->scratch, n * sizeof *m->block);
   m->live = arena_zalloc(&m->scratch, n);
+  m->work = arena_zalloc(&m->scratch, m->nstep * sizeof *m->work);
   m->place = arena_zalloc(&m->net->memory, n * sizeof *m->place);
   for (uint32_t k = 0; k < m->nstep; k++) {
     tess_status s = check_step(m, &m->step[k]);
@@ -209,6 +237,7 @@ static tess_status fill_network(void *ud) {
   place_given(m);
   place_outputs(m);
   find_lives(m);
+  find_workspaces(m);
   plan_arena(m);
   take_steps(m);
   return make_block(m->net);

@@ -19,6 +19,13 @@ typedef struct network_place {
   const void *data;        /* of a CONSTANT */
 } network_place;
 
+/* Where in the arena the memory is that a kernel asks for while it runs: its
+ * own, then that of each thread. */
+typedef struct network_workspace {
+  uint64_t offset, own, thread;
+  uint32_t n;              /* the kernel and threads; 0: it asks for none */
+} network_workspace;
+
 typedef struct network_step {
   tess_kernel *kernel;     /* held */
   bundle_args made;        /* constants in the layout that it wants */
@@ -27,6 +34,7 @@ typedef struct network_step {
   const network_place **place; /* of these */
   uint64_t *bytes;         /* by parameter, as described */
   void **args;             /* of one run */
+  network_workspace work;
 } network_step;
 
 /* What a run copies at its end: outputs that are inputs, constants or other

@@ -2,6 +2,7 @@
  * Running a graph: its kernels one after the other, on the caller's tensors. */
 #include "base/clock.h"
 #include "graph/network.h"
+#include "graph/workspace.h"
 #include "measure/tensor/tensor.h"
 
 typedef struct network_run {
@@ -55,10 +56,13 @@ static void *address(const network_run *r, const network_place *p) {
 }
 
 static tess_status run_step(const network_run *r, network_step *s,
-                            const tess_runtime *rt) {
+                            workspace *w) {
   const bundle *b = &s->kernel->code;
   for (uint32_t i = 0; i < s->n; i++) s->args[i] = address(r, s->place[i]);
   bundle_replace(b, &s->made, s->args);
+  const network_workspace *at = &s->work;
+  const tess_runtime *rt =
+      workspace_for(w, r->net->base + at->offset, at->own, at->thread, at->n);
   int32_t status = backend_launch(b->backend, b->kernel, s->args, NULL, rt);
   if (!status) return TESS_OK;
   return ctx_fail(r->net->c, TESS_LAUNCH_ERROR,
@@ -83,9 +87,11 @@ tess_status tess_network_run(tess_network *net, uint32_t n,
   if (net->there) return network_run_there(net, tensor, seconds);
   const tess_runtime *rt = tess_default_runtime(net->c, net->threads);
   if (!rt) return net->c->err.code;
+  workspace w;
+  workspace_init(&w, rt);
   for (uint32_t k = 0; s == TESS_OK && k < net->nstep; k++) {
     double start = seconds ? clock_now() : 0;
-    s = run_step(&r, &net->step[k], rt);
+    s = run_step(&r, &net->step[k], &w);
     if (seconds) seconds[k] = clock_now() - start;
   }
   if (s == TESS_OK) copy_outputs(&r);

@@ -14,6 +14,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* The text of workspace.h, NUL behind it. */
+__asm__(".pushsection .rodata\n"
+        "graph_workspace:\n"
+        ".incbin \"" GRAPH_WORKSPACE "\"\n"
+        ".byte 0\n"
+        ".popsection");
+extern const char graph_workspace[] __attribute__((visibility("hidden")));
+
 /* ---- constants ---------------------------------------------------------- */
 
 /* The memory of argument i of a step, as its kernel takes it, if it is a
@@ -133,7 +141,10 @@ static void put_calls(network_saving *w) {
       if (i) str_puts(&w->text, ", ");
       put_argument(w, s, i);
     }
-    str_printf(&w->text, "};\n    s = %s_kernel(x, NULL, rt);\n  }\n", symbol);
+    str_printf(&w->text,
+               "};\n    s = %s_kernel(x, NULL, workspace_for(&run, a + %" PRIu64
+               ", %" PRIu64 ", %" PRIu64 ", %u));\n  }\n",
+               symbol, s->work.offset, s->work.own, s->work.thread, s->work.n);
   }
 }
 
@@ -168,8 +179,9 @@ static void put_prototypes(network_saving *w) {
 
 static void put_source(network_saving *w) {
   str_printf(&w->text,
-             "#include \"%s\"\n#include <stdlib.h>\n#include <string.h>\n\n",
-             w->header);
+             "#include \"%s\"\n#include <stdlib.h>\n#include <string.h>\n\n"
+             "%s\n",
+             w->header, graph_workspace);
   put_prototypes(w);
   str_printf(&w->text,
              "\n__asm__(\".section .rodata\\n.balign 4096\\n\"\n"
@@ -185,7 +197,8 @@ static void put_source(network_saving *w) {
              "  char *own = memory ? NULL : aligned_alloc(64, "
              "%s_memory + 64);\n"
              "  char *const a = memory ? memory : own;\n"
-             "  int32_t s = a ? 0 : %d;\n  (void)w, (void)in, (void)rt;\n",
+             "  int32_t s = a ? 0 : %d;\n  workspace run;\n"
+             "  workspace_init(&run, rt);\n  (void)w, (void)in;\n",
              w->name, w->name, TESS_NOMEM);
   put_calls(w);
   str_puts(&w->text, "  if (!s) {\n");

@@ -46,7 +46,7 @@ static void put_comment(network_saving *w) {
 static const char runtime_type[] =
     "#ifndef TESS_RUNTIME\n#define TESS_RUNTIME\n"
     "/* What kernels ask of their host: parallel_for calls fn(closure, begin, "
-    "end)\n * over pieces of 0 .. n-1. */\n"
+    "end)\n * over pieces of 0 .. n-1; NULL: the pool's. */\n"
     "typedef struct tess_runtime {\n"
     "  uint32_t struct_size;\n  void *ud;\n"
     "  int32_t (*parallel_for)(void *ud, int64_t n,\n"

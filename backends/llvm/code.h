@@ -11,6 +11,10 @@
 /* In code that uses the tiles of AMX, so that who loads it asks for them. */
 #define EMIT_USES_TILES "tess_uses_tiles"
 
+/* What a kernel asks of its runtime, in code that asks for any: two 64-bit
+ * numbers, as backend_frame has them. */
+#define EMIT_FRAME "tess_frame"
+
 /* A function that code generation itself calls: memory functions, and on
  * processors without the instructions, conversions and roundings. */
 typedef struct llvm_called {

@@ -81,21 +81,21 @@ static void put_request(strbuf *out) {
            "ready:\n");
 }
 
-/* NAME_kernel(args, sizes, rt): rt NULL is the pool. */
+/* NAME_kernel(args, sizes, rt): rt, or its loops, NULL are the pool's. */
 static void put_raw(strbuf *out, const char *name, uint32_t nsizes,
                     bool uses_tiles) {
   str_printf(out,
              "declare i32 @" EMIT_KERNEL "(ptr, ptr, ptr)\n"
-             "@tess_pool_runtime = external constant i8\n"
+             "declare ptr @tess_pool_complete(ptr, ptr)\n"
              "@tess_tiles_asked = internal global i8 0\n"
              "declare i64 @syscall(i64, ...)\n"
-             "define i32 @%s_kernel(ptr %%args, ptr %%sizes, ptr %%rt) {\n",
-             name);
+             "define i32 @%s_kernel(ptr %%args, ptr %%sizes, ptr %%rt) {\n"
+             "  %%own = alloca [%u x i8], align 16\n",
+             name, (unsigned)sizeof(tess_runtime));
   if (uses_tiles) put_request(out);
   put_size_checks(out, nsizes);
   str_printf(out,
-             "  %%none = icmp eq ptr %%rt, null\n"
-             "  %%use = select i1 %%none, ptr @tess_pool_runtime, ptr %%rt\n"
+             "  %%use = call ptr @tess_pool_complete(ptr %%rt, ptr %%own)\n"
              "  %%r = call i32 @" EMIT_KERNEL
              "(ptr %%args, ptr %%sizes, ptr %%use)\n"
              "  ret i32 %%r\n"
@@ -175,7 +175,10 @@ static tess_status link_parts(emit *m, const char *name, strbuf *text) {
   if (!s) s = link_text(m, text);
   if (s) return s;
   hide(LLVMGetNamedFunction(m->module, EMIT_KERNEL));
+  LLVMValueRef frame = LLVMGetNamedGlobal(m->module, EMIT_FRAME);
+  if (frame) LLVMDeleteGlobal(frame);
   hide(LLVMGetNamedGlobal(m->module, "tess_pool_runtime"));
+  hide(LLVMGetNamedFunction(m->module, "tess_pool_complete"));
   return TESS_OK;
 }
 

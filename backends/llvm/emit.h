@@ -94,6 +94,8 @@ typedef struct emit {
   ir_buf given_buf;               /* whose loads have this value; 0: none */
   LLVMValueRef given;
   bool has_f16;                   /* some value has type float16 */
+  uint64_t frame[2];              /* bytes of the runtime's: the kernel's, and
+                                   * the most of a parallel loop's body */
   const emit_device *device;      /* NULL: a processor */
   void *ud;                       /* the device's */
 } emit;
@@ -199,6 +201,8 @@ void emit_survey(emit *m, ir_stmt s, emit_uses u);
 /* Local buffers (emit_frame.c): allocates storage for each allocation of
  * constant size below `first`, less those in parallel loops. */
 void emit_frame(emit *m, ir_stmt first);
+/* After the functions: how much they ask of the runtime, EMIT_FRAME. */
+void emit_frame_sizes(emit *m);
 /* Bytes of a buffer of constant size; false: not constant, or too many. */
 bool emit_constant_bytes(const emit *m, ir_buf b, uint64_t *bytes);
 /* A stack slot that lives as long as the function. */

@@ -207,8 +207,20 @@ void emit_frame(emit *m, ir_stmt first) {
   each_allocation(m, first, give_stack);
   if (!m->fn.heap) return;
   m->fn.frame = from_runtime(m, emit_i64(m, (int64_t)m->fn.heap), &slot);
+  uint64_t *most = &m->frame[m->fn.in_parallel];
+  if (*most < m->fn.heap) *most = m->fn.heap;
   m->fn.heap = 0;
   each_allocation(m, first, give_frame);
+}
+
+void emit_frame_sizes(emit *m) {
+  if (!m->frame[0] && !m->frame[1]) return;
+  LLVMValueRef both[2] = {emit_i64(m, (int64_t)m->frame[0]),
+                          emit_i64(m, (int64_t)m->frame[1])};
+  LLVMValueRef g =
+      LLVMAddGlobal(m->module, LLVMArrayType2(m->i64, 2), EMIT_FRAME);
+  LLVMSetInitializer(g, LLVMConstArray2(m->i64, both, 2));
+  LLVMSetGlobalConstant(g, true);
 }
 
 /* a op b; *over: or-ed with overflow. */

@@ -138,4 +138,5 @@ void emit_kernel(emit *m) {
   emit_frame(m, first);
   emit_list(m, first);
   emit_end_fn(m);
+  emit_frame_sizes(m);
 }

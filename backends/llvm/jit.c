@@ -19,6 +19,7 @@ struct backend_code {
   mem_heap *heap;
   LLVMOrcLLJITRef jit;
   tess_kernel_fn entry;
+  backend_frame frame;
   err_state *err; /* while loading: where errors go */
 };
 
@@ -60,6 +61,14 @@ static void on_error(void *ud, LLVMErrorRef error) {
   LLVMDisposeErrorMessage(text);
 }
 
+/* Most kernels have none. */
+static void find_frame(backend_code *c, const char *code, size_t n) {
+  LLVMOrcExecutorAddress at = 0;
+  if (!memmem(code, n, EMIT_FRAME, sizeof EMIT_FRAME)) return;
+  LLVMConsumeError(LLVMOrcLLJITLookup(c->jit, &at, EMIT_FRAME));
+  if (at) memcpy(&c->frame, (const void *)(uintptr_t)at, sizeof c->frame);
+}
+
 static LLVMErrorRef link_code(backend_code *c, const void *code, size_t n) {
   LLVMErrorRef error = LLVMOrcCreateLLJIT(&c->jit, NULL);
   if (error) return error;
@@ -73,6 +82,7 @@ static LLVMErrorRef link_code(backend_code *c, const void *code, size_t n) {
   LLVMOrcExecutorAddress at = 0;
   if (!error) error = LLVMOrcLLJITLookup(c->jit, &at, EMIT_KERNEL);
   c->entry = (tess_kernel_fn)at;
+  if (!error) find_frame(c, code, n);
   return error;
 }
 
@@ -110,6 +120,8 @@ static int32_t llvm_launch(const backend_code *c, void **args,
 
 static tess_kernel_fn llvm_entry(const backend_code *c) { return c->entry; }
 
+static backend_frame llvm_frame(const backend_code *c) { return c->frame; }
+
 static tess_status llvm_compile_entry(ir_program *p, arena *scratch,
                                       const target *t, backend_form form,
                                       strbuf *out, err_state *e) {
@@ -132,6 +144,7 @@ const backend llvm_backend = {
     .load = llvm_load,
     .launch = llvm_launch,
     .entry = llvm_entry,
+    .frame = llvm_frame,
     .unload = llvm_unload,
     .on_fatal = llvm_on_fatal,
 };

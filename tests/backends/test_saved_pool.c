@@ -111,6 +111,25 @@ static void saved_memory(void **state) {
     }
 }
 
+static void *host_alloc(void *ud, uint64_t bytes, uint64_t align) {
+  (void)bytes, (void)align;
+  return ud;
+}
+
+/* A host may have memory of its own, and no threads. */
+static void completed(void **state) {
+  (void)state;
+  job j = {.fail_at = -1};
+  tess_runtime own, host = {.ud = &j, .alloc = host_alloc};
+  assert_ptr_equal(tess_pool_complete(NULL, &own), &tess_pool_runtime);
+  assert_ptr_equal(tess_pool_complete(&tess_pool_runtime, &own),
+                   &tess_pool_runtime);
+  const tess_runtime *rt = tess_pool_complete(&host, &own);
+  assert_ptr_equal(rt->alloc(rt->ud, 1, 1), &j);
+  assert_int_equal(rt->parallel_for(rt->ud, N, hit, &j), TESS_OK);
+  for (int i = 0; i < N; i++) assert_int_equal(j.hits[i], 1);
+}
+
 /* Tessera's build needs no clang, so what it makes is in the tree. */
 static void ir_is_up_to_date(void **state) {
   (void)state;
@@ -122,8 +141,8 @@ static void ir_is_up_to_date(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_once), cmocka_unit_test(several_callers),
+      cmocka_unit_test(each_once),  cmocka_unit_test(several_callers),
       cmocka_unit_test(after_fork), cmocka_unit_test(saved_memory),
-      cmocka_unit_test(ir_is_up_to_date)};
+      cmocka_unit_test(completed),  cmocka_unit_test(ir_is_up_to_date)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -296,6 +296,9 @@ check.case("a saved model runs in a host of C without Tessera", function()
   g:output("flat", g:reshape(values[1], { to = { 4, 36 } }))
   g:output("x", g:inputs()[1])
   g:output("place", g:arg_max(g:reshape(values[1], { to = { 144 } })))
+  -- Its kernel asks for memory: the image with a border, or in blocks.
+  local large = g:tile(values[1], { times = { 1, 1, 12, 12 } })
+  g:output("wide", g:conv2d_nchw(large, weight(g, 4, 4, 3, 3), { pad = 1 }))
   local m = ts.model(g, { seed = 1 })
   local want = table.pack(m:run { quarters { 1, 4, 6, 6 } })
   local folder = os.tmpname()
@@ -310,15 +313,15 @@ check.case("a saved model runs in a host of C without Tessera", function()
   assert(sh(("cc -std=c17 -Wall -Wextra -Werror -I. %s ./model.so " ..
              "-o run && ./run > sums && ! ldd ./run | grep -q tessera")
             :format(source)))
-  local i, names = 0, { "y", "flat", "x", "place" }
+  local i, names = 0, { "y", "flat", "x", "place", "wide" }
   for line in io.lines(folder .. "/sums") do
     i = i + 1
     local name, got = line:match "^(%S+) (%S+)$"
     assert(name == names[i], line)
     assert(math.abs(tonumber(got) - sum(want[i])) < 1e-4 * sum(want[i]), line)
   end
-  assert(i == 4)
-  -- Several threads at once, under TSan.
+  assert(i == 5)
+  -- Several threads at once, under TSan, and without any memory but theirs.
   source = source:gsub("examples/run_model.c", "tests/data/model_threads.c")
   assert(sh(("cc -std=c17 -g -fsanitize=thread -Wall -Wextra -Werror -I. %s " ..
              "./model.so -lpthread -o threads && ./threads"):format(source)))

@@ -286,6 +286,19 @@ const tess_runtime tess_pool_runtime = {.struct_size = sizeof(tess_runtime),
                                         .alloc = pool_alloc,
                                         .free = pool_free};
 
+/* What a kernel runs with that was given `rt`: NULL is the pool, and so is a
+ * parallel_for that is NULL, with the rest in *own. */
+__attribute__((visibility("hidden"))) const tess_runtime *
+tess_pool_complete(const tess_runtime *rt, tess_runtime *own);
+const tess_runtime *tess_pool_complete(const tess_runtime *rt,
+                                       tess_runtime *own) {
+  if (!rt) return &tess_pool_runtime;
+  if (rt->parallel_for) return rt;
+  *own = *rt;
+  own->parallel_for = pool_parallel_for;
+  return own;
+}
+
 /* Before the code that helpers run is unloaded.  While a loop runs, as where
  * one of several threads ends the program, they are left alone. */
 __attribute__((destructor)) static void end_pool(void) {
