@@ -159,7 +159,7 @@ local list = {
                 option("seed", "unsigned", "N", "the seed of random choices"),
                 target,
                 option("threads", 1024, "N", "that its kernels run on"),
-                flag("passes", "the graph behind each pass, in a line each"),
+                flag("passes", "only the graph behind all passes, in groups"),
                 flag("print-after-all", "the graph after each pass"),
                 flag("times", "how long each kernel takes"),
                 option("trace-event", "string", "FILE.json",

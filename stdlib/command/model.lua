@@ -42,9 +42,10 @@ end
 
 local function tell_memory(m)
   local x = m:memory()
-  print(("%d kernels; arena %s (no plan is below %s; all values together " ..
-         "%s); weights laid out anew: %s"):format(x.kernels, bytes(x.arena),
-        bytes(x.bound), bytes(x.sum), bytes(x.converted)))
+  print(("%d kernel%s; arena %s (no plan is below %s; all values together " ..
+         "%s); weights laid out anew: %s"):format(
+    x.kernels, x.kernels == 1 and "" or "s", bytes(x.arena), bytes(x.bound),
+    bytes(x.sum), bytes(x.converted)))
 end
 
 -- Inputs of whatever contents, integers 0: they may be indices.

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Runs the Lua in README.md and docs/*.md: the blocks of one document in
--- turn, in one environment, in a folder that has tests/data/onnx.  A block
+-- turn, in one environment, in a folder that has the files of tests/data/onnx,
+-- and examples/.  A block
 -- fenced ```output must be what the block before it printed; a line "..." in it
 -- stands for any lines, "..." inside a line for any text.  A block fenced
 -- ```c FILE must stand in that file of the tree, which is compiled and run
@@ -15,10 +16,11 @@ if arg[1] ~= "inside" then
     f:close()
     return line
   end
-  local models = arg[0]:gsub("lua/[^/]*$", "data/onnx")
-  local ok, _, status = os.execute(("d=$(mktemp -d) && cp '%s'/* $d && " ..
+  local tests = real(arg[0]:gsub("lua/[^/]*$", ""))
+  local ok, _, status = os.execute(("d=$(mktemp -d) && " ..
+    "cp '%s'/data/onnx/* $d && ln -s '%s/../examples' $d && " ..
     "cd $d && '%s' '%s' inside; s=$?; rm -rf $d; exit $s"):format(
-      real(models), real(arg[-1]), real(arg[0])))
+      tests, tests, real(arg[-1]), real(arg[0])))
   os.exit(ok and 0 or status)
 end
 
