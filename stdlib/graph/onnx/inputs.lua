@@ -56,19 +56,38 @@ local function add_input(state, info, shape)
   return packed.unpack(state, bytes, dtype, shape)
 end
 
--- Raises for an extent that is not known, with what to say: 1 is often right.
-local function check_fixed(info, shape)
-  local open, own, example = {}, {}, {}
-  for d, x in ipairs(shape) do
-    own[d] = tostring(info.shape[d])
-    example[d] = tostring(type(x) == "string" and 1 or x)
-    if type(x) == "string" then open[#open + 1] = ("'%s'"):format(x) end
+-- Raises for extents that are not known, with what to say: 1 is often right.
+local function check_fixed(infos, shapes)
+  local open, inputs, seen = {}, {}, {}
+  for i, shape in ipairs(shapes) do
+    for _, x in ipairs(shape) do
+      if type(x) == "string" then
+        if inputs[#inputs] ~= i then inputs[#inputs + 1] = i end
+        if not seen[x] then open[#open + 1] = x end
+        seen[x] = true
+      end
+    end
   end
   if #open == 0 then return end
-  wrong("input '%s' is of shape %s: say what %s is, as --shape %s=%s, or " ..
-        "--shape %s=1", info.name, table.concat(own, "x"),
-        table.concat(open, " and "), info.name, table.concat(example, "x"),
-        open[1]:sub(2, -2))
+  local function all_of(list, f, between)
+    local texts = {}
+    for k, x in ipairs(list) do texts[k] = f(x) end
+    return table.concat(texts, between)
+  end
+  local first = infos[inputs[1]]
+  local own = all_of(first.shape, tostring, "x")
+  local what = all_of(open, function(x) return ("'%s'"):format(x) end, ", ")
+  local example = all_of(open, function(x) return x .. "=1" end, ",")
+  if #inputs > 1 then
+    wrong("input '%s' is of shape %s, and %d others are open, too: say what " ..
+          "%s are, as --shape %s", first.name, own, #inputs - 1, what, example)
+  end
+  local fixed = all_of(shapes[inputs[1]], function(x)
+    return tostring(type(x) == "string" and 1 or x)
+  end, "x")
+  wrong("input '%s' is of shape %s: say what %s %s, as --shape %s=%s, or " ..
+        "--shape %s", first.name, own, what, #open > 1 and "are" or "is",
+        first.name, fixed, example)
 end
 
 -- What the file's inputs are, and which names of sizes they have.
@@ -99,10 +118,13 @@ function inputs.add(state, from, shapes)
   for _, info in ipairs(infos) do
     if shapes[info.name] then fixed_shape(info, shapes, sizes) end
   end
+  local fixed = {}
   for i, info in ipairs(infos) do
-    local shape = fixed_shape(info, shapes, sizes)
-    check_fixed(info, shape)
-    list[i] = add_input(state, info, shape)
+    fixed[i] = fixed_shape(info, shapes, sizes)
+  end
+  check_fixed(infos, fixed)
+  for i, info in ipairs(infos) do
+    list[i] = add_input(state, info, fixed[i])
   end
   return list
 end
