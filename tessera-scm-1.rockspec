@@ -96,6 +96,7 @@ build = {
     ["tessera.graph.onnx"] = "stdlib/graph/onnx.lua",
     ["tessera.graph.onnx.attention"] = "stdlib/graph/onnx/attention.lua",
     ["tessera.graph.onnx.control"] = "stdlib/graph/onnx/control.lua",
+    ["tessera.graph.onnx.counted"] = "stdlib/graph/onnx/counted.lua",
     ["tessera.graph.onnx.elementwise"] = "stdlib/graph/onnx/elementwise.lua",
     ["tessera.graph.onnx.fold"] = "stdlib/graph/onnx/fold.lua",
     ["tessera.graph.onnx.import"] = "stdlib/graph/onnx/import.lua",

@@ -68,14 +68,16 @@ end
 
 local function run(name)
   local start = os.time()
-  local g, inputs = support.read(folder, name)
+  local g, inputs, bounds = support.read(folder, name)
   local nodes, read = #g:nodes(), os.time()
-  local want = support.wanted(folder, name, g)
-  local plain = support.apart(graph.run(g, in_order(g, inputs)), want)
+  local function difference(got)
+    return support.apart(support.pairs_of(folder, name, g, bounds, got))
+  end
+  local plain = difference(graph.run(g, in_order(g, inputs)))
   local before = os.time()
   local m = graph.model(g, {})
   local made, least = os.time(), 0
-  local compiled = support.apart({ m:run(inputs) }, want)
+  local compiled = difference { m:run(inputs) }
   for _, t in ipairs(m:times(inputs, 3)) do least = least + t.seconds end
   local layers = support.apart(by_layer(m, inputs))
   print(("%-20s %5d %7d %6d %6d %9.2f  %s %s %s"):format(

@@ -53,14 +53,14 @@ local folder = arg[1]
 -- ---- models ----------------------------------------------------------------
 
 local function make(net, without, trials)
-  local g, inputs = support.read(folder, net)
+  local g, inputs, bounds = support.read(folder, net)
   local start = os.time()
   local m = ts.model(g, {
     seed = 1, trials = trials, without = without, kernel_threads = o.threads,
     min_time = 0.01, progress = trials and true or nil,
     database = trials and ("%s/%s.db"):format(folder, net) or nil })
-  local outputs = { m:run(inputs) }
-  local differs = support.apart(outputs, support.wanted(folder, net, m.graph))
+  local differs = support.apart(support.pairs_of(folder, net, m.graph, bounds,
+                                                 { m:run(inputs) }))
   return { model = m, inputs = inputs, made = os.time() - start,
            close = differs.close, abs = differs.abs, samples = {} }
 end

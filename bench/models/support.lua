@@ -5,6 +5,7 @@
 local ts = require "tessera"
 local graph = require "tessera.graph"
 local onnx = require "tessera.graph.onnx"
+local fold = require "tessera.graph.onnx.fold"
 
 local support = {}
 
@@ -25,18 +26,33 @@ local function inputs_of(folder, name)
   return inputs, shapes
 end
 
--- The graph, with the shapes that the inputs have, and the inputs by name.
+-- The graph, with the shapes that the inputs have, the inputs by name, and the
+-- dimensions of outputs whose extents the data decides.
 function support.read(folder, name)
   local inputs, shapes = inputs_of(folder, name)
   local path = ("%s/%s.onnx"):format(folder, name)
-  return onnx.read(path, { shapes = shapes }), inputs
+  local g, bounds = onnx.read(path, { shapes = shapes })
+  return g, inputs, bounds
 end
 
--- What ONNX Runtime gives for the outputs of a graph, in their order.
-function support.wanted(folder, name, g)
+-- What ONNX Runtime gives for the outputs of a graph, and what was got for
+-- these, as much of it as counts.
+function support.pairs_of(folder, name, g, bounds, got)
   local _, names = g:outputs()
-  for k, output in ipairs(names) do names[k] = tensor(folder, name, output) end
-  return names
+  local by_name, kept, want = {}, {}, {}
+  for k, output in ipairs(names) do by_name[output] = got[k] end
+  for k, output in ipairs(names) do
+    local bound, x = bounds[output], got[k]
+    local counts = bounds[output:match "^(.*)%.count$" or ""]
+    if bound then
+      local n = fold.elements(by_name[output .. ".count"])[1]
+      x = fold.first(x, bound.dim, n)
+    end
+    if not counts then
+      kept[#kept + 1], want[#want + 1] = x, tensor(folder, name, output)
+    end
+  end
+  return kept, want
 end
 
 -- ---- differences -----------------------------------------------------------

@@ -66,6 +66,36 @@ check.case("what the data counts may be cast and named", function()
   assert(y:get(0, 2) == 1 and y:get(1, 2) == 2)
 end)
 
+check.case("nodes take what the data counts, element by element", function()
+  local g, bounds = onnx.read(data .. "counted_rows.onnx")
+  local x = ts.tensor("float32", { 2, 3 })
+  x:set(0, 1, 0.25)
+  x:set(1, 2, 2)
+  local y, kept, z, count = table.unpack((graph.run(g, { x })))
+  assert(bounds.y.dim == 2 and bounds.kept.dim == 1 and bounds.z.dim == 1)
+  assert(#fold.elements(count) == 1 and fold.elements(count)[1] == 2)
+  local function equal(t, dim, want)
+    local got = fold.elements(fold.first(t, dim, 2))
+    assert(table.concat(got, " ") == want, table.concat(got, " "))
+  end
+  equal(y, 2, "23.0 25.0 45.0 200.0")
+  equal(kept, 1, "0.5 2.0")
+  equal(z, 1, "2.0 0.25 4.0 2.0")
+end)
+
+check.case("nodes that need to know the count are refused", function()
+  local ok, e = pcall(onnx.read, data .. "counted_refused.onnx")
+  assert(not ok)
+  for _, name in ipairs { "sum", "few", "turned", "first", "both", "added",
+                          "shape", "dot", "flat" } do
+    local text = ("node '%s' ("):format(name)
+    local op = { few = "Slice", turned = "Slice" }
+    assert(e.message:find(text, 1, true) or op[name], e.message)
+  end
+  local _, n = e.message:gsub("the data decides how many elements it takes", "")
+  assert(n == 8, e.message)
+end)
+
 check.case("loops of known length", function()
   local g = onnx.read(data .. "loop.onnx")
   assert(ops_of(g) == "add add add reshape reshape reshape concat", ops_of(g))

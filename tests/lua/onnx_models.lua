@@ -18,18 +18,18 @@ local function in_order(g, inputs)
   return list
 end
 
-local function close(name, g, outputs)
-  local d = support.apart(outputs, support.wanted(folder, name, g))
+local function close(name, g, bounds, outputs)
+  local d = support.apart(support.pairs_of(folder, name, g, bounds, outputs))
   assert(d.close, ("differs by %g, relatively %g"):format(d.abs, d.rel))
 end
 
 for path in assert(io.popen(("ls '%s'/*.onnx"):format(folder))):lines() do
   local name = path:match "([^/]*)%.onnx$"
   check.case(name, function()
-    local g, inputs = support.read(folder, name)
-    close(name, g, (graph.run(g, in_order(g, inputs))))
+    local g, inputs, bounds = support.read(folder, name)
+    close(name, g, bounds, (graph.run(g, in_order(g, inputs))))
     if not compiled[name] then return end
     local m = graph.model(g, {})
-    close(name, m.graph, { m:run(inputs) })
+    close(name, m.graph, bounds, { m:run(inputs) })
   end)
 end

@@ -76,4 +76,24 @@ function fold.elements(t)
   return list
 end
 
+-- The first n elements of a tensor along dimension d, from 1.
+function fold.first(t, d, n)
+  local shape, at = t:shape(), {}
+  shape[d] = n
+  local c = ts.tensor(t:dtype(), shape)
+  local function walk(k)
+    if k > #shape then
+      at[k] = t:get(table.unpack(at, 1, #shape))
+      c:set(table.unpack(at, 1, k))
+      return
+    end
+    for i = 0, shape[k] - 1 do
+      at[k] = i
+      walk(k + 1)
+    end
+  end
+  walk(1)
+  return c
+end
+
 return fold

@@ -5,6 +5,7 @@
 local ts = require "tessera"
 local graph = require "tessera.graph"
 local value = require "tessera.graph.value"
+local counted = require "tessera.graph.onnx.counted"
 local fold = require "tessera.graph.onnx.fold"
 local inputs = require "tessera.graph.onnx.inputs"
 local node = require "tessera.graph.onnx.node"
@@ -111,37 +112,23 @@ local function constant(state, from, id, name)
   return packed.unpack(state, c, info.dtype, info.shape)
 end
 
--- The first `n` elements of a tensor along dimension d.
-local function cut(t, d, n)
-  local shape, at = t:shape(), {}
-  shape[d] = n
-  local c = ts.tensor(t:dtype(), shape)
-  local function walk(k)
-    if k > #shape then
-      at[k] = t:get(table.unpack(at, 1, #shape))
-      c:set(table.unpack(at, 1, k))
-      return
-    end
-    for i = 0, shape[k] - 1 do
-      at[k] = i
-      walk(k + 1)
-    end
-  end
-  walk(1)
-  return c
+local function refuse_counted()
+  error({ refused = "the data decides how many elements it takes" }, 0)
 end
 
--- What x is now; one whose extent the data decides has to fold.
-local function current(state, x)
+-- What x is now; nil of one whose extent the data decides, unless it folds.
+local function settled(state, x)
   local bound = state.bounds[x.id]
   if bound and not state.replaced[x.id] then
     local t, n = fold.tensor(x), fold.tensor(bound.count)
-    if not t or not n then
-      error({ refused = "the data decides how many elements it takes" }, 0)
-    end
-    replace(state, x, cut(t, bound.dim, fold.elements(n)[1]))
+    if not t or not n then return nil end
+    replace(state, x, fold.first(t, bound.dim, fold.elements(n)[1]))
   end
   return state.replaced[x.id] or x
+end
+
+local function current(state, x)
+  return settled(state, x) or refuse_counted()
 end
 
 -- The value of a name in a graph of the file's.
@@ -214,20 +201,21 @@ local function wanted(scope, info)
   return list
 end
 
--- Operators of one value that give as many elements as they take, however many
--- there are: what is behind the last of them does no harm.
-local keeps_count = { Cast = true, Identity = true }
-
--- The values that a node takes; nil where one is not there since its node is
--- not supported.
+-- The values that a node takes, and where the data decides the extent of some
+-- { dims =, count = } of these (counted.lua); nil where one is not there since
+-- its node is not supported.
 local function inputs_of(state, scope, info)
-  local inputs, keeps = {}, keeps_count[operator_of(info)]
+  local inputs, open = {}, false
   for i, id in ipairs(info.inputs) do
     local x = id ~= 0 and value_of(state, scope, id)
     if x == nil then return nil end
-    inputs[i] = x and not keeps and current(state, x) or x
+    local y = x and settled(state, x)
+    open = open or y == nil
+    inputs[i] = y == nil and x or y
   end
-  return inputs
+  if not open then return inputs end
+  local dims, count = counted.of(operator_of(info), inputs, state.bounds)
+  return inputs, dims and { dims = dims, count = count } or refuse_counted()
 end
 
 -- The body of an attribute, where the node is, applied to values: its outputs.
@@ -244,7 +232,7 @@ function node:inline(attr, inputs)
   return list
 end
 
-local function results_of(state, f, n)
+local function results_of(state, f, n, open)
   local results = table.pack(f(n))
   for k = 1, n.nout do
     local r = results[k]
@@ -253,9 +241,11 @@ local function results_of(state, f, n)
       results[k] = r[1]
     end
   end
-  local bound = keeps_count[operator_of(n.info)] and
-                state.bounds[n:needs(1).id]
-  if bound then state.bounds[results[1].id] = bound end
+  for k = 1, open and n.nout or 0 do
+    local dim = counted.dimension(operator_of(n.info), n, open.dims,
+                                  results[k]) or refuse_counted()
+    state.bounds[results[k].id] = { count = open.count, dim = dim }
+  end
   local type = n:nin() > 0 and packed.type(state, n:x(1))
   if type and packed.moves[operator_of(n.info)] then
     packed.mark(state, results[1], type)
@@ -276,12 +266,12 @@ local function convert_node(state, scope, info)
   local results
   local f, why = family_of(info)
   local ok, e = pcall(function()
-    local inputs = inputs_of(state, scope, info)
+    local inputs, open = inputs_of(state, scope, info)
     if not f or not inputs then return end
     state.current = info.name
     local n = node.new(state, info, inputs, wanted(scope, info))
     n.state, n.scope = state, scope
-    results = results_of(state, f, n)
+    results = results_of(state, f, n, open)
     check_results(n, results)
   end)
   why = why or not ok and reason_of(e)

@@ -138,3 +138,53 @@ save("counted.onnx", h.make_graph([
     h.make_node("Cast", ["at"], ["few"], to=T.INT32),
     h.make_node("Identity", ["few"], ["y"]),
 ], "counted", [value("x", [2, 3])], [value("y", [2, "n"], T.INT32)]), opset=17)
+
+# And nodes whose results have as many elements, each of one alone.
+moved = [
+    h.make_node("NonZero", ["x"], ["at"]),
+    h.make_node("Transpose", ["at"], ["rows"], perm=[1, 0]),
+    h.make_node("GatherND", ["x", "rows"], ["found"]),
+    h.make_node("Gather", ["at", "one"], ["column"], axis=0),
+    h.make_node("Gather", ["table", "column"], ["pairs"]),
+]
+tables = [h.make_tensor("one", T.INT64, [], [1]),
+          h.make_tensor("last", T.INT64, [1], [-1]),
+          h.make_tensor("table", T.FLOAT, [3, 2], [0, 1, 2, 3, 4, 5])]
+save("counted_rows.onnx", h.make_graph(moved + [
+    h.make_node("Split", ["pairs"], ["a", "b"], axis=1),
+    h.make_node("Unsqueeze", ["found", "last"], ["f"]),
+    h.make_node("Concat", ["b", "a", "f"], ["joined"], axis=1),
+    h.make_node("Mul", ["joined", "by"], ["scaled"]),
+    h.make_node("MatMul", ["scaled", "m"], ["product"]),
+    h.make_node("Reshape", ["product", "to"], ["y"]),
+    h.make_node("Greater", ["found", "half"], ["large"]),
+    h.make_node("Where", ["large", "found", "half"], ["kept"]),
+    h.make_node("Slice", ["joined", "one1", "three", "one1"], ["z"]),
+], "counted_rows", [value("x", [2, 3])],
+    [value("y", [1, "n", 2]), value("kept", ["n"]), value("z", ["n", 2])], tables + [
+        h.make_tensor("by", T.FLOAT, [3], [1, 10, 100]),
+        h.make_tensor("m", T.FLOAT, [3, 2], [1, 0, 1, 0, 0, 1]),
+        h.make_tensor("half", T.FLOAT, [], [0.5]),
+        h.make_tensor("to", T.INT64, [3], [1, -1, 2]),
+        h.make_tensor("one1", T.INT64, [1], [1]),
+        h.make_tensor("three", T.INT64, [1], [3])]), opset=17)
+# And such as need to know how many there are.
+save("counted_refused.onnx", h.make_graph(moved + [
+    h.make_node("ReduceSum", ["found"], ["sum"], name="sum", keepdims=0),
+    h.make_node("Slice", ["found", "zero", "two"], ["few"], name="few"),
+    h.make_node("Slice", ["found", "last", "back", "zero", "last"], ["turned"],
+                name="turned"),
+    h.make_node("Gather", ["pairs", "zero"], ["first"], name="first"),
+    h.make_node("Concat", ["found", "found"], ["both"], name="both", axis=0),
+    h.make_node("Add", ["found", "vector"], ["added"], name="added"),
+    h.make_node("Shape", ["pairs"], ["shape"], name="shape"),
+    h.make_node("MatMul", ["found", "vector"], ["dot"], name="dot"),
+    h.make_node("Reshape", ["pairs", "last"], ["flat"], name="flat"),
+], "counted_refused", [value("x", [2, 3])],
+    [value("sum", []), value("few", [2]), value("turned", ["n"]), value("first", [1, 2]),
+     value("both", ["m"]), value("added", [6]), value("shape", [2], T.INT64),
+     value("dot", []), value("flat", ["m"])], tables + [
+        h.make_tensor("zero", T.INT64, [1], [0]),
+        h.make_tensor("two", T.INT64, [1], [2]),
+        h.make_tensor("back", T.INT64, [1], [-100]),
+        h.make_tensor("vector", T.FLOAT, [6], [1] * 6)]), opset=17)
