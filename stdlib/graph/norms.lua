@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Layer normalisation of rows as exporters write it out, mean, difference,
--- mean of squares, root, quotient, weight and bias, is one operator again.
+-- Normalisations of rows as exporters write them out, mean, difference, mean of
+-- squares, root, quotient, weight and bias, or those without a mean, are one
+-- operator again.
 local edit = require "tessera.graph.edit"
 local program = require "tessera.graph.program"
 
@@ -41,32 +42,55 @@ local function centered(g, v)
   return x and #x.shape > 0 and mean(g, input(g, n, 2)) == x and x or nil
 end
 
--- x and eps where v is the root of the mean of the squares of x, and eps.
-local function deviation(g, v)
-  local root = maker(g, v, "sqrt")
-  local sum = root and maker(g, input(g, root, 1), "add")
+-- x and eps where v is the mean of the squares of x, and eps.
+local function mean_square(g, v)
+  local sum = maker(g, v, "add")
   for i = 1, sum and 2 or 0 do
     local eps, of = number_of(input(g, sum, i)), mean(g, input(g, sum, 3 - i))
     local x = of and square(g, of)
-    if eps and x then return centered(g, x), eps end
+    if eps and x then return x, eps end
   end
+end
+
+-- x and eps where v is the root of that.
+local function deviation(g, v)
+  local root = maker(g, v, "sqrt")
+  if root then return mean_square(g, input(g, root, 1)) end
+end
+
+-- The same where v is 1 divided by the root.
+local function inverse(g, v)
+  local n = maker(g, v, "reciprocal")
+  if n then return deviation(g, input(g, n, 1)) end
+  n = maker(g, v, "rsqrt")
+  if n then return mean_square(g, input(g, n, 1)) end
+  n = maker(g, v, "div")
+  if n and number_of(input(g, n, 1)) == 1 then
+    return deviation(g, input(g, n, 2))
+  end
+end
+
+-- The normalisation of rows that x divided by the root is.
+local function normalized(g, x, eps)
+  if type(x.shape[#x.shape]) ~= "number" then return nil end
+  local from = centered(g, x)
+  if from then return g:layer_norm(from, { axis = -1, eps = eps }) end
+  return g:rms_norm(x, { axis = -1, eps = eps })
 end
 
 local rules = {}
 
 function rules.div(g, n)
-  local x = centered(g, input(g, n, 1))
+  local x = input(g, n, 1)
   local of, eps = deviation(g, input(g, n, 2))
-  if x and of == x and type(x.shape[#x.shape]) == "number" then
-    return g:layer_norm(x, { axis = -1, eps = eps })
-  end
+  return of == x and normalized(g, x, eps) or nil
 end
 
 -- A normalisation that only n takes, and the vector that it takes, too.
-local function scaled(g, n, uses)
+local function scaled(g, n, uses, op)
   for i = 1, 2 do
     local y, v = input(g, n, i), input(g, n, 3 - i)
-    local norm = y and uses[y.id] == 1 and maker(g, y, "layer_norm")
+    local norm = y and uses[y.id] == 1 and maker(g, y, op)
     if norm and norm.attrs.axis == -1 and #norm.outputs == 1 and
        v.dtype == y.dtype and #v.shape == 1 and
        v.shape[1] == y.shape[#y.shape] then
@@ -78,16 +102,26 @@ end
 local function with(g, norm, more)
   local o = edit.with(norm.attrs, { weight = input(g, norm, 2),
                                     bias = input(g, norm, 3) })
-  return g:layer_norm(input(g, norm, 1), edit.with(o, more))
+  return g[norm.op](g, input(g, norm, 1), edit.with(o, more))
 end
 
 function rules.mul(g, n, uses)
-  local norm, v = scaled(g, n, uses)
-  if norm and not norm.inputs[2] then return with(g, norm, { weight = v }) end
+  for i = 1, 2 do
+    local x = input(g, n, i)
+    local of, eps = inverse(g, input(g, n, 3 - i))
+    local y = of and of == x and normalized(g, x, eps)
+    if y then return y end
+  end
+  for _, op in ipairs { "layer_norm", "rms_norm" } do
+    local norm, v = scaled(g, n, uses, op)
+    if norm and not norm.inputs[2] then
+      return with(g, norm, { weight = v })
+    end
+  end
 end
 
 function rules.add(g, n, uses)
-  local norm, v = scaled(g, n, uses)
+  local norm, v = scaled(g, n, uses, "layer_norm")
   if norm and not norm.inputs[3] then return with(g, norm, { bias = v }) end
 end
 

@@ -19,7 +19,7 @@ passes.list = {
     run = require "tessera.graph.transposes" },
   { name = "simplify_again", help = "transposes that meet cancel",
     run = simplify },
-  { name = "normalize", help = "layer norms that were written out are one node",
+  { name = "normalize", help = "norms that were written out are one node",
     run = require "tessera.graph.norms" },
   { name = "into_convolutions",
     help = "batch norms, scales, shifts and borders go into convolutions",

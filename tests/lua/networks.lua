@@ -143,6 +143,24 @@ check.case("norms that were written out are one node", function()
   assert(ops_of(g) == "layer_norm:1 layer_norm:2 layer_norm:3 add:4", ops_of(g))
 end)
 
+check.case("norms without a mean that were written out are one node", function()
+  local g = graph.new "rms"
+  local eps = g:constant("eps", ts.tensor("float32", {}, 1e-5))
+  local one = g:constant("one", ts.tensor("float32", {}, 1))
+  local function mean_square(y)
+    local m = g:reduce(g:mul(y, y), { op = "mean", axes = { -1 }, keep = true })
+    return g:add(eps, m)
+  end
+  local y = g:input("x", { 2, 3, 8 })
+  y = g:mul(weight(g, 8), g:div(y, g:sqrt(mean_square(y))))
+  y = g:mul(y, g:rsqrt(mean_square(y)))
+  y = g:mul(g:mul(g:reciprocal(g:sqrt(mean_square(y))), y), weight(g, 8))
+  y = g:mul(y, g:div(one, g:sqrt(mean_square(y))))
+  g:output("y", y)
+  stays(g, ts.tensor("float32", { 2, 3, 8 }, "random", 1))
+  assert(ops_of(g) == "rms_norm:1 rms_norm:2 rms_norm:3 rms_norm:4", ops_of(g))
+end)
+
 check.case("chains become one, and what changes nothing goes", function()
   local g = graph.new "chains"
   local x = g:input("x", { 2, 3, 4 })
