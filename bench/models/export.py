@@ -4,6 +4,7 @@ that ONNX Runtime gives, for bench/models.lua:
 
     python export.py FOLDER [NAME..]        all, or those of these names
     python export.py --small FOLDER         few channels and layers, for tests
+    python export.py --kinds FOLDER         small nets of many kinds (kinds.py)
     python export.py --light FOLDER         the light networks of onnx itself
     python export.py --file FOLDER NAME FILE.onnx [INPUT=1x3x224x224..]
 
@@ -17,6 +18,7 @@ import sys
 import numpy as np
 import onnx
 
+import kinds
 import nets
 import texts
 
@@ -92,10 +94,10 @@ def add_light(folder):
 def add_models(folder, names, small):
     for name in names or MODELS:
         path = os.path.join(folder, name + ".onnx")
-        model = MODELS[name](small)
+        model = {**MODELS, **kinds.MODELS}[name](small)
         onnx.save(model, path)
-        write_results(path, os.path.join(folder, name))
-        print("%-14s %4d nodes, %9.1f kB" % (name, len(model.graph.node),
+        write_results(path, os.path.join(folder, name), kinds.SHAPES.get(name))
+        print("%-16s %4d nodes, %9.1f kB" % (name, len(model.graph.node),
                                              os.path.getsize(path) / 1e3), flush=True)
 
 
@@ -105,6 +107,8 @@ def main(args):
     os.makedirs(folder, exist_ok=True)
     if what == "--light":
         add_light(folder)
+    elif what == "--kinds":
+        add_models(folder, list(kinds.MODELS), True)
     elif what == "--file":
         add_file(folder, args[0], args[1], args[2:])
     else:

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Labels: slow
--- Small models of bench/models/export.py --small (tests/data/models) node by
--- node, and some compiled, compared with what ONNX Runtime gives.
+-- Small models of bench/models/export.py (tests/data/models: --small, and two
+-- of --kinds) node by node, and some compiled, compared with what ONNX Runtime
+-- gives.
 local graph = require "tessera.graph"
 local here = arg[0]:gsub("[^/]*$", "")
 local check = dofile(here .. "../support/checks.lua")
@@ -10,7 +11,7 @@ local support = require "support"
 local folder = here .. "../data/models"
 
 local compiled = { mobilenet_v2 = true, gpt2_step = true, lstm = true,
-                   quantized = true }
+                   quantized = true, segmenter = true }
 
 local function in_order(g, inputs)
   local list = {}
