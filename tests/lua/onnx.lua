@@ -40,6 +40,11 @@ check.case("what is not said is asked for", function()
           "--shape x=1x3x4x4, or --shape batch=1", file)
   local g = onnx.read(file, { shapes = { batch = { 2 } } })
   assert(g:inputs()[1].shape[1] == 2)
+  local open = data .. "open.onnx"
+  refused("input 'x' is of shape batchxn, and 1 more leaves sizes open: say " ..
+          "what 'batch', 'n', 'm' are, as --shape batch=1,n=1,m=1", open)
+  refused("input 'past' is of shape batchxm: say what 'm' is, as --shape " ..
+          "past=2x1, or --shape m=1", open, { shapes = { x = { 2, 3 } } })
   refused("size 'batch' is one number", file, { shapes = { batch = { 1, 2 } } })
   refused("there is no input 'z'", file, { shapes = { z = { 1 } } })
   refused("has 4 dimensions, and 1 are given", file, { shapes = { x = { 1 } } })

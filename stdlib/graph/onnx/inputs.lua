@@ -79,8 +79,9 @@ local function check_fixed(infos, shapes)
   local what = all_of(open, function(x) return ("'%s'"):format(x) end, ", ")
   local example = all_of(open, function(x) return x .. "=1" end, ",")
   if #inputs > 1 then
-    wrong("input '%s' is of shape %s, and %d others are open, too: say what " ..
-          "%s are, as --shape %s", first.name, own, #inputs - 1, what, example)
+    wrong("input '%s' is of shape %s, and %d more %s sizes open: say what " ..
+          "%s are, as --shape %s", first.name, own, #inputs - 1,
+          #inputs > 2 and "leave" or "leaves", what, example)
   end
   local fixed = all_of(shapes[inputs[1]], function(x)
     return tostring(type(x) == "string" and 1 or x)

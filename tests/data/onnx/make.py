@@ -188,3 +188,9 @@ save("counted_refused.onnx", h.make_graph(moved + [
         h.make_tensor("two", T.INT64, [1], [2]),
         h.make_tensor("back", T.INT64, [1], [-100]),
         h.make_tensor("vector", T.FLOAT, [6], [1] * 6)]), opset=17)
+
+# Sizes that several inputs leave open.
+save("open.onnx", h.make_graph([
+    h.make_node("Concat", ["x", "past"], ["y"], axis=1),
+], "open", [value("x", ["batch", "n"]), value("past", ["batch", "m"])],
+    [value("y", ["batch", "sum"])]), opset=17)
