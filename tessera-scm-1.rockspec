@@ -238,6 +238,7 @@ build = {
     ["tessera.template"] = "stdlib/template.lua",
     ["tessera.template.branching"] = "stdlib/template/branching.lua",
     ["tessera.template.common"] = "stdlib/template/common.lua",
+    ["tessera.template.constraints"] = "stdlib/template/constraints.lua",
     ["tessera.template.knobs"] = "stdlib/template/knobs.lua",
     ["tessera.template.molds"] = "stdlib/template/molds.lua",
     ["tessera.tensor"] = "stdlib/tensor.lua",

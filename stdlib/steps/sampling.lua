@@ -2,11 +2,11 @@
 -- Draws of schedule modules beyond the primitives' own.
 local sampling = {}
 
--- One of the list's values, each as likely as the others.
-function sampling.evenly(sch, list)
+-- One of the list's values, each as likely as the others; `at`: this one.
+function sampling.evenly(sch, list, at)
   local even = {}
   for i = 1, #list do even[i] = 1 / #list end
-  return sch:sample_categorical(list, even)
+  return sch:sample_categorical(list, even, at and at - 1)
 end
 
 -- The same, but no choice where there is one value only.

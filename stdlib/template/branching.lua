@@ -52,9 +52,18 @@ local function attempt(perform, chosen, plain)
   return names, idle
 end
 
+-- Numbers that look random, the same in each run: f(n) is 1 .. n.
+function branching.stream()
+  local x = 1
+  return function(n)
+    x = (x * 1103515245 + 12345) & 0x7fffffff
+    return (x >> 8) % n + 1
+  end
+end
+
 -- Settings of so many values each: all, or some, drawn.
 local function settings(counts, limit)
-  local total, list, x = 1, {}, 1
+  local total, list, draw = 1, {}, branching.stream()
   for _, p in ipairs(counts) do total = math.min(total * p.count, limit + 1) end
   for t = 1, math.min(total, limit) do
     local chosen, rest = {}, t - 1
@@ -62,8 +71,7 @@ local function settings(counts, limit)
       if total <= limit then
         chosen[p.name], rest = rest % p.count + 1, rest // p.count
       else
-        x = (x * 1103515245 + 12345) & 0x7fffffff
-        chosen[p.name] = (x >> 8) % p.count + 1
+        chosen[p.name] = draw(p.count)
       end
     end
     list[t] = chosen
@@ -72,14 +80,17 @@ local function settings(counts, limit)
 end
 
 -- The set of the names of parameters that branch, of counts = { { name =,
--- count =, integers = is it to be looked at }, ... }.
-function branching.find(counts, perform, limit)
+-- count =, integers = is it to be looked at }, ... }.  A parameter whose
+-- variable is drawn has the value that `chosen` says, too, so that what is
+-- refused for a value is refused either way.  list: settings to try; nil: all
+-- that there are, or some.
+function branching.find(counts, perform, limit, list)
   local found, plain = {}, {}
   for _, p in ipairs(counts) do
     if p.integers then plain[p.name] = true end
   end
   if not next(plain) then return found end
-  for _, chosen in ipairs(settings(counts, limit or tries)) do
+  for _, chosen in ipairs(list or settings(counts, limit or tries)) do
     local by_integers = attempt(perform, chosen, plain)
     local by_draws, idle = attempt(perform, chosen, found)
     for name in next, idle or {} do found[name] = true end

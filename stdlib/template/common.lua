@@ -53,6 +53,23 @@ local function check_names(who, o, names)
   end
 end
 
+-- Draws that a primitive refuses are drawn again, so often.
+local redraws = 256
+
+-- The schedule of the first of perform(copy of sch, number of the draw) that
+-- is not refused; what is no refusal is raised.
+local function first_accepted(sch, perform)
+  local why
+  for k = 1, redraws do
+    local copy = sch:copy()
+    local ok, e = pcall(perform, copy, k)
+    if ok then return copy end
+    if type(e) ~= "table" or e.code ~= "REFUSED" then error(e, 0) end
+    why = why or e
+  end
+  error(why, 0)
+end
+
 -- ---- names in the trace ---------------------------------------------------
 
 -- Whether a trace can hold the value: a text, a number, a boolean, a random
@@ -81,6 +98,6 @@ local function write_names(sch, named)
 end
 
 return { most = most, wrong = wrong, all_integers = all_integers,
-         check_branch = check_branch,
+         first_accepted = first_accepted, check_branch = check_branch,
          check_name = check_name, check_values = check_values,
          check_names = check_names, write_names = write_names }

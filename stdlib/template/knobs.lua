@@ -105,7 +105,8 @@ function config.define_split(cfg, name, loop, o)
   check_values("define_split", name, o.factors or { 1 })
   local size
   if o.factors then
-    size = { ts.auto, sampling.evenly(cfg.sch, o.factors) }
+    size = { ts.auto, sampling.evenly(cfg.sch, o.factors,
+                                      cfg.draw(#o.factors)) }
   else
     size = { of_knob("define_split", name, function()
       return cfg.sch:sample_perfect_tile(loop, {
@@ -134,7 +135,7 @@ function config.define_knob(cfg, name, list, o)
     return set(cfg, name, { val = list[at] }, list[at], at)
   end
   local at = cfg.looking and not known and choose(cfg, name, #list, true)
-  local value = sampling.evenly(cfg.sch, list)
+  local value = sampling.evenly(cfg.sch, list, at or cfg.draw(#list))
   if at and (cfg.plain == true or cfg.plain[name]) then
     value = list[at]
   elseif at then
@@ -189,7 +190,8 @@ end
 -- Runs the function with values of knobs by name.
 local function run(f, sch, chosen, branches, more)
   local cfg = { sch = sch, chosen = chosen, branches = branches, counts = {},
-                draws = {}, read = {}, plain = {}, named = {} }
+                draws = {}, read = {}, plain = {}, named = {},
+                draw = branching.stream() }
   for k, v in next, more or {} do cfg[k] = v end
   setmetatable(cfg, config)
   return cfg, pcall(function()
@@ -218,16 +220,24 @@ function knobs.space(program, f)
     wrong("template.space takes a program and a function(cfg, sch)")
   end
   local branches, spaces = find_branching(program, f), {}
-  local first, ok, e = run(f, ts.schedule(program), {}, branches)
-  if not ok then error(e, 0) end
+  local first
+  local draw = branching.stream()
+  common.first_accepted(ts.schedule(program), function(copy)
+    local cfg, ok, e = run(f, copy, {}, branches, { draw = draw })
+    first = cfg
+    if not ok then error(e, 0) end
+  end)
   local counts = {}
   for i, c in ipairs(first.counts) do counts[i] = c.count end
   for i, combination in ipairs(combinations(counts)) do
     local chosen = {}
     for k, c in ipairs(first.counts) do chosen[c.name] = combination[k] end
     spaces[i] = ts.space.by_hand(function(sch)
-      local _, fine, why = run(f, sch, chosen, branches)
-      if not fine then error(why, 0) end
+      local draw = branching.stream()
+      return common.first_accepted(sch, function(copy)
+        local _, fine, why = run(f, copy, chosen, branches, { draw = draw })
+        if not fine then error(why, 0) end
+      end)
     end)
   end
   return ts.space.union(spaces)

@@ -5,6 +5,7 @@ local ts = require "tessera"
 local options = require "tessera.lang.options"
 local sampling = require "tessera.steps.sampling"
 local branching = require "tessera.template.branching"
+local constraints = require "tessera.template.constraints"
 local common = require "tessera.template.common"
 local wrong = common.wrong
 local all_integers = common.all_integers
@@ -51,9 +52,20 @@ local function check_condition(what, condition, known)
   end
 end
 
+local function check_constraint(given)
+  local list = type(given) == "table" and given or { given }
+  for _, f in ipairs(list) do
+    if type(f) ~= "function" then
+      wrong("template.mold: constraint is a function(p) or a list of such, " ..
+            "not %s", options.text_of(f))
+    end
+  end
+end
+
 local function check_parameters(m)
   local known = {}
-  check_names("template.mold", m, "parameters forbid apply")
+  check_names("template.mold", m, "parameters forbid constraint apply")
+  check_constraint(m.constraint)
   for _, p in ipairs(m.parameters) do
     check_names("a parameter", p, "name values when branch")
     check_values("template.mold", p.name, p.values)
@@ -132,21 +144,44 @@ local function position(list, value)
   end
 end
 
--- One run of a mold: `chosen` and `plain` as branching.find has them; without,
--- the one that makes the sketch.
-local function apply(m, sch, values, decides, chosen, plain)
-  local looking = chosen ~= nil
+-- The parameters that are sampled in a sketch of these values.
+local function sampled_of(m, values, decides)
+  local list = {}
+  for _, x in ipairs(m.parameters) do
+    if not decides[x.name] and (not x.when or holds(x.when, values)) then
+      list[#list + 1] = x
+    end
+  end
+  return list
+end
+
+-- Says in the trace what the constraints exclude.
+local function restrict(sch, left, variables)
+  for _, t in ipairs(left.tables) do
+    local list = {}
+    for _, x in ipairs(left.sampled) do
+      if t.names[x.name] then list[#list + 1] = variables[x.name] end
+    end
+    sch:restrict_values(list, t.rows, t.among)
+  end
+end
+
+-- One run of a mold, where the sampled parameters have the values at chosen[
+-- name].  With `plain` it is a trial, as branching.find has it: those named in
+-- it are handed out as integers.
+local function apply(m, sch, values, left, chosen, plain)
   local p, of_draws, draws, read, named = {}, {}, {}, {}, {}
+  local sampled, variables = {}, {}
+  for _, x in ipairs(left.sampled) do sampled[x.name] = x end
   for _, x in ipairs(m.parameters) do
     local name = x.name
-    local sampled = not decides[name] and
-                    (not x.when or holds(x.when, values))
-    local value = values[name]
-    if sampled then
-      value = sampling.evenly(sch, x.values)
-      if looking and plain[name] then
-        value = x.values[chosen[name]]
-      elseif looking and x.branch == nil then
+    local own, value = sampled[name], values[name]
+    if own then
+      value = sampling.evenly(sch, own.values, chosen[name])
+      variables[name] = value
+      if plain and plain[name] then
+        value = own.values[chosen[name]]
+      elseif plain and x.branch == nil then
         draws[name] = branching.drawn(sch)
         of_draws[name] = value
       end
@@ -156,29 +191,39 @@ local function apply(m, sch, values, decides, chosen, plain)
       named[#named + 1] = { name, value, position(x.values, value) }
     end
   end
+  restrict(sch, left, variables)
   m.apply(sch, setmetatable(p, { __index = function(_, name)
     read[name] = true
     return of_draws[name]
   end }))
-  if not looking then write_names(sch, named) end
+  if not plain then write_names(sch, named) end
   return draws, read
 end
 
+-- Settings that are tried, which the constraints allow.
+local function allowed_settings(left, limit)
+  local draw, list = constraints.draws(left), {}
+  for i = 1, limit do list[i] = draw() end
+  return list
+end
+
 -- Refuses parameters that are sampled and that the function branches on.
-local function check_branches(m, sch, values, decides, limit)
+local function check_branches(m, sch, values, left, limit)
   local counts = {}
-  for _, x in ipairs(m.parameters) do
-    if not decides[x.name] and x.branch == nil and
-       (not x.when or holds(x.when, values)) then
+  for _, x in ipairs(left.sampled) do
+    if x.branch == nil then
       counts[#counts + 1] = { name = x.name, count = #x.values,
                               integers = true }
     end
   end
+  local list = #left.tables > 0 and allowed_settings(left, limit) or nil
   local found = branching.find(counts, function(chosen, plain)
     local copy = sch:copy()
-    local draws, read = apply(m, copy, values, decides, chosen, plain)
+    local all = setmetatable({}, { __index = chosen })
+    for _, x in ipairs(left.sampled) do all[x.name] = chosen[x.name] or 1 end
+    local draws, read = apply(m, copy, values, left, all, plain)
     return copy:trace(), draws, read
-  end, limit)
+  end, limit, list)
   for _, x in ipairs(counts) do
     if found[x.name] then
       wrong("template.mold: parameter %s is sampled, so that its value is a " ..
@@ -189,28 +234,48 @@ local function check_branches(m, sch, values, decides, limit)
   end
 end
 
+-- The sketches: of each its fixed values and what the constraints leave.
+local function list_sketches(m)
+  local decides, list = deciding(m), {}
+  local all = settings(m, decides)
+  local given = m.constraint
+  if type(given) == "function" then given = { given } end
+  for _, values in ipairs(all) do
+    local left = constraints.apply(given or {}, values,
+                                   sampled_of(m, values, decides))
+    if left then list[#list + 1] = { values = values, left = left } end
+  end
+  if #list > most then
+    wrong("template.mold: the space has more than %d sketches", most)
+  elseif #all == 0 then
+    wrong("template.mold: all combinations are forbidden")
+  elseif #list == 0 then
+    wrong("template.mold: the constraints leave no combination")
+  end
+  return list
+end
+
 -- template.mold { parameters = { { name =, values =, when =, branch = }, ... },
---   forbid = { { name = value, ... }, ... }, apply = function(sch, p) }
+--   forbid = { { name = value, ... }, ... }, constraint = function(p) or a list
+--   of such, apply = function(sch, p) }
 -- `when` says of which values of earlier parameters one is there for; p has
 -- the values by name, random variables where they are sampled.  Where `apply`
--- branches on integers, branch = true makes sketches of them.
+-- branches on integers, branch = true makes sketches of them.  A constraint is
+-- given plain values, and true of those that are allowed.
 function molds.mold(m)
   if type(m) ~= "table" or type(m.parameters) ~= "table" or
      type(m.apply) ~= "function" then
     wrong("template.mold takes { parameters = list, apply = function(sch, p) }")
   end
   check_parameters(m)
-  local decides, spaces = deciding(m), {}
-  local all = settings(m, decides)
-  if #all > most then
-    wrong("template.mold: the space has more than %d sketches", most)
-  elseif #all == 0 then
-    wrong("template.mold: all combinations are forbidden")
-  end
-  for i, values in ipairs(all) do
+  local list, spaces = list_sketches(m), {}
+  for i, x in ipairs(list) do
     spaces[i] = ts.space.by_hand(function(sch)
-      check_branches(m, sch, values, decides, math.max(4, 64 // #all))
-      apply(m, sch, values, decides)
+      check_branches(m, sch, x.values, x.left, math.max(4, 64 // #list))
+      local draw = constraints.draws(x.left)
+      return common.first_accepted(sch, function(copy)
+        apply(m, copy, x.values, x.left, draw())
+      end)
     end)
   end
   return ts.space.union(spaces)

@@ -325,6 +325,12 @@ static void test_tiles(void **state) {
   WITH(sample_categorical, 3, steps, &probs, &u);
   const tess_value twice[] = {tess_v_rv(u), tess_v_int(2)};
   DO(annotate, c, "steps", tess_v_op("*", twice));
+  const tess_value pair[] = {tess_v_rv(u), tess_v_op("*", twice)};
+  const int64_t rows[] = {0, 0, 16, 32, 64, 128};
+  const tess_sch_restrict_values_options others = {.among = TESS_NO};
+  DO(restrict_values, 2, pair, 6, rows);
+  const int64_t none[] = {16, 16};
+  WITH(restrict_values, 2, pair, 2, none, &others);
   const tess_value list[] = {tess_v_str("a"), tess_v_real(0.5),
                              tess_v_ints(3, steps), tess_v_bool(1)};
   DO(knob, "steps", tess_v_op("*", twice));

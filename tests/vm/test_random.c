@@ -480,10 +480,14 @@ static void random_run(play *p, uint64_t seed, uint32_t *sampled) {
 
 /* Random operands do not suit these; they have tests of their own. */
 static bool is_hard(const char *name) {
-  static const char *const hard[] = {
-      "annotate_buffer_access",   "cache_inplace",  "hoist_invariant_factor",
-      "reindex_cache_write",      "rolling_update", "tensorize",
-      "unsafe_hide_buffer_access"};
+  static const char *const hard[] = {"annotate_buffer_access",
+                                     "cache_inplace",
+                                     "hoist_invariant_factor",
+                                     "reindex_cache_write",
+                                     "restrict_values",
+                                     "rolling_update",
+                                     "tensorize",
+                                     "unsafe_hide_buffer_access"};
   for (size_t i = 0; i < sizeof hard / sizeof *hard; i++)
     if (!strcmp(hard[i], name)) return true;
   return false;
