@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public functions that make kernels, and what they are made of:
- * tess_build, tess_kernel_source, tess_kernel_function, tess_default_runtime.
+ * tess_build, tess_kernel_load, tess_kernel_source, tess_kernel_function,
+ * tess_default_runtime.
  */
 #include "ir/query.h"
 #include "measure/context.h"
-#include "measure/kernel.h"
+#include "measure/kernel_file.h"
 
 typedef struct building {
   tess_context *c;
@@ -80,6 +81,13 @@ tess_status tess_kernel_source(tess_kernel *k, const char *what, char **out) {
   ctx_end_work(w.c);
   measure_build_free(&w.b);
   return s;
+}
+
+tess_status tess_kernel_load(tess_context *c, const char *path,
+                             tess_kernel **out) {
+  *out = NULL;
+  return path ? kernel_file_read(c, path, out)
+              : ctx_fail(c, TESS_INVALID, "the path of a kernel is NULL");
 }
 
 tess_kernel_fn tess_kernel_function(tess_kernel *k) {

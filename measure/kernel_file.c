@@ -191,14 +191,12 @@ static tess_status load_file(void *ud) {
   return check_device(w);
 }
 
-tess_status tess_kernel_load(tess_context *c, const char *path,
+tess_status kernel_file_read(tess_context *c, const char *path,
                              tess_kernel **out) {
   kernel_loading w = {.c = c, .path = path};
   strbuf *const own[] = {&w.bytes,  &w.target, &w.program,
                          &w.origin, &w.code,   &w.why};
   enum { OWN = sizeof own / sizeof *own };
-  *out = NULL;
-  if (!path) return ctx_fail(c, TESS_INVALID, "the path of a kernel is NULL");
   for (int i = 0; i < OWN; i++) str_init(own[i], &c->heap);
   arena_init(&w.scratch, &c->heap);
   ctx_begin_work(c);

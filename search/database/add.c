@@ -87,9 +87,8 @@ static tess_status take_key(adding *a, database_key *k, tess_target **t) {
   return s;
 }
 
-tess_status tess_database_add(tess_database *d, tess_trace *t,
-                              const char *target, const char *policy,
-                              uint32_t n, const double *sample) {
+tess_status database_add(tess_database *d, tess_trace *t, const char *target,
+                         const char *policy, uint32_t n, const double *sample) {
   adding a = {.d = d, .t = t};
   tess_target *known = NULL;
   database_end_filter(d);

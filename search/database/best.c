@@ -119,8 +119,8 @@ static tess_status take_best(choosing *w, tess_record *out) {
                                 .program = w->p,
                                 .target = str_get(&w->target),
                                 .policy = str_get(&w->chosen)};
-  if (s == TESS_OK) s = tess_database_filter(w->d, &f);
-  if (s == TESS_OK) s = tess_database_row(w->d, 0, out);
+  if (s == TESS_OK) s = database_take_filter(w->d, &f);
+  if (s == TESS_OK) s = database_row(w->d, 0, out);
   if (s == TESS_NOT_FOUND || (s == TESS_OK && out->damaged)) return say_none(w);
   return s;
 }
@@ -139,22 +139,4 @@ tess_status database_best(tess_database *d, tess_program *p,
   return s == TESS_NOMEM || s == TESS_LIMIT
              ? ctx_ran_out(d->c, s, "the best record")
              : s;
-}
-
-tess_status tess_database_best_of(tess_database *d, tess_program *p,
-                                  const tess_best_filter *in,
-                                  tess_record *out) {
-  tess_best_filter f = TESS_INIT(tess_best_filter);
-  uint32_t groups;
-  tess_status s = ctx_fits(d->c, tess_record, out);
-  if (s == TESS_OK && in) s = ctx_take(d->c, tess_best_filter, in, &f);
-  database_begin(d);
-  if (s == TESS_OK) s = database_best(d, p, &f, out, &groups);
-  return database_end(d, s);
-}
-
-tess_status tess_database_best(tess_database *d, tess_program *p,
-                               const char *target, tess_record *out) {
-  const tess_best_filter f = {.struct_size = sizeof f, .target = target};
-  return tess_database_best_of(d, p, &f, out);
 }

@@ -275,7 +275,7 @@ static tess_status make_database(void *ud) {
 static tess_status open_as(open_work w, tess_database **out) {
   tess_status s = ctx_run(w.c, make_database, &w);
   *out = s == TESS_OK ? w.d : NULL;
-  if (s != TESS_OK) tess_database_free(w.d);
+  if (s != TESS_OK) database_free(w.d);
   return s;
 }
 
@@ -289,7 +289,7 @@ tess_status database_open_readonly(tess_context *c, const char *path,
   return open_as((open_work){.c = c, .path = path, .readonly = true}, out);
 }
 
-void tess_database_free(tess_database *d) {
+void database_free(tess_database *d) {
   if (!d) return;
   database_end_filter(d);
   str_free(&d->shapes);

@@ -47,6 +47,7 @@ tess_status database_open(tess_context *c, const char *path,
                           tess_database **out);
 tess_status database_open_readonly(tess_context *c, const char *path,
                                    tess_database **out);
+void database_free(tess_database *d);
 /* Sets the error from SQLite's last one; `what`: the action that failed. */
 tess_status database_fail(const database *d, const char *what);
 /* Around what a call of the host's does, which tess_stop ends with CANCELLED;
@@ -146,8 +147,35 @@ static inline const char *database_text(sqlite3_stmt *q, int i) {
   " AND (?6 IS NULL OR stored_at < ?6) AND (NOT ?7 OR status <> 'OK')" \
   " AND (?8 IS NULL OR sketch NOT IN (SELECT value FROM json_each(?8)))"
 void database_bind_filter(const database *d, sqlite3_stmt *q);
+/* Whether it lets only some records by. */
+bool database_filters(const database_filter *f);
+
+/* ---- as the public functions (include/tessera/database.h) ------ */
+
+tess_status database_take_filter(tess_database *d, /* rows.c */
+                                 const tess_record_filter *in);
+tess_status database_count(tess_database *d, uint64_t *n);
+tess_status database_row(tess_database *d, uint64_t k, tess_record *out);
+tess_status database_group(tess_database *d, uint64_t k, /* groups.c */
+                           tess_record_group *out);
+tess_status database_get_run(tess_database *d, uint64_t k, tess_run *out);
+tess_status database_trace(tess_database *d, int64_t id, tess_trace **out);
+tess_status database_add(tess_database *d, tess_trace *t, const char *target,
+                         const char *policy, uint32_t n,
+                         const double *sample);
+tess_status database_remove(tess_database *d, /* prune.c */
+                            const tess_record_filter *f, uint32_t keep,
+                            int dry, uint64_t *removed);
+tess_status database_merge(tess_database *d, const char *path,
+                           uint64_t *added);
+tess_status database_export(tess_database *d, const char *path); /* lines.c */
+tess_status database_import(tess_database *d, const char *path,
+                            uint64_t *added);
+tess_status database_verify(tess_database *d,
+                            void (*found)(void *ud, const char *what),
+                            void *ud);
 /* tess_database_best_of; *groups: among how many it chose, whose times are not
- * comparable (best.c). */
+ * comparable. */
 tess_status database_best(tess_database *d, tess_program *p,
                           const tess_best_filter *f, tess_record *out,
                           uint32_t *groups);
@@ -157,8 +185,6 @@ tess_status database_read_shapes(tess_database *d, uint64_t workload);
 void database_end_groups(tess_database *d);
 /* Drops the filter, and ends the reading of rows. */
 void database_end_filter(database *d);
-/* Whether it lets only some records by. */
-bool database_filters(const database_filter *f);
 /* Times outside of these bounds, a cycle and years, are impossible. */
 extern const double database_least_time, database_greatest_time;
 /* Whether column `time` of the row is possible as a time of a success; else a

@@ -46,7 +46,7 @@ static tess_status step_to(database *d, uint64_t k) {
   return s;
 }
 
-static tess_status give_group(database *d, uint64_t k, tess_record_group *out) {
+tess_status database_group(database *d, uint64_t k, tess_record_group *out) {
   tess_status s = step_to(d, k);
   if (s != TESS_OK) return s;
   sqlite3_stmt *q = d->group;
@@ -66,10 +66,4 @@ static tess_status give_group(database *d, uint64_t k, tess_record_group *out) {
                                timed ? sqlite3_column_double(q, 7) : INFINITY};
   ctx_clear(d->c);
   return ctx_give(d->c, tess_record_group, &row, out);
-}
-
-tess_status tess_database_group(tess_database *d, uint64_t k,
-                                tess_record_group *out) {
-  database_begin(d);
-  return database_end(d, give_group(d, k, out));
 }

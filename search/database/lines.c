@@ -120,7 +120,7 @@ static tess_status write_lines(database *d, const char *sql, file_writer *f,
   return s;
 }
 
-static tess_status write_all_lines(tess_database *d, const char *path) {
+tess_status database_export(tess_database *d, const char *path) {
   file_writer f;
   ctx_clear(d->c);
   tess_status s = file_create(&f, path, &d->c->err);
@@ -131,11 +131,6 @@ static tess_status write_all_lines(tess_database *d, const char *path) {
     s = write_lines(d, "SELECT " DATABASE_COPIED " FROM record ORDER BY id", &f,
                     record_line);
   return file_commit(&f, s, &d->c->err);
-}
-
-tess_status tess_database_export(tess_database *d, const char *path) {
-  database_begin(d);
-  return database_end(d, write_all_lines(d, path));
 }
 
 /* ---- lines in ----------------------------------------------------------- */
@@ -360,8 +355,8 @@ static tess_status prepare_lines(reading *r) {
       &r->record);
 }
 
-static tess_status take_lines(tess_database *d, const char *path,
-                              uint64_t *added) {
+tess_status database_import(tess_database *d, const char *path,
+                            uint64_t *added) {
   reading r = {.d = d, .path = path};
   *added = 0;
   database_end_filter(d);
@@ -383,10 +378,4 @@ static tess_status take_lines(tess_database *d, const char *path,
   str_free(&r.text);
   if (s == TESS_OK) *added = r.added;
   return s;
-}
-
-tess_status tess_database_import(tess_database *d, const char *path,
-                                 uint64_t *added) {
-  database_begin(d);
-  return database_end(d, take_lines(d, path, added));
 }

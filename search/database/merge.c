@@ -31,12 +31,12 @@ static tess_status open_other(database *d, const char *path) {
   if (access(path, R_OK))
     return ctx_fail(d->c, TESS_IO, "database %s: %s", path, strerror(errno));
   tess_status s = database_open(d->c, path, &other);
-  tess_database_free(s == TESS_OK ? other : NULL);
+  database_free(s == TESS_OK ? other : NULL);
   return s;
 }
 
-static tess_status merge_file(tess_database *d, const char *path,
-                              uint64_t *added) {
+tess_status database_merge(tess_database *d, const char *path,
+                           uint64_t *added) {
   *added = 0;
   database_end_filter(d);
   if (file_is_same(d->path, path))
@@ -51,10 +51,4 @@ static tess_status merge_file(tess_database *d, const char *path,
   if (s != TESS_OK) sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
   sqlite3_exec(d->db, "DETACH other", NULL, NULL, NULL);
   return s;
-}
-
-tess_status tess_database_merge(tess_database *d, const char *path,
-                                uint64_t *added) {
-  database_begin(d);
-  return database_end(d, merge_file(d, path, added));
 }

@@ -73,11 +73,11 @@ static tess_status remove_found(database *d, uint32_t keep, int dry,
 }
 
 /* Counting needs no lock of a writer. */
-static tess_status remove_records(tess_database *d, const tess_record_filter *f,
-                                  uint32_t keep, int dry, uint64_t *removed) {
+tess_status database_remove(tess_database *d, const tess_record_filter *f,
+                            uint32_t keep, int dry, uint64_t *removed) {
   uint64_t n = 0;
   *removed = 0;
-  tess_status s = tess_database_filter(d, f);
+  tess_status s = database_take_filter(d, f);
   if (s == TESS_OK && f && !keep && !database_filters(&d->filter))
     s = ctx_fail(d->c, TESS_INVALID,
                  "the filter of what is to be removed says nothing, and none "
@@ -93,18 +93,4 @@ static tess_status remove_records(tess_database *d, const tess_record_filter *f,
   database_end_filter(d);
   if (s == TESS_OK) *removed = n;
   return s == TESS_OK && n && !dry ? database_run(d, "VACUUM", "pruning") : s;
-}
-
-tess_status tess_database_remove(tess_database *d, const tess_record_filter *f,
-                                 uint32_t keep, int dry, uint64_t *removed) {
-  database_begin(d);
-  return database_end(d, remove_records(d, f, keep, dry, removed));
-}
-
-tess_status tess_database_prune(tess_database *d, uint32_t keep,
-                                uint64_t *removed) {
-  *removed = 0;
-  if (keep == 0)
-    return ctx_fail(d->c, TESS_INVALID, "pruning keeps one record or more");
-  return tess_database_remove(d, NULL, keep, 0, removed);
 }

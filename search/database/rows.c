@@ -254,7 +254,7 @@ static tess_status copy_filter(void *ud) {
   return read_time(w->d, w->in->before, &f->before);
 }
 
-tess_status tess_database_filter(tess_database *d,
+tess_status database_take_filter(tess_database *d,
                                  const tess_record_filter *in) {
   tess_record_filter all = TESS_INIT(tess_record_filter);
   if (in) {
@@ -271,7 +271,7 @@ tess_status tess_database_filter(tess_database *d,
   return s;
 }
 
-static tess_status count_rows(tess_database *d, uint64_t *n) {
+tess_status database_count(tess_database *d, uint64_t *n) {
   sqlite3_stmt *q;
   *n = 0;
   if (sqlite3_prepare_v2(d->db, count_sql, -1, &q, NULL) != SQLITE_OK)
@@ -285,11 +285,6 @@ static tess_status count_rows(tess_database *d, uint64_t *n) {
   sqlite3_finalize(q);
   if (s == TESS_OK) ctx_clear(d->c);
   return s;
-}
-
-tess_status tess_database_count(tess_database *d, uint64_t *n) {
-  database_begin(d);
-  return database_end(d, count_rows(d, n));
 }
 
 static double number_at(sqlite3_stmt *q, int i) {
@@ -311,7 +306,7 @@ bool database_filters(const database_filter *f) {
          f->policy || f->before || f->sketches;
 }
 
-static tess_status give_row(tess_database *d, uint64_t k, tess_record *out) {
+tess_status database_row(tess_database *d, uint64_t k, tess_record *out) {
   tess_status s = step_to(d, k);
   if (s == TESS_NOT_FOUND)
     return ctx_fail(d->c, s, "the database has no record number %llu%s",
@@ -348,9 +343,4 @@ static tess_status give_row(tess_database *d, uint64_t k, tess_record *out) {
   take_decisions(d, &row);
   ctx_clear(d->c);
   return ctx_give(d->c, tess_record, &row, out);
-}
-
-tess_status tess_database_row(tess_database *d, uint64_t k, tess_record *out) {
-  database_begin(d);
-  return database_end(d, give_row(d, k, out));
 }

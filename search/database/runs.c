@@ -116,7 +116,7 @@ static const char run_sql[] =
                                                           "FROM run ORDER BY id"
                                                           " LIMIT 1 OFFSET ?1";
 
-static tess_status give_run(tess_database *d, uint64_t k, tess_run *out) {
+tess_status database_get_run(tess_database *d, uint64_t k, tess_run *out) {
   sqlite3_finalize(d->run);
   d->run = NULL;
   if (sqlite3_prepare_v2(d->db, run_sql, -1, &d->run, NULL) != SQLITE_OK)
@@ -147,9 +147,4 @@ static tess_status give_run(tess_database *d, uint64_t k, tess_run *out) {
                   .unscheduled = sqlite3_column_double(q, 16)};
   ctx_clear(d->c);
   return ctx_give(d->c, tess_run, &row, out);
-}
-
-tess_status tess_database_run(tess_database *d, uint64_t k, tess_run *out) {
-  database_begin(d);
-  return database_end(d, give_run(d, k, out));
 }

@@ -138,9 +138,9 @@ static tess_status verify_columns(const verifying *v) {
   return s;
 }
 
-static tess_status verify_all(tess_database *d,
-                              void (*found)(void *ud, const char *what),
-                              void *ud) {
+tess_status database_verify(tess_database *d,
+                            void (*found)(void *ud, const char *what),
+                            void *ud) {
   verifying v = {d, found, ud};
   ctx_clear(d->c);
   database_end_filter(d);
@@ -149,11 +149,4 @@ static tess_status verify_all(tess_database *d,
   if (s == TESS_OK) s = verify_columns(&v);
   if (s == TESS_OK) ctx_clear(d->c);
   return s;
-}
-
-tess_status tess_database_verify(tess_database *d,
-                                 void (*found)(void *ud, const char *what),
-                                 void *ud) {
-  database_begin(d);
-  return database_end(d, verify_all(d, found, ud));
 }

@@ -252,3 +252,25 @@ tess_status tess_space_explain(tess_space *s, tess_program *p, tess_target *t,
   space_sketches_free(&k);
   return st;
 }
+
+/* ---- in Lua ------------------------------------------------------------- */
+
+tess_status tess_space_default(tess_context *c, tess_target *target,
+                               tess_space **out) {
+  *out = NULL;
+  return space_run_script(
+      c, "the default space", "return require 'tessera'.space.default(...)",
+      target ? tess_target_text(target) : "llvm", out, NULL);
+}
+
+tess_status tess_program_from_lua(tess_context *c, const char *script,
+                                  tess_program **out) {
+  *out = NULL;
+  return space_run_script(c, "the Lua script", script, NULL, NULL, out);
+}
+
+tess_status tess_space_from_lua(tess_context *c, const char *script,
+                                tess_space **out) {
+  *out = NULL;
+  return space_run_script(c, "the Lua script", script, NULL, out, NULL);
+}

@@ -83,34 +83,13 @@ static tess_status load_spaces(tess_context *c, spaces_run_fn *fn) {
   return s;
 }
 
-/* `what` begins the message of a failure. */
-static tess_status run_script(tess_context *c, const char *what,
-                              const char *script, const char *argument,
-                              tess_space **space, tess_program **program) {
+tess_status space_run_script(tess_context *c, const char *what,
+                             const char *script, const char *argument,
+                             tess_space **space, tess_program **program) {
   spaces_run_fn run;
   char why[1024];
   tess_status s = load_spaces(c, &run);
   if (s != TESS_OK) return s;
   s = run(c, script, argument, space, program, why, sizeof why);
   return s == TESS_OK ? s : ctx_fail(c, s, "%s: %s", what, why);
-}
-
-tess_status tess_space_default(tess_context *c, tess_target *target,
-                               tess_space **out) {
-  *out = NULL;
-  return run_script(c, "the default space",
-                    "return require 'tessera'.space.default(...)",
-                    target ? tess_target_text(target) : "llvm", out, NULL);
-}
-
-tess_status tess_program_from_lua(tess_context *c, const char *script,
-                                  tess_program **out) {
-  *out = NULL;
-  return run_script(c, "the Lua script", script, NULL, NULL, out);
-}
-
-tess_status tess_space_from_lua(tess_context *c, const char *script,
-                                tess_space **out) {
-  *out = NULL;
-  return run_script(c, "the Lua script", script, NULL, out, NULL);
 }

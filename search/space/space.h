@@ -53,5 +53,10 @@ void space_sketches_free(space_sketches *k);
  * block, with a warning, or ends the generation (strict). */
 tess_status space_write(tess_space *s, tess_program *p, tess_target *t,
                         space_sketches *k);
+/* Runs a script of Lua, which gives a space or a program (the other is NULL).
+ * `what` begins the message of a failure. */
+tess_status space_run_script(tess_context *c, const char *what,
+                             const char *script, const char *argument,
+                             tess_space **space, tess_program **program);
 
 #endif
