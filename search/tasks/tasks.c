@@ -181,7 +181,7 @@ static bool was_cancelled(const task_set *s) {
   return false;
 }
 
-tess_status tasks_run(task_set *s) {
+static tess_status run_all(task_set *s) {
   tess_status st = search_all(s);
   for (uint32_t i = 0; st == TESS_OK && i < s->n; i++)
     tune_end_search(&s->run[i].t);
@@ -194,4 +194,60 @@ tess_status tasks_run(task_set *s) {
     st = tune_conclude(&s->run[i].t);
   }
   return st;
+}
+
+/* Nothing is measured, and so there is no budget that ends. */
+static tess_status look_up_all(task_set *s, const tess_task *list) {
+  tess_status st = TESS_OK;
+  for (uint32_t i = 0; st == TESS_OK && i < s->n; i++) {
+    task_run *r = &s->run[i];
+    st = task_set_up(r, list);
+    if (st == TESS_OK) st = tune_frozen(&r->setup, &r->r);
+    if (st != TESS_OK) return task_blame(r, st);
+    r->t.r = r->r;
+  }
+  return st;
+}
+
+static tess_status prepare_all(task_set *s, const tess_task *list) {
+  tess_status st = TESS_OK;
+  for (uint32_t i = 0; st == TESS_OK && i < s->n; i++) {
+    task_run *r = &s->run[i];
+    st = task_set_up(r, list);
+    if (st == TESS_OK) st = setup_prepare(&r->setup);
+    if (st != TESS_OK) st = task_blame(r, st);
+  }
+  return st;
+}
+
+tess_status tasks_run(task_set *s, const tess_task *list) {
+  double seconds = s->shared.frozen ? 0 : s->shared.deadline;
+  if (seconds > 0) thread_alarm_set(&s->alarm, seconds, &s->c->stop);
+  tess_status st =
+      s->shared.frozen ? look_up_all(s, list) : prepare_all(s, list);
+  if (st == TESS_OK && !s->shared.frozen) st = run_all(s);
+  if (st == TESS_OK) st = tasks_fill(s);
+  if (!s->shared.frozen) thread_alarm_put_off(&s->alarm);
+  return st;
+}
+
+void tasks_end(task_set *s, tess_status st) {
+  mem_heap *h = &s->c->heap;
+  for (uint32_t i = 0; i < s->n; i++) {
+    task_run *r = &s->run[i];
+    if (r->opened > 1) tune_end(&r->t, st, &r->r);
+    if (r->opened) setup_end(&r->setup);
+    if (st == TESS_OK)
+      s->out->r[i] = r->r;
+    else
+      tess_result_free(r->r);
+    vec_free(h, &r->round);
+    str_free(&r->shapes);
+    tess_text_free(s->c, r->name);
+  }
+  if (s->run) mem_free(h, s->run, s->nentry * sizeof *s->run);
+  if (s->task_of) mem_free(h, s->task_of, s->nentry * sizeof *s->task_of);
+  vec_free(h, &s->state);
+  str_free(&s->text);
+  str_free(&s->table);
 }

@@ -72,8 +72,25 @@ struct tess_tasks {
 };
 
 uint32_t tasks_trials(const task_set *s);
-/* Runs all tasks of a set whose runs are prepared, and fills their results. */
-tess_status tasks_run(task_set *s);
+/* Looks all tasks of the list up, or tunes them, and fills their results. */
+tess_status tasks_run(task_set *s, const tess_task *list);
+/* Frees the set; st: what the step before returned.  Its results are s->out's
+ * where it is TESS_OK. */
+void tasks_end(task_set *s, tess_status st);
+
+/* ---- setup (setup.c) ----------------------------------------------- */
+
+/* Reads options and entries, of which those that are equal are one task. */
+tess_status tasks_set_up(task_set *s, const tess_task *list,
+                         tess_target *target, const tess_tasks_options *o);
+/* Begins the setup of one, with its own strategy and model. */
+tess_status task_set_up(task_run *r, const tess_task *list);
+/* Puts the task's name before the context's error. */
+tess_status task_blame(task_run *r, tess_status st);
+
+/* ---- results (results.c) ------------------------------------------- */
+
+tess_status tasks_fill(task_set *s);
 
 /* ---- texts (table.c) ----------------------------------------------- */
 

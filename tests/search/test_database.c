@@ -317,7 +317,7 @@ static void test_verify(void **state) {
   }
 }
 
-static tess_status database_count(void *ud, const database_record *r) {
+static tess_status count_undamaged(void *ud, const database_record *r) {
   if (r->damaged) return TESS_OK;
   assert_int_equal(r->n, 2);
   assert_int_equal(r->d[1], 1);
@@ -350,10 +350,10 @@ static void test_damaged_decisions(void **state) {
                              .seconds = 1,
                              .trace = deciding};
   assert_int_equal(database_put(d, &key, 6, r, 0, 6), TESS_OK);
-  assert_int_equal(database_each(d, &key, database_count, &n), TESS_OK);
+  assert_int_equal(database_each(d, &key, count_undamaged, &n), TESS_OK);
   assert_int_equal(n, 1);
   run_sql("UPDATE record SET decisions = decisions || x'00'");
-  assert_int_equal(database_each(d, &key, database_count, &n), TESS_OK);
+  assert_int_equal(database_each(d, &key, count_undamaged, &n), TESS_OK);
   assert_int_equal(n, 1);
   tess_database_free(d);
 }
