@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The context, which owns every public object: a heap, the last error, the
- * host's options.  Each public function runs its work through ctx_run(). */
+ * host's options; and the frame that public functions run their work in. */
 #ifndef BASE_CONTEXT_H
 #define BASE_CONTEXT_H
 

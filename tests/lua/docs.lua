@@ -4,7 +4,7 @@
 -- and examples/.  A block
 -- fenced ```output must be what the block before it printed; a line "..." in it
 -- stands for any lines, "..." inside a line for any text.  A block fenced
--- ```c FILE must stand in that file of the tree, which is compiled and run
+-- ```c FILE or ```lua FILE must stand in that file of the tree, which is run
 -- elsewhere; C comes in no other way.  A block fenced ```console is a command
 -- of the shell, behind "$ ", and what it prints.
 
@@ -88,9 +88,9 @@ local function check_fits(want, got, place)
   error(place .. ": the above was printed, not this", 0)
 end
 
--- Is a block of C what the file that it names says?
+-- Is a block of code what the file that it names says?
 local function check_excerpt(block, place)
-  local name = block.kind:match("^c (%S+)$")
+  local name = block.kind:match("^%l+ (%S+)$")
   if not name then error(place .. ": C that names no file", 0) end
   local f = assert(io.open(here .. "/" .. name))
   local text = f:read("a")
@@ -129,7 +129,7 @@ local function run_document(path)
                                 "@" .. path, "t", env))
       chunk()
       ran = ran + 1
-    elseif block.kind:match("^c%f[%W]") then
+    elseif block.kind:match("^c%f[%W]") or block.kind:match("^lua ") then
       check_excerpt(block, place)
     elseif block.kind == "console" then
       check_console(block, place)
