@@ -357,7 +357,7 @@ END $$;
 
 -- ---- the life of a batch ----------------------------------------------------
 
-CREATE OR REPLACE FUNCTION fleet.settle(b fleet.batch) RETURNS void
+CREATE OR REPLACE FUNCTION fleet.mark_done(b fleet.batch) RETURNS void
 LANGUAGE sql AS $$
   UPDATE fleet.batch SET state = 'done', expires = NULL
   WHERE id = b.id AND NOT EXISTS
@@ -387,7 +387,7 @@ BEGIN
   FOR j IN SELECT * FROM fleet.job WHERE batch = b.id AND NOT done LOOP
     PERFORM fleet.conclude(b, j, status, jsonb_build_object('message', why));
   END LOOP;
-  PERFORM fleet.settle(b);
+  PERFORM fleet.mark_done(b);
 END $$;
 
 -- A leased batch goes back to the queue's end.  'lost': its agent is; the first
@@ -417,7 +417,7 @@ BEGIN
     excluded = CASE WHEN how = 'returned' OR b.device = ANY (excluded)
                     THEN excluded ELSE excluded || b.device END
   WHERE id = b.id;
-  PERFORM fleet.settle(b);
+  PERFORM fleet.mark_done(b);
 END $$;
 
 -- Leases that ran out; whoever comes first in a second sweeps, nobody waits for
@@ -587,7 +587,7 @@ BEGIN
     (SELECT env FROM fleet.device WHERE name = a.device), ref);
   PERFORM fleet.note('finish', b, job);
   UPDATE fleet.device SET done = done + 1, failures = 0 WHERE name = a.device;
-  PERFORM fleet.settle(b);
+  PERFORM fleet.mark_done(b);
   RETURN 'taken';
 END $$;
 
@@ -859,7 +859,7 @@ BEGIN
   t := fleet.task_of(p->'task');
   FOR i IN 0 .. n - 1 LOOP
     IF i % chunk = 0 THEN
-      IF i > 0 THEN PERFORM fleet.settle(b); END IF;
+      IF i > 0 THEN PERFORM fleet.mark_done(b); END IF;
       INSERT INTO fleet.batch (session, nonce, task, key, kind, best, excluded)
       VALUES (s.id, (p->>'nonce')::bigint, t, s.key, p->>'kind',
         (p->>'best')::float8, coalesce((SELECT array_agg(x) FROM
@@ -874,7 +874,7 @@ BEGIN
       PERFORM fleet.recall(b, j, (p->>'checked')::boolean);
     END IF;
   END LOOP;
-  PERFORM fleet.settle(b);
+  PERFORM fleet.mark_done(b);
   PERFORM fleet.wake(s.key);
   RETURN ids;
 END $$;

@@ -11,7 +11,7 @@
 typedef struct lt_sched {
   tess_schedule *s;        /* first: it is a box */
   lua_Integer id;          /* one for each schedule object of the state */
-  int lent;                /* the engine's, not to be freed */
+  int borrowed;                /* the engine's, not to be freed */
 } lt_sched;
 
 /* User values: 1 the schedule; 2 and 3 the operands of arithmetic. */

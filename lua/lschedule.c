@@ -11,7 +11,7 @@ static int schedule_gc(lua_State *L) {
   lt_sched *s = lua_touserdata(L, 1);
   tess_schedule *object = s->s;
   s->s = NULL;
-  if (!s->lent) tess_schedule_free(object);
+  if (!s->borrowed) tess_schedule_free(object);
   return 0;
 }
 

@@ -69,14 +69,14 @@ typedef struct call {
   int said; /* whether a reason was kept */
 } call;
 
-/* Whether the schedule at index i is the one lent, at 2, or a copy of it: a
+/* Whether the schedule at index i is the argument, at 2, or a copy of it: a
  * copy knows its ancestors (lrv.c). */
-static int comes_from_lent(lua_State *L, int i) {
+static int comes_from_argument(lua_State *L, int i) {
   i = lua_absindex(L, i);
-  lua_Integer lent = ((lt_sched *)lua_touserdata(L, 2))->id;
-  int yes = ((lt_sched *)lua_touserdata(L, i))->id == lent;
+  lua_Integer own = ((lt_sched *)lua_touserdata(L, 2))->id;
+  int yes = ((lt_sched *)lua_touserdata(L, i))->id == own;
   if (lua_getiuservalue(L, i, 2) == LUA_TTABLE) {
-    yes |= lua_rawgeti(L, -1, lent) == LUA_TNUMBER;
+    yes |= lua_rawgeti(L, -1, own) == LUA_TNUMBER;
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
@@ -96,7 +96,7 @@ static void emit_schedule(lua_State *L, int i, call *c) {
     lt_error(L, TESS_INVALID,
              "a module returned a closed schedule, or one "
              "twice: return a copy");
-  if (!comes_from_lent(L, i))
+  if (!comes_from_argument(L, i))
     lt_error(L, TESS_INVALID,
              "a module returned a schedule that is neither the one that it "
              "was given nor a copy of that");
@@ -141,8 +141,8 @@ static void keep_reason(lua_State *L, call *c, int i) {
   c->said = 1;
 }
 
-/* Pushes the schedule lent, at 2, and the block. */
-static void push_lent(lua_State *L, call *c) {
+/* Pushes the arguments: the schedule, at 2, and the block. */
+static void push_arguments(lua_State *L, call *c) {
   lt_push_schedule(L, NULL);
   ((lt_sched *)lua_touserdata(L, -1))->s = c->copy;
   c->copy = NULL;
@@ -175,8 +175,8 @@ static uint32_t count_done(lua_State *L, tess_schedule *s) {
 }
 
 /* A module that scheduled something and gives nothing has forgotten to. */
-static void refuse_nothing(lua_State *L, tess_schedule *lent, uint32_t before) {
-  if (count_done(L, lent) > before)
+static void refuse_nothing(lua_State *L, tess_schedule *s, uint32_t before) {
+  if (count_done(L, s) > before)
     lt_error(
         L, TESS_INVALID,
         "the module scheduled the block and returned nothing: it ends with "
@@ -186,17 +186,17 @@ static void refuse_nothing(lua_State *L, tess_schedule *lent, uint32_t before) {
 /* Runs in protected mode; index 1 is the call.  What the module gives is at 3
  * and 4. */
 static int lspace_run(lua_State *L) {
-  enum { LENT = 2, GIVEN, WHY };
+  enum { SCHEDULE = 2, GIVEN, WHY };
   call *c = lua_touserdata(L, 1);
   uint32_t before = c->block ? count_done(L, c->copy) : 0;
   lua_rawgeti(L, LUA_REGISTRYINDEX, c->hook->ref);
-  push_lent(L, c);
+  push_arguments(L, c);
   lua_call(L, 2, LUA_MULTRET);
   if (c->block && lua_gettop(L) < GIVEN)
-    refuse_nothing(L, ((lt_sched *)lua_touserdata(L, LENT))->s, before);
+    refuse_nothing(L, ((lt_sched *)lua_touserdata(L, SCHEDULE))->s, before);
   lua_settop(L, WHY);
   if (!c->block && lua_isnil(L, GIVEN) && lua_isnil(L, WHY))
-    emit_schedule(L, LENT, c); /* scheduled in place by hand */
+    emit_schedule(L, SCHEDULE, c); /* scheduled in place by hand */
   else if (!lua_toboolean(L, GIVEN))
     take_reason(L, c, WHY);
   else if (!lua_istable(L, GIVEN))

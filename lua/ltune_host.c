@@ -121,19 +121,19 @@ static int take_answer(lua_State *L, host_task *t) {
   return 0;
 }
 
-/* The schedule is lent for the time of the call. */
+/* The schedule is the function's for the time of the call. */
 static int call_postproc(lua_State *L) {
   host_task *t = lua_touserdata(L, 1);
   lua_getfield(L, 2, "postprocs");
   lua_geti(L, -1, t->number);
   lt_push_schedule(L, NULL);
-  lt_sched *lent = lua_touserdata(L, -1);
+  lt_sched *sch = lua_touserdata(L, -1);
   lua_getfield(L, -2, "apply");
   lua_pushvalue(L, -2);
-  lent->lent = 1;
-  lent->s = t->sch;
+  sch->borrowed = 1;
+  sch->s = t->sch;
   int bad = lua_pcall(L, 1, 2, 0);
-  lent->s = NULL;
+  sch->s = NULL;
   return bad ? take_failure(L, t) : take_answer(L, t);
 }
 

@@ -39,7 +39,7 @@ end
 
 -- ---- types -----------------------------------------------------------------
 
--- Of each type: takes(row), the text of what it takes; settle(row, v, name), v
+-- Of each type: takes(row), the text of what it takes; convert(row, v, name), v
 -- as modules get it, or nil and why not.
 local types = {}
 
@@ -49,7 +49,7 @@ end
 
 types.boolean = {
   takes = function() return "true or false" end,
-  settle = function(row, v, name)
+  convert = function(row, v, name)
     if type(v) == "boolean" then return v end
     return wrong(row, v, name)
   end,
@@ -57,7 +57,7 @@ types.boolean = {
 
 types.integer = {
   takes = function(row) return "an integer" .. bounds(row) end,
-  settle = function(row, v, name)
+  convert = function(row, v, name)
     local n = math.type(v) and math.tointeger(v)
     if n and within(row, n) then return n end
     return wrong(row, v, name)
@@ -66,7 +66,7 @@ types.integer = {
 
 types.number = {
   takes = function(row) return "a number" .. bounds(row) end,
-  settle = function(row, v, name)
+  convert = function(row, v, name)
     if type(v) == "number" and within(row, v) then return v end
     return wrong(row, v, name)
   end,
@@ -74,7 +74,7 @@ types.number = {
 
 types.text = {
   takes = function() return "a text" end,
-  settle = function(row, v, name)
+  convert = function(row, v, name)
     if type(v) == "string" then return v end
     return wrong(row, v, name)
   end,
@@ -82,7 +82,7 @@ types.text = {
 
 types.any = {
   takes = function(row) return row.takes or "anything" end,
-  settle = function(row, v, name)
+  convert = function(row, v, name)
     if row.fits and not row.fits(v) then return wrong(row, v, name) end
     local stray = is_list(row.default) and type(v) == "table" and #v > 0 and
                   options.stray(v)
@@ -96,14 +96,14 @@ types.any = {
 
 types.word = {
   takes = function(row) return "one of " .. quoted(row.words) end,
-  settle = function(row, v, name)
+  convert = function(row, v, name)
     if is_among(row.words, v) then return v end
     return wrong(row, v, name)
   end,
 }
 
 -- A list, each element as `of` says.
-local function settle_list(row, v, name, of)
+local function convert_list(row, v, name, of)
   if type(v) ~= "table" or #v == 0 and not row.may_be_empty then
     return wrong(row, v, name)
   end
@@ -114,7 +114,7 @@ local function settle_list(row, v, name, of)
   end
   local list = {}
   for i, x in ipairs(v) do
-    local y, why = types[of].settle(row.element, x, ("%s[%d]"):format(name, i))
+    local y, why = types[of].convert(row.element, x, ("%s[%d]"):format(name, i))
     if y == nil then return nil, why end
     list[i] = y
   end
@@ -123,20 +123,22 @@ end
 
 types.integers = {
   takes = function(row) return "a list of integers" .. bounds(row) end,
-  settle = function(row, v, name)
-    return settle_list(row, v, name, "integer")
+  convert = function(row, v, name)
+    return convert_list(row, v, name, "integer")
   end,
 }
 
 types.words = {
   takes = function(row) return "a list of " .. quoted(row.words) end,
-  settle = function(row, v, name) return settle_list(row, v, name, "word") end,
+  convert = function(row, v, name)
+    return convert_list(row, v, name, "word")
+  end,
 }
 
 types.range = {
   takes = function() return "{ least, most }" end,
-  settle = function(row, v, name)
-    local list, why = settle_list(row, v, name, "integer")
+  convert = function(row, v, name)
+    local list, why = convert_list(row, v, name, "integer")
     if not list then return nil, why end
     if #list == 0 or #list == 2 and list[1] <= list[2] then return list end
     return wrong(row, #list, name)
@@ -217,7 +219,7 @@ function parameters.declare(rows)
 end
 
 -- Their values, of which `given` has some; nil and what is wrong with these.
-function parameters.settle(list, given)
+function parameters.complete(list, given)
   local p, known, names = {}, {}, {}
   for i, row in ipairs(list) do names[i], known[row.name] = row.name, true end
   for k in next, given do
@@ -229,7 +231,7 @@ function parameters.settle(list, given)
   for _, row in ipairs(list) do
     local v, why = given[row.name], nil
     if v == nil then v = row.default
-    else v, why = types[row.type].settle(row, v, row.name) end
+    else v, why = types[row.type].convert(row, v, row.name) end
     if v == nil then return nil, why end
     p[row.name] = v
   end

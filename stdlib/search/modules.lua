@@ -14,13 +14,13 @@ local instance = {
 
 function module.__tostring(m) return "schedule module " .. m.name end
 
--- An instance: the module with its parameters settled.
+-- An instance: the module with all of its parameters.
 function module.__call(m, given)
   if given ~= nil and type(given) ~= "table" then
     core.invalid(("module '%s' takes a table of parameters, not %s")
                  :format(m.name, type(given)))
   end
-  local p, why = parameters.settle(m.parameters, given or {})
+  local p, why = parameters.complete(m.parameters, given or {})
   why = why or m.check and m.check(p, given or {})
   if why then core.invalid(("module '%s': %s"):format(m.name, why)) end
   return setmetatable({
@@ -47,7 +47,7 @@ return function(ts, raw, run)
 
   -- ts.module{ name =, parameters = { { name, default, what it is, .. } },
   --   apply = function(sch, block, p), check = function(p, given) } -> what is
-  --   wrong with the parameters, or nil; it may settle those that were not
+  --   wrong with the parameters, or nil; it may set those that were not
   --   given.  With custom = true it is applied to blocks annotated
   --   "schedule_rule", too, of which others are kept away.
   function ts.module(m)
