@@ -9,10 +9,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#define MAX_EMPTY 3 /* consecutive batches without a proposal end the run, */
-#define MAX_IDLE                                              \
-  1024 /* and so many proposals in a row of measured programs \
-        */
+/* Batches in a row without a proposal, and proposals in a row of measured
+ * programs, that end a run. */
+enum { MAX_EMPTY = 3, MAX_IDLE = 1024 };
 
 /* ---- setting up --------------------------------------------------------- */
 
