@@ -27,7 +27,7 @@ local temporary = os.tmpname()
 os.remove(temporary)
 assert(os.execute("mkdir " .. temporary))
 local host = temporary .. "/host"
-assert(os.execute(("cc -O1 -o %s '%shost.c' -ldl"):format(host, here)))
+assert(os.execute(("cc -O1 -o %s '%shost/host.c' -ldl"):format(host, here)))
 
 -- The constants that the library has, in MiB.
 local function weights_of(path)

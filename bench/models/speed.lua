@@ -114,7 +114,7 @@ local function other_processes(net, m)
   local place = ("%s/%s.saved"):format(folder, net)
   os.execute(("mkdir -p '%s'"):format(place))
   m:save(place .. "/model.so", place .. "/model.h")
-  local compile = "cc -O2 '%shost.c' -ldl -o '%s/host'"
+  local compile = "cc -O2 '%shost/host.c' -ldl -o '%s/host'"
   assert(os.execute(compile:format(here, place)))
   local saved, runtime = { {}, {}, {}, {}, {}, {}, {} }, {}
   for _ = 1, ROUNDS do
