@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- docs/modules.md says what there is: a row for each function that tiling
--- modules share and for each annotation, and its walk quotes code that stands
--- in the files.
+-- modules share and for each annotation.
 local root = arg[0]:gsub("[^/]*$", "../../")
 
 local function read(path)
@@ -33,23 +32,3 @@ for key in pairs(documented) do
   assert(known[key], "ir/annotations.def has no annotation " .. key)
 end
 assert(next(known))
-
--- ---- the walk --------------------------------------------------------------
-
-local function plain(text) return (text:gsub("%s+", " ")) end
-
-local code = {}
-for _, path in ipairs { "modules/multi_level_tiling.lua",
-                        "stdlib/steps/attempts.lua", "stdlib/steps/tiles.lua",
-                        "stdlib/steps/sketches.lua" } do
-  code[#code + 1] = plain(read(path))
-end
-code = table.concat(code, "\n")
-local walk = chapter:match "\n## A walk through.-\n(.-)\n```"
-local quotes = 0
-for quote in ("\n\n" .. walk):gmatch "\n\n(    .-)\n\n" do
-  quotes = quotes + 1
-  assert(code:find(plain(quote):match "^%s*(.-)%s*$", 1, true),
-         "docs/modules.md quotes what stands nowhere: " .. quote)
-end
-assert(quotes == 4, quotes)
