@@ -244,11 +244,13 @@ static gsl_gp *gp_new(uint32_t n, uint32_t d) {
 }
 
 /* 0: it has no factor. */
-static int do_gp_fit(gsl_gp *gp, problem *p, uint32_t steps) {
+static int do_gp_fit(gsl_gp *gp, problem *p, const gsl_gp *before,
+                     uint32_t steps) {
   double spread;
   for (uint32_t i = 0; i < gp->d + 2; i++)
     prior_of(gp->d, i, &gp->theta[i], &spread);
-  minimise(p, gp->theta, steps);
+  if (before) memcpy(gp->theta, before->theta, (gp->d + 2) * sizeof(double));
+  if (steps) minimise(p, gp->theta, steps);
   if (!isfinite(likelihood(p, gp->theta, NULL))) return 0;
   fill_rates(gp->d, gp->theta, gp->rate);
   gp->factor = p->k;
@@ -259,20 +261,21 @@ static int do_gp_fit(gsl_gp *gp, problem *p, uint32_t steps) {
 }
 
 gsl_gp *gp_fit(uint32_t n, uint32_t d, const double *x, const double *y,
-               uint32_t steps) {
+               const gsl_gp *before, uint32_t steps) {
   gsl_gp *gp = n ? gp_new(n, d) : NULL;
   double *values = malloc((n + 1) * sizeof *values);
   problem p = {0};
   int good = 0;
   /* GSL's own handler would end the process. */
-  gsl_error_handler_t *before = gsl_set_error_handler_off();
+  gsl_error_handler_t *handler = gsl_set_error_handler_off();
   if (gp && values) {
     scale_points(gp, x);
     scale_values(gp, y, values);
-    good = make_problem(&p, n, d, gp->x, values) && do_gp_fit(gp, &p, steps);
+    good = make_problem(&p, n, d, gp->x, values) &&
+           do_gp_fit(gp, &p, before, steps);
     free_problem(&p);
   }
-  gsl_set_error_handler(before);
+  gsl_set_error_handler(handler);
   free(values);
   if (good) return gp;
   gp_free(gp);

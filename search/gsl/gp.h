@@ -6,7 +6,7 @@
 #include "search/gsl/plugin.h"
 
 gsl_gp *gp_fit(uint32_t n, uint32_t d, const double *x, const double *y,
-               uint32_t steps);
+               const gsl_gp *before, uint32_t steps);
 /* What fitting maximises, and its gradient: theta has d logarithms of length
  * scales, then those of variance and noise; x as it is, y with mean 0. */
 double gp_likelihood(uint32_t n, uint32_t d, const double *x, const double *y,

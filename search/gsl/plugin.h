@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GSL_PLUGIN_VERSION 4u
+#define GSL_PLUGIN_VERSION 5u
 #define GSL_PLUGIN_SYMBOL "tess_gsl_plugin"
 
 /* A Gaussian process (Rasmussen and Williams 2006): constant mean, Matern 5/2
@@ -25,9 +25,11 @@ typedef struct gsl_plugin {
   uint32_t version;          /* GSL_PLUGIN_VERSION */
   /* Fits length scales, variance and noise to n points of d dimensions by
    * maximising the marginal likelihood, with priors, in at most `steps` steps
-   * of BFGS.  NULL: no memory, or the points give no process. */
+   * of BFGS, from what they are in `before`, a process of as many dimensions,
+   * or where that is NULL from the medians of the priors.  NULL: no memory, or
+   * the points give no process. */
   gsl_gp *(*gp_fit)(uint32_t n, uint32_t d, const double *x, const double *y,
-                    uint32_t steps);
+                    const gsl_gp *before, uint32_t steps);
   /* Mean and standard deviation, without noise, at m points. */
   void (*gp_predict)(const gsl_gp *gp, uint32_t m, const double *x,
                      double *mean, double *sd);

@@ -88,7 +88,7 @@ static tess_status gaussian_fit(const model_data *d, model_fit *f) {
     y[i] = log2(r[i].label);
   }
   if (!p->n) return TESS_NOT_FOUND;
-  p->gp = p->gsl->gp_fit(n, p->n, x, y, STEPS);
+  p->gp = p->gsl->gp_fit(n, p->n, x, y, NULL, STEPS);
   return p->gp ? TESS_OK : TESS_NOT_FOUND;
 }
 

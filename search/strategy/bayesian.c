@@ -124,7 +124,7 @@ static tess_status propose_first(proposing *w, uint32_t n) {
   strategy_batch *b = w->b->batch;
   uint32_t made = n / 2 * PROMISING;
   tess_status st = strategy_hints(b, w->s, (n + 1) / 2, w->out, w->got);
-  bool trusts = w->b->g.kind == SURROGATE_GP;
+  bool trusts = w->b->g.kind != SURROGATE_FOREST;
   if (st == TESS_OK && trusts && session_model_knows(w->s)) {
     uint32_t most = *w->got + n / 2 < n ? *w->got + n / 2 : n;
     for (uint32_t i = 0; i < made; i++)
@@ -152,8 +152,8 @@ static uint32_t batch_now(const bayes *b, const tess_session *s) {
   enum { FEW = 100 };
   if (b->option[BAYES_BATCH]) return (uint32_t)b->option[BAYES_BATCH];
   uint32_t usual = usual_batch(b), few = 1 + s->history.n / FEW;
-  bool cheap = b->option[BAYES_SURROGATE] == SURROGATE_FOREST &&
-               s->host.measures && s->history.n >= b->option[BAYES_INITIAL];
+  bool cheap = b->option[BAYES_SURROGATE] != SURROGATE_GP && s->host.measures &&
+               s->history.n >= b->option[BAYES_INITIAL];
   return cheap && few < usual ? few : usual;
 }
 
@@ -247,14 +247,16 @@ static tess_status bayesian_begin(void *state, tess_session *s,
 
 const search_option bayes_options[BAYES_OPTIONS] = {
     {"batch",
-     "candidates of a batch, at most; 0: 2 of a Gaussian process, 4 of a "
-     "forest, or where a function measures 1 and 1 more for each hundred "
+     "candidates of a batch, at most; 0: 2 of a Gaussian process, 4 "
+     "else, or where a function measures 1 and 1 more for each hundred "
      "measured",
      SEARCH_COUNT, 0, 0, 4096, NULL},
-    {"initial", "points before there is a surrogate", SEARCH_COUNT, 10, 1,
-     65536, NULL},
-    {"surrogate", "a Gaussian process, or a random forest", SEARCH_WORD,
-     SURROGATE_GP, 0, 0, "gp|forest"},
+    {"initial", "points before there is a surrogate", SEARCH_COUNT, 8, 1, 65536,
+     NULL},
+    {"surrogate",
+     "a Gaussian process, a random forest, or the former while few are "
+     "measured, where its plug-in is",
+     SEARCH_WORD, SURROGATE_GP, 0, 0, "auto|gp|forest"},
     {"acquisition", "expected improvement, or a confidence bound", SEARCH_WORD,
      BAYES_EI, 0, 0, "ei|lcb"},
     {"kappa", "standard deviations of the confidence bound", SEARCH_REAL, 1.96,

@@ -11,24 +11,28 @@
 
 /* ---- surrogates (surrogate.c) ------------------------------------------- */
 
-typedef enum surrogate_kind { SURROGATE_GP, SURROGATE_FOREST } surrogate_kind;
+/* AUTO: a process while few are known, then or without plug-in a forest. */
+typedef enum surrogate_kind {
+  SURROGATE_AUTO, SURROGATE_GP, SURROGATE_FOREST
+} surrogate_kind;
 
 /* What is thought of the logarithm of throughput over rows of numbers, and of
  * whether a candidate runs at all.  Before a few have run `mean` is all that is
  * said of the former. */
 typedef struct surrogate {
   surrogate_kind kind;
-  const gsl_plugin *gsl;     /* SURROGATE_GP only */
+  const gsl_plugin *gsl;     /* not of SURROGATE_FOREST */
   double mean;
   arena a;                   /* all below, until the next fit */
   gsl_gp *gp;
+  uint32_t dims, scaled;     /* of it; points when its scales were fitted */
   forest *f;
   forest *runs;              /* NULL: too little failed */
   uint32_t n;                /* columns that are not all the same */
   const uint32_t *column;
 } surrogate;
 
-/* UNSUPPORTED where the plug-in of GSL is missing. */
+/* UNSUPPORTED where "gp" lacks the plug-in of GSL. */
 tess_status surrogate_init(surrogate *g, tess_context *c, surrogate_kind kind);
 void surrogate_free(surrogate *g);
 /* From n rows of `width` numbers and their values, NAN where one failed; false:

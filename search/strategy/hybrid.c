@@ -9,7 +9,6 @@
 #include <math.h>
 
 enum { FIRST, HYBRID_SURROGATE, HYBRID_BATCH, HYBRID_OPTIONS };
-enum { AUTO, GP, FOREST };
 enum { BY_SURROGATE, BY_MODEL, JUDGES };
 enum { WINDOW = 64, FEW = 24 }; /* proposals that judges are compared by */
 
@@ -94,13 +93,6 @@ static void hybrid_end(void *state) {
 
 /* ---- life --------------------------------------------------------------- */
 
-/* Without the plug-in of GSL a forest does; who asks for "gp" is refused. */
-static surrogate_kind pick_surrogate(double word) {
-  char why[256];
-  if (word == AUTO) return gsl_load(why) ? SURROGATE_GP : SURROGATE_FOREST;
-  return word == GP ? SURROGATE_GP : SURROGATE_FOREST;
-}
-
 /* Neither of the two observes anything: the session has the history. */
 static tess_status hybrid_begin(void *state, tess_session *s,
                                 const double *value, strategy_batch *b) {
@@ -110,7 +102,7 @@ static tess_status hybrid_begin(void *state, tess_session *s,
   h->first = (uint32_t)value[FIRST];
   arena_init(&h->own, &s->c->heap);
   for (int i = 0; i < BAYES_OPTIONS; i++) option[i] = bayes_options[i].initial;
-  option[BAYES_SURROGATE] = pick_surrogate(value[HYBRID_SURROGATE]);
+  option[BAYES_SURROGATE] = value[HYBRID_SURROGATE];
   option[BAYES_BATCH] = value[HYBRID_BATCH];
   tess_status st =
       strategy_start(s, &search_strategy_bayesian, option, NULL, &h->early);
@@ -120,9 +112,8 @@ static tess_status hybrid_begin(void *state, tess_session *s,
 static const search_option hybrid_options[HYBRID_OPTIONS] = {
     {"first", "trials of Bayesian optimisation before its surrogate competes",
      SEARCH_COUNT, 50, 0, 1u << 20, NULL},
-    {"surrogate",
-     "a random forest, or a Gaussian process; auto: that where its plug-in is",
-     SEARCH_WORD, FOREST, 0, 0, "auto|gp|forest"},
+    {"surrogate", "as strategy bayesian has it", SEARCH_WORD, SURROGATE_AUTO, 0,
+     0, "auto|gp|forest"},
     {"batch",
      "candidates of a batch of it, at most; 0: as strategy bayesian has it",
      SEARCH_COUNT, 0, 0, 4096, NULL}};

@@ -1,21 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Surrogates of Bayesian optimisation over decision vectors: a Gaussian process
- * by the plug-in search/gsl/, or a random forest with the variance of its
- * leaves, as in scikit-optimize and ytopt.  What failed teaches a classifier of
- * its own, after BaCO (Hellsten et al., ASPLOS 2023), and not the regressor. */
+ * by the plug-in search/gsl/, a random forest with the variance of its leaves,
+ * as in scikit-optimize and ytopt, or the former while few are known.  What
+ * failed teaches a classifier of its own, after BaCO (Hellsten et al., ASPLOS
+ * 2023), and not the regressor. */
 #include "search/strategy/bayesian.h"
 
 #include <math.h>
 
-enum { LEAST = 4, TREES = 48, LEAF = 2, STEPS = 30, MOST = 400, BEST = 200 };
+enum { LEAST = 4, TREES = 48, LEAF = 2, MOST = 400, BEST = 200 };
+/* Of fitting the scales of a process, at first and then. */
+enum { STEPS = 30, MORE_STEPS = 10 };
+/* Successes up to which "auto" takes a process. */
+enum { PROCESS = 100 };
 /* Where a few have run, one or two that failed say too little. */
 enum { FAILURES = 3 };
 
 tess_status surrogate_init(surrogate *g, tess_context *c, surrogate_kind kind) {
+  char why[256];
   *g = (surrogate){.kind = kind};
   arena_init(&g->a, &c->heap);
-  if (kind != SURROGATE_GP) return TESS_OK;
-  return gsl_need(c, "the surrogate \"gp\" of strategy 'bayesian'", &g->gsl);
+  if (kind == SURROGATE_GP)
+    return gsl_need(c, "the surrogate \"gp\" of strategy 'bayesian'", &g->gsl);
+  if (kind == SURROGATE_AUTO) g->gsl = gsl_load(why);
+  if (!g->gsl) g->kind = SURROGATE_FOREST;
+  return TESS_OK;
 }
 
 static void drop_process(surrogate *g) {
@@ -71,6 +80,23 @@ static void pick_columns(const surrogate *g, const float *row, double *out) {
   for (uint32_t k = 0; k < g->n; k++) out[k] = row[g->column[k]];
 }
 
+/* Scales are fitted anew, from what they were, for each tenth of the points
+ * that is new: that takes most of the time. */
+static void replace_process(surrogate *g, uint32_t n, const double *x,
+                            const double *y) {
+  bool goes_on = g->gp && g->dims == g->n;
+  uint32_t steps = !goes_on                          ? STEPS
+                   : n >= g->scaled + g->scaled / 10 ? MORE_STEPS
+                                                     : 0;
+  gsl_gp *gp =
+      g->n ? g->gsl->gp_fit(n, g->n, x, y, goes_on ? g->gp : NULL, steps)
+           : NULL;
+  drop_process(g);
+  g->gp = gp;
+  g->dims = g->n;
+  if (steps) g->scaled = n;
+}
+
 static bool fit_process(surrogate *g, const lessons *l, uint32_t n) {
   double *x = arena_array(&g->a, double, (size_t)l->n *(g->n + 1));
   double *y = arena_array(&g->a, double, l->n + 1);
@@ -84,7 +110,7 @@ static bool fit_process(surrogate *g, const lessons *l, uint32_t n) {
     pick_columns(g, l->row[i], x + (size_t)at * g->n);
     y[at++] = l->value[i];
   }
-  g->gp = g->n ? g->gsl->gp_fit(at, g->n, x, y, STEPS) : NULL;
+  replace_process(g, at, x, y);
   return g->gp != NULL;
 }
 
@@ -124,22 +150,26 @@ static double mean_value(const lessons *l) {
   return n ? sum / n : 0;
 }
 
+static bool asks_process(const surrogate *g, uint32_t n) {
+  return g->kind == SURROGATE_GP || (g->kind == SURROGATE_AUTO && n <= PROCESS);
+}
+
 bool surrogate_fit(surrogate *g, uint32_t n, uint32_t width,
                    const float *const *row, const double *value,
                    uint64_t seed) {
   lessons l = {n, width, row, value};
   uint32_t failed = 0;
-  drop_process(g);
   arena_reset(&g->a);
   g->f = g->runs = NULL;
   for (uint32_t i = 0; i < n; i++) failed += isnan(value[i]);
   bool knows = n - failed >= LEAST;
+  if (!knows || !asks_process(g, n - failed)) drop_process(g);
   if (!knows && (!failed || failed == n)) return false;
   g->mean = mean_value(&l);
   find_columns(g, &l);
   if (failed >= (knows ? FAILURES : 1)) fit_feasible(g, &l, seed);
   if (!knows) return true;
-  if (g->kind == SURROGATE_GP) return fit_process(g, &l, n - failed);
+  if (asks_process(g, n - failed)) return fit_process(g, &l, n - failed);
   fit_forest(g, &l, seed);
   return true;
 }

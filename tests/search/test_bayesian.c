@@ -226,17 +226,45 @@ static void test_better_judge_proposes(void **state) {
   uint64_t alone[MOST], blind[MOST], seeing[MOST];
   synthetic_start(&f, "bayesian");
   f.o.trials = SAME_TRIALS;
-  order_of(&f, "bayesian:surrogate=forest", alone);
+  order_of(&f, "bayesian:surrogate=auto", alone);
   order_of(&f, "hybrid:first=0", blind);
   assert_memory_equal(alone, blind, SAME_TRIALS * sizeof *alone);
   f.o.custom_cost_model =
       &(tess_cost_model){.name = "exact", .predict = predict_exactly, .ud = &f};
+  order_of(&f, "bayesian:surrogate=auto", alone);
   order_of(&f, "hybrid:first=30", seeing);
   if (!TEST_CHECKED) {
     assert_memory_equal(alone, seeing, FIRST * sizeof *alone);
     assert_memory_not_equal(alone, seeing, SAME_TRIALS * sizeof *alone);
   }
   tiled_end(&f.t);
+}
+
+/* A process while few have run, then a forest; what failed is not counted. */
+static void test_surrogate_by_evidence(void **state) {
+  (void)state;
+  enum { MANY = 140, FAILED = 20, PROCESS = 100 };
+  tess_context *c;
+  surrogate g;
+  float x[MANY][2];
+  const float *row[MANY];
+  double value[MANY];
+  for (uint32_t i = 0; i < MANY; i++) {
+    x[i][0] = (float)(i % 12);
+    x[i][1] = (float)(i / 12);
+    row[i] = x[i];
+    value[i] = i < FAILED ? NAN : x[i][0] - x[i][1];
+  }
+  assert_int_equal(tess_context_new(NULL, &c), TESS_OK);
+  assert_int_equal(surrogate_init(&g, c, SURROGATE_AUTO), TESS_OK);
+  for (uint32_t ran = 4; ran <= MANY - FAILED; ran += 32) {
+    assert_true(surrogate_fit(&g, FAILED + ran, 2, row, value, 1));
+    assert_int_equal(g.gp != NULL, ran <= PROCESS);
+    assert_int_equal(g.f != NULL, ran > PROCESS);
+    assert_non_null(g.runs);
+  }
+  surrogate_free(&g);
+  tess_context_free(c);
 }
 
 /* ---- the first points --------------------------------------------------- */
@@ -439,6 +467,7 @@ int main(void) {
       cmocka_unit_test(test_repeatable),
       cmocka_unit_test(test_learns_failures_at_once),
       cmocka_unit_test(test_better_judge_proposes),
+      cmocka_unit_test(test_surrogate_by_evidence),
       cmocka_unit_test(test_design),
       cmocka_unit_test(test_quasi_random),
       cmocka_unit_test(test_explores),

@@ -186,7 +186,7 @@ static void test_gp_predicts(void **state) {
   rng r;
   rng_init(&r, 2, 1);
   draw_points(&r, POINTS, x, y);
-  gsl_gp *gp = g->gp_fit(POINTS, DIMS, x, y, 50);
+  gsl_gp *gp = g->gp_fit(POINTS, DIMS, x, y, NULL, 50);
   assert_non_null(gp);
   g->gp_predict(gp, POINTS, x, mean, sd);
   for (int i = 0; i < POINTS; i++) {
@@ -205,12 +205,39 @@ static void test_gp_predicts(void **state) {
     for (int k = 0; k < DIMS; k++) x[i * DIMS + k] = 1;
   for (int same = 0; same < 2; same++) {
     for (int i = 0; i < POINTS; i++) y[i] = same ? 2 : i % 5;
-    gp = g->gp_fit(POINTS, DIMS, x, y, 50);
+    gp = g->gp_fit(POINTS, DIMS, x, y, NULL, 50);
     assert_non_null(gp);
     g->gp_predict(gp, 1, x, mean, sd);
     assert_true(fabs(mean[0] - 2) < 0.2);
     g->gp_free(gp);
   }
+}
+
+/* From a process before, scales are what they were, and fitting goes on. */
+static void test_gp_goes_on(void **state) {
+  (void)state;
+  enum { LESS = POINTS / 2 };
+  const gsl_plugin *g = plugin();
+  double x[POINTS * DIMS], y[POINTS], mean[2], sd[2];
+  rng r;
+  rng_init(&r, 4, 1);
+  draw_points(&r, POINTS, x, y);
+  gsl_gp *gp = g->gp_fit(LESS, DIMS, x, y, NULL, 50);
+  gsl_gp *same = g->gp_fit(LESS, DIMS, x, y, gp, 0);
+  gsl_gp *plain = g->gp_fit(LESS, DIMS, x, y, NULL, 0);
+  gsl_gp *more = g->gp_fit(POINTS, DIMS, x, y, gp, 50);
+  const double *other = x + LESS * DIMS;
+  g->gp_predict(gp, 1, other, &mean[0], &sd[0]);
+  g->gp_predict(same, 1, other, &mean[1], &sd[1]);
+  assert_true(mean[0] == mean[1] && sd[0] == sd[1]);
+  g->gp_predict(plain, 1, other, &mean[1], &sd[1]);
+  assert_true(sd[0] != sd[1]);
+  g->gp_predict(more, 1, other, &mean[1], &sd[1]);
+  assert_true(fabs(mean[1] - y[LESS]) < 0.1);
+  g->gp_free(more);
+  g->gp_free(plain);
+  g->gp_free(same);
+  g->gp_free(gp);
 }
 
 /* The covariance of a point with itself is its variance; with others it is
@@ -222,7 +249,7 @@ static void test_gp_covariance(void **state) {
   rng r;
   rng_init(&r, 3, 1);
   draw_points(&r, POINTS, x, y);
-  gsl_gp *gp = g->gp_fit(POINTS, DIMS, x, y, 50);
+  gsl_gp *gp = g->gp_fit(POINTS, DIMS, x, y, NULL, 50);
   assert_non_null(gp);
   draw_points(&r, 2, q, y);
   for (int k = 0; k < DIMS; k++) q[2 * DIMS + k] = 1000;
@@ -350,6 +377,7 @@ int main(void) {
       cmocka_unit_test(test_gp_gradient),
 #endif
       cmocka_unit_test(test_gp_predicts),
+      cmocka_unit_test(test_gp_goes_on),
       cmocka_unit_test(test_gp_covariance),
       cmocka_unit_test(test_quasi_random),
       cmocka_unit_test(test_forest),
