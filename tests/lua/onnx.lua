@@ -160,3 +160,14 @@ do
   fails("INVALID", "takes a graph and a table of its inputs", graph.run, g)
   fails("INVALID", "a model is made of a graph", graph.model, 5)
 end
+
+check.case("the documentation lists what there is", function()
+  local f <close> = assert(io.open(here .. "../../docs/models.md"))
+  local text = f:read "a":match "\n### Operators\n(.-)\n\nIntegers of 4"
+  local of, documented = require "tessera.graph.onnx.import".of, {}
+  for op in text:gsub("^.-\n|", ""):gmatch "`(%u%w*)`" do
+    documented[op] = true
+    assert(of[op], op)
+  end
+  for op in pairs(of) do assert(documented[op], op) end
+end)
