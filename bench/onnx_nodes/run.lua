@@ -147,7 +147,7 @@ end
 local function read(c, folder, given)
   local from = c.bytes and ts.read_onnx(nil, c.bytes) or
                ts.read_onnx(folder .. "/" .. c.model)
-  return import.run(from, c.name, { values = given })
+  return import.run(from, c.name, { known = given })
 end
 
 -- "passed", "WRONG" and where, or "no" and why it does not run; tensors are in

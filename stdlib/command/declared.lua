@@ -152,6 +152,8 @@ local list = {
     summary = "tune, time and save a whole model",
     options = { option("shape", "string", "NAME=1x3x224x224,...",
                        "shapes of inputs that the file leaves open"),
+                option("value", "string", "NAME=1,2,...",
+                       "contents of inputs that become constants"),
                 option("db", "string", "F", "where its records are"),
                 option("trials", 1 << 30, "N", "candidates of all groups; " ..
                        "without it nothing is tuned"),

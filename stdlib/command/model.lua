@@ -30,6 +30,24 @@ local function shapes_of(text)
   return shapes
 end
 
+-- "use_past=1,sizes=640,480" as a table of lists of numbers.
+local function values_of(text)
+  local values, list = {}, nil
+  for part in (text .. ","):gmatch "([^,]*)," do
+    local name, number = part:match "^(.+)=(.*)$"
+    if name then
+      list = {}
+      values[name] = list
+    end
+    local x = tonumber(number or part)
+    if not list or not x then
+      usage("option --value: '%s' is no NAME=1,2", part)
+    end
+    list[#list + 1] = x
+  end
+  return values
+end
+
 -- ---- what is told ----------------------------------------------------------
 
 local function bytes(n)
@@ -121,7 +139,8 @@ return function(args)
   check(o, rest)
   if o.target then arguments.target(o.target) end
   check_database(o)
-  local g = onnx.read(rest[1], { shapes = o.shape and shapes_of(o.shape) })
+  local g = onnx.read(rest[1], { shapes = o.shape and shapes_of(o.shape),
+                                 values = o.value and values_of(o.value) })
   local function after(name, h)
     print(("-- after %s"):format(name))
     print(h)

@@ -8,11 +8,11 @@ local invalid = debug.getregistry()["tessera.invalid"]
 local onnx = {}
 
 -- onnx.read(path [, { shapes = { x = { 1, 3, 224, 224 } }, values =
--- { to = tensor } }]): the graph of a file.  `shapes` fixes inputs whose
--- dimensions are sizes; `values` are contents of inputs: those of them that
--- decide shapes or options become constants.  Also gives, of outputs whose
--- extent the data decides, which dimension that is: { NAME = { dim = 1 } }; the
--- output NAME.count says how many there are.
+-- { to = { 1, 64 } } }]): the graph of a file.  `shapes` fixes inputs whose
+-- dimensions are sizes; `values` are contents, tensors or lists of numbers, of
+-- inputs that become constants.  Also gives, of outputs whose extent the data
+-- decides, which dimension that is: { NAME = { dim = 1 } }; the output
+-- NAME.count says how many there are.
 function onnx.read(path, o)
   o = o or {}
   if type(path) ~= "string" or type(o) ~= "table" then

@@ -52,6 +52,30 @@ check.case("what is not said is asked for", function()
           { shapes = { x = { 1, 4, 4, 4 } } })
 end)
 
+check.case("contents of inputs that decide something are given", function()
+  local file = data .. "decided.onnx"
+  local g = onnx.read(file, { values = { use_past = { 1 }, to = { 3, 2 } } })
+  assert(ops_of(g) == "neg reshape" and #g:inputs() == 1, ops_of(g))
+  local to = ts.tensor("int64", { 2 }, { 6, 1 })
+  g = onnx.read(file, { values = { use_past = { 0 }, to = to } })
+  local outputs = g:outputs()
+  assert(ops_of(g) == "relu reshape" and outputs[1].shape[1] == 6, ops_of(g))
+  local function wrong(pattern, values)
+    refused(pattern, file, { values = values, shapes = { to = { 2 } } })
+  end
+  wrong("node 'flat' (Reshape): input 2, 'to', must be a constant: it " ..
+        "decides a shape or an option (--value to=..)", { use_past = { 1 } })
+  wrong("--value: there is no input 'n'", { n = { 1 } })
+  wrong("input 'x' has 2 dimensions: a list of 1 numbers", { x = { 1 } })
+  wrong("input 'use_past' has 0 dimensions", { use_past = { 1, 2 } })
+  wrong("input 'to' of int64: element [0] is 1.5", { to = { 1.5, 2 } })
+  wrong("input 'x' is of float32, and its contents of int64",
+        { x = ts.tensor("int64", { 2, 3 }) })
+  wrong("dimension 1 of input 'x' is 3, and 4 is given",
+        { x = ts.tensor("float32", { 2, 4 }) })
+  wrong("the contents of input 'to' are a tensor or a list", { to = 3 })
+end)
+
 check.case("all that is not supported is named", function()
   refused("refused.onnx: not supported: node 'a' (Multinomial): there is no " ..
           "such operator here; node 'b' (Fused): there is no such operator " ..

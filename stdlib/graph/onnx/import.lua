@@ -339,17 +339,20 @@ local function named_ops(state)
 end
 
 -- The graph of tessera.ops for what ts.read_onnx gave; `bounds` says of outputs
--- by name along which dimension (`dim`) the output NAME.count cuts them.
+-- by name along which dimension (`dim`) the output NAME.count cuts them.  Of
+-- o.known, contents of inputs, those become constants that decide something.
 function import.run(from, file, o)
   local shapes, values = o.shapes or {}, o.values or {}
   inputs.check(from, shapes, values)
   local state = { graph = graph.new(from:name()), refusals = {}, replaced = {},
                   bounds = {}, packed = {}, current = "" }
   state.ops = named_ops(state)
-  function state.fixed(x) return x.kind == "input" and values[x.name] or nil end
+  local known = o.known or {}
+  function state.fixed(x) return x.kind == "input" and known[x.name] or nil end
   function state.replace(x, t) return replace(state, x, t) end
   function state.constant(...) return constant(state, ...) end
-  local scope = convert(state, from, nil, inputs.add(state, from, shapes))
+  local scope = convert(state, from, nil, inputs.add(state, from, shapes,
+                                                values))
   check_supported(state, file)
   local bounds = add_outputs(state, scope)
   state.graph:sweep()

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The inputs of an ONNX file, of which the file leaves some extents open.
+local ts = require "tessera"
 local packed = require "tessera.graph.onnx.packed"
 
 local inputs = {}
@@ -104,9 +105,44 @@ local function all_inputs(from)
   return infos, sizes
 end
 
+-- ---- contents that are given -----------------------------------------------
+
+-- The shape that contents have: a tensor's, or that of a list.
+local function shape_of(info, given)
+  if type(given) ~= "table" then return given:shape() end
+  if #info.shape > 1 or #info.shape == 0 and #given ~= 1 then
+    wrong("input '%s' has %d dimensions: a list of %d numbers is not its " ..
+          "contents", info.name, #info.shape, #given)
+  end
+  return #info.shape == 1 and { #given } or {}
+end
+
+-- An input that is a constant from now on.
+local function constant(state, info, shape, given)
+  if packed.of(info.dtype) then
+    wrong("input '%s' of %s stays an input", info.name, info.dtype)
+  end
+  if type(given) == "table" then
+    local x = #shape > 0 and given or given[1]
+    local ok, t = pcall(ts.tensor, info.dtype, shape, x)
+    if not ok then
+      wrong("input '%s' of %s: %s", info.name, info.dtype,
+            (tostring(type(t) == "table" and t.message or t)))
+    end
+    given = t
+  elseif given:dtype() ~= info.dtype then
+    wrong("input '%s' is of %s, and its contents of %s", info.name, info.dtype,
+          given:dtype())
+  end
+  return state.graph:constant(info.name, given)
+end
+
+-- ---- all of them -----------------------------------------------------------
+
 -- The inputs as values of the new graph.  `shapes` has shapes by the names of
--- inputs, and { extent } by the name of a size.
-function inputs.add(state, from, shapes)
+-- inputs, and { extent } by the name of a size, `values` contents by the names
+-- of inputs that become constants: tensors, or lists of numbers.
+function inputs.add(state, from, shapes, values)
   local list, sizes = {}, {}
   local infos, names = all_inputs(from)
   for name in pairs(names) do
@@ -116,7 +152,10 @@ function inputs.add(state, from, shapes)
       sizes[name] = shapes[name][1]
     end
   end
+  shapes = setmetatable({}, { __index = shapes })
   for _, info in ipairs(infos) do
+    local given = values[info.name]
+    if given then shapes[info.name] = shape_of(info, given) end
     if shapes[info.name] then fixed_shape(info, shapes, sizes) end
   end
   local fixed = {}
@@ -125,13 +164,14 @@ function inputs.add(state, from, shapes)
   end
   check_fixed(infos, fixed)
   for i, info in ipairs(infos) do
-    list[i] = add_input(state, info, fixed[i])
+    local given = values[info.name]
+    list[i] = given and constant(state, info, fixed[i], given) or
+              add_input(state, info, fixed[i])
   end
   return list
 end
 
-local function check_names(from, names, what)
-  local infos, sizes = all_inputs(from)
+local function check_names(names, what, infos, sizes)
   for name in pairs(names) do
     if not infos[name] and not sizes[name] then
       wrong("%s: there is no input '%s'", what, name)
@@ -144,7 +184,15 @@ function inputs.check(from, shapes, values)
   if type(shapes) ~= "table" or type(values) ~= "table" then
     wrong "shapes and values are tables by the names of inputs"
   end
-  check_names(from, shapes, "--shape")
+  local infos, sizes = all_inputs(from)
+  check_names(shapes, "--shape", infos, sizes)
+  check_names(values, "--value", infos, {})
+  for name, x in pairs(values) do
+    if type(x) ~= "table" and not tostring(x):find "^tensor" then
+      wrong("the contents of input '%s' are a tensor or a list of numbers",
+            name)
+    end
+  end
 end
 
 return inputs

@@ -51,7 +51,9 @@ function node:tensor(i)
   local t = fold.tensor(x) or self.import.fixed(x)
   if not t then
     self:refuse("input %d, '%s', must be a constant: it decides a shape or " ..
-                "an option", i, x.name ~= "" and x.name or "%" .. x.id)
+                "an option%s", i, x.name ~= "" and x.name or "%" .. x.id,
+                x.kind == "input" and
+                (" (--value %s=..)"):format(x.name) or "")
   end
   if x.kind ~= "constant" then
     self.inputs[i] = self.import.replace(x, t)

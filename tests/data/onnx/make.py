@@ -194,3 +194,13 @@ save("open.onnx", h.make_graph([
     h.make_node("Concat", ["x", "past"], ["y"], axis=1),
 ], "open", [value("x", ["batch", "n"]), value("past", ["batch", "m"])],
     [value("y", ["batch", "sum"])]), opset=17)
+
+# Inputs that decide a branch and a shape.
+save("decided.onnx", h.make_graph([
+    h.make_node("Not", ["use_past"], ["no"]),
+    h.make_node("Identity", ["x"], ["c"]),
+    h.make_node("If", ["no"], ["r"], name="choice",
+                then_branch=branch("t", "Relu"), else_branch=branch("e", "Neg")),
+    h.make_node("Reshape", ["r", "to"], ["y"], name="flat"),
+], "decided", [value("x", [2, 3]), value("use_past", [], T.BOOL), value("to", ["n"], T.INT64)],
+    [value("y", ["a", "b"])]), opset=17)
