@@ -21,6 +21,8 @@ typedef struct operator{
 }
 operator;
 
+/* Where the set was recorded. */
+static const model_machine machine = {1, 16, 32, {32 << 10, 1 << 20, 32 << 20}};
 static tess_context *context;
 static operator ops[MOST_OPS];
 static uint32_t nops;
@@ -165,7 +167,7 @@ static uint32_t try_split(const learner *l, int out, int only,
                           tess_quality *sum, double *seconds) {
   model_data d = {0};
   mem_heap heap;
-  model_fit f = {.seed = 1};
+  model_fit f = {.seed = 1, .machine = machine};
   const char *split = out < 0 ? "program" : "operator";
   uint32_t n = 0;
   mem_heap_init(&heap, mem_default_allocator, 0);
@@ -231,7 +233,7 @@ enum { BATCH = 16, TRANSFER_SEEDS = 3 };
 static bool score_own(const learner *l, const progress *p, double *score) {
   model_data d = {0};
   mem_heap heap;
-  model_fit f = {.seed = 1};
+  model_fit f = {.seed = 1, .machine = machine};
   mem_heap_init(&heap, mem_default_allocator, 0);
   mem_heap_init(&f.heap, mem_default_allocator, 0);
   arena_init(&f.a, &f.heap);

@@ -71,9 +71,9 @@ typedef struct tess_features {
 } tess_features;
 enum { TESS_MAX_COLUMN = 64 };  /* bytes of a column's name, with its NUL */
 /* Kinds: "per_store" (a row a store), "context" (a row a loop), "tree" (a row
- * a loop or store), "decisions" (one row); INVALID for others, and for a
- * candidate that does not replay.  What out points to lives until the next
- * question of the session's. */
+ * a loop or store), "traffic" (a row a store), "decisions" (one row); INVALID
+ * for others, and for a candidate that does not replay.  What out points to
+ * lives until the next question of the session's. */
 TESS_API tess_status tess_session_features(tess_session *s, uint32_t n,
     const tess_candidate *c, const char *kind, tess_features *out);
 /* The name of a column, from 0; NOT_FOUND past the last. */

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-static const feature_maker *const makers[] = {&feature_per_store,
-                                              &feature_context, &feature_tree};
+static const feature_maker *const makers[] = {
+    &feature_per_store, &feature_context, &feature_tree, &feature_traffic};
 
 const char *feature_text(feature_kind k) {
   return k == FEATURE_DECISIONS ? "decisions" : makers[k]->name;

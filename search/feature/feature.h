@@ -2,8 +2,9 @@
  * Features of candidates: numbers by named columns, of which the number and
  * the meaning are fixed for a version.
  *
- * "per_store", "context" and "tree" are read from a scheduled program that is
- * not lowered, and lie in an arena: nothing is allocated once that is warm.
+ * "per_store", "context", "tree" and "traffic" are read from a scheduled
+ * program that is not lowered, and lie in an arena: nothing is allocated once
+ * that is warm.
  * "decisions" are those of a session's sketches (candidate/).  Counts, sizes
  * and times are on the scale log2(1 + x). */
 #ifndef SEARCH_FEATURE_FEATURE_H
@@ -13,7 +14,8 @@
 #include <tessera/tessera.h>
 
 typedef enum feature_kind {
-  FEATURE_PER_STORE, FEATURE_CONTEXT, FEATURE_TREE, FEATURE_DECISIONS,
+  FEATURE_PER_STORE, FEATURE_CONTEXT, FEATURE_TREE, FEATURE_TRAFFIC,
+  FEATURE_DECISIONS,
   FEATURE_KINDS
 } feature_kind;
 
@@ -32,7 +34,8 @@ typedef struct feature_maker {
   void (*name_of)(uint32_t column, char out[FEATURE_NAME]);
   void (*make)(const nest *n, feature_rows *out);
 } feature_maker;
-extern const feature_maker feature_per_store, feature_context, feature_tree;
+extern const feature_maker feature_per_store, feature_context, feature_tree,
+    feature_traffic;
 
 bool feature_parse(const char *name, feature_kind *out);
 const char *feature_text(feature_kind k);

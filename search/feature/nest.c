@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Builds the loop tree and the stores in it by one walk over the program. */
 #include "search/feature/nest.h"
+#include "ir/analysis/analysis.h"
 
 #include <math.h>
 
@@ -87,7 +88,8 @@ static void add_store(walk *w, ir_stmt s) {
   /* What a reduction starts from is no work of its own. */
   if (w->c.init && is_constant(n->p, r->value)) return;
   nest_store *x = &n->store[n->nstore++];
-  *x = (nest_store){.stmt = s, .unroll = w->c.unroll};
+  *x = (nest_store){
+      .stmt = s, .unroll = w->c.unroll, .beforehand = w->c.beforehand};
   if (w->inner != NEST_NONE) x->depth = n->loop[w->inner].depth + 1;
   x->loop = arena_array(n->scratch, uint32_t, x->depth + 1);
   x->times = arena_array(n->scratch, double, x->depth + 1);
@@ -151,13 +153,15 @@ static void visit_loop(walk *w, ir_stmt s) {
 
 static void visit_block(walk *w, ir_stmt s) {
   const ir_program *p = w->n->p;
-  bool init = w->c.init;
+  bool init = w->c.init, beforehand = w->c.beforehand;
   bind_iters(w, s);
   bind_matches(w, s);
+  w->c.beforehand = beforehand || ir_anno_get(p, s, IR_PREPARE_KEY) != NULL;
   w->c.init = init || ir_has_reduce_iter(p, s);
   visit_list(w, ir_st(p, s)->alt);
   w->c.init = init;
   visit_list(w, ir_st(p, s)->body);
+  w->c.beforehand = beforehand;
 }
 
 static void visit_let(walk *w, const ir_stmt_rec *r) {

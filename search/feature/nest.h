@@ -23,6 +23,7 @@ typedef enum nest_op {
   NEST_INT_MAD, NEST_INT_ADD, NEST_INT_MUL, NEST_INT_DIV, NEST_INT_CMP,
   NEST_INT_MATH, NEST_INT_CALL, NEST_BOOL, NEST_SELECT, NEST_OPS
 } nest_op;
+extern const char *const nest_op_name[NEST_OPS];
 
 /* ---- ranges of index expressions (range.c) ------------------------------ */
 
@@ -65,6 +66,7 @@ typedef struct nest_store {
   uint32_t naccess;          /* the stored buffer's is the first */
   nest_access *access;
   double unroll;             /* pragma_auto_unroll_max_step around it */
+  bool beforehand;           /* it lays a parameter out, once */
 } nest_store;
 enum { NEST_SPATIAL = 1, NEST_REDUCE = 2 };
 
@@ -105,6 +107,7 @@ typedef struct nest_chain {
   uint32_t nmatch;
   const ir_match *match[16]; /* of the blocks around, outer first */
   bool init;                 /* in the init of a block that reduces */
+  bool beforehand;           /* in a block that lays a parameter out */
   double unroll;
 } nest_chain;
 

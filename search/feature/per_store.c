@@ -265,7 +265,7 @@ static void per_store_make(const nest *n, feature_rows *out) {
 
 /* ---- names -------------------------------------------------------------- */
 
-static const char *const op_names[NEST_OPS] = {
+const char *const nest_op_name[NEST_OPS] = {
     "float_mad", "float_add",  "float_mul",  "float_div",
     "float_cmp", "float_math", "float_call", "int_mad",
     "int_add",   "int_mul",    "int_div",    "int_cmp",
@@ -303,7 +303,7 @@ static const char *const rest_names[] = {
 static void per_store_name_of(uint32_t i, char out[FEATURE_NAME]) {
   const size_t n = FEATURE_NAME;
   if (i < AT_KINDS)
-    snprintf(out, n, "op.%s", op_names[i]);
+    snprintf(out, n, "op.%s", nest_op_name[i]);
   else if (i < AT_GPU)
     snprintf(out, n, "%s.%s", kind_names[(i - AT_KINDS) / KIND],
              kind_columns[(i - AT_KINDS) % KIND]);

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include <math.h>
 
-#define FILE_VERSION 2u
+#define FILE_VERSION 3u
 #define LARGEST ((size_t)2 << 30)
 static const char magic[8] = {'t', 'e', 's', 's', 'm', 'o', 'd', 'l'};
 

@@ -459,7 +459,8 @@ static model_machine machine_of(const tess_session *s) {
       .threads = s->host.kernel_threads ? s->host.kernel_threads : 1,
       .lanes = fact_of(s, "vector-bytes", 32) / 4,
       .registers = registers_of(s),
-      .cache = fact_of(s, "l1", 32 << 10)};
+      .cache = {fact_of(s, "l1", 32 << 10), fact_of(s, "l2", 1 << 20),
+                fact_of(s, "l3", 32 << 20)}};
 }
 
 tess_status model_attach(tess_model *m, tess_session *s, tess_cost_model *out) {

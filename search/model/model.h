@@ -74,7 +74,7 @@ typedef struct model_machine {
   double threads;
   double lanes;              /* of float32, of a vector register */
   double registers;          /* of vectors; infinite for a device's threads */
-  double cache;              /* bytes of the first, of data */
+  double cache[3];           /* bytes: of data, a core's and all cores' */
 } model_machine;
 
 /* What was trained: all of it lies in the arena, but for what drop knows. */

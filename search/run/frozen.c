@@ -13,7 +13,7 @@
 /* ---- a guess ------------------------------------------------------------ */
 
 /* They are drawn in rounds, until one brings no better. */
-enum { DRAWS = 128, ROUND = 32 };
+enum { DRAWS = 512, ROUND = 64 };
 
 /* The best so far by a model that is taught nothing. */
 typedef struct preference {

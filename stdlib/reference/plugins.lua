@@ -83,8 +83,8 @@ local functions = {
   { name = "session:features",
     summary = "Describe candidates by numbers.",
     params = { { "candidates", "tessera.Candidate[]", "at most 4096" },
-               { "kind", "string", '"per_store", "context", "tree" or ' ..
-                 '"decisions"' } },
+               { "kind", "string", '"per_store", "context", "tree", ' ..
+                 '"traffic" or "decisions"' } },
     returns = { "number[][][], string[]",
                 "of each candidate its rows; and the names of the columns" } },
   { name = "session:trace",

@@ -193,6 +193,65 @@ do
   end)
 end
 
+-- What moves: 8 x 8 sums in registers, while k runs; one iteration of j0
+-- touches 56 lines, all of them 136, and all of i0 416.
+do
+  local p = ops.matmul { m = 64, n = 48, k = 32 }
+  local row = features(p, function(sch)
+    local i, j, k = sch:get_loops(sch:get_block "C")
+    local i0, i1 = sch:split(i, { 8, 8 })
+    local j0, j1 = sch:split(j, { 6, 8 })
+    sch:reorder(i0, j0, k, i1, j1)
+    sch:parallel(i0)
+    sch:vectorize(j1)
+  end, "traffic")[1]
+  local all = 64 * 48 * 32
+  expect(row, { ["op.float_mad"] = all, lanes = 8, pieces = 8, sums = 64,
+                ["sums.again"] = all / 32, rolled = 0, stores = 0,
+                ["loads.wide"] = all / 8, ["loads.one"] = all / 8,
+                ["loads.apart"] = 0, ["kept.wide"] = 8, ["kept.one"] = 1,
+                ["lines.4K"] = 8 * 136, ["lines.8K"] = 8 * 136,
+                ["lines.16K"] = 416, ["lines.65536K"] = 416, lines = 416 })
+  -- Loops of more than 16 iterations stay, and sums in memory with them.
+  local rolled = features(p, function(sch)
+    local i, j, k = sch:get_loops(sch:get_block "C")
+    sch:reorder(k, i, j)
+    sch:vectorize(j)
+  end, "traffic")[1]
+  expect(rolled, { rolled = 1, sums = 64 * 48, ["sums.again"] = all / 32 })
+  -- A[i + k] is shared by iterations of k, which become straight code, one for
+  -- all lanes; B[j + k] is not, whose vectors begin elsewhere.
+  local A, B = ts.placeholder("A", { 7 }), ts.placeholder("B", { 19 })
+  local k = ts.reduce_axis("k", 4)
+  local C = ts.compute("C", { 4, 16 }, function(i, j)
+    return ts.sum(A(i + k) * B(j + k), k)
+  end)
+  local straight = features(ts.program("windows", { A, B }, { C }),
+                            function(sch)
+    local i, j, l = sch:get_loops(sch:get_block "C")
+    sch:reorder(l, i, j)
+    sch:vectorize(j)
+    sch:annotate(l, "pragma_auto_unroll_max_step", 64)
+  end, "traffic")[1]
+  expect(straight, { lanes = 16, sums = 64, ["kept.one"] = 7,
+                     ["kept.wide"] = 16 })
+end
+
+-- What lays a parameter out is done beforehand, and moves nothing.
+do
+  local A, B = ts.placeholder("A", { 8, 8 }),
+               ts.placeholder("B", { 8, 8 }, { role = "layout_free" })
+  local k = ts.reduce_axis("k", 8)
+  local C = ts.compute("C", { 8, 8 }, function(i, j)
+    return ts.sum(A(i, k) * B(k, j), k)
+  end)
+  local rows = features(ts.program("product", { A, B }, { C }), function(sch)
+    sch:transform_layout(sch:get_block "C", { "read", 1 }, "(k, j) -> (j, k)")
+  end, "traffic")
+  assert(#rows == 2)
+  expect(rows[1], { lanes = 0, stores = 0, lines = 0 })
+end
+
 -- Decisions: a place for each sketch, logarithms of tiles, categories one-hot.
 do
   local p = ops.matmul { m = 64, n = 64, k = 64 }

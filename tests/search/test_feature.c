@@ -38,13 +38,15 @@ static void end(fixture *f) {
   tiled_end(&f->t);
 }
 
-static const feature_kind kinds[] = {FEATURE_PER_STORE, FEATURE_CONTEXT,
-                                     FEATURE_TREE, FEATURE_DECISIONS};
+enum { KINDS = 5 };
+static const feature_kind kinds[KINDS] = {FEATURE_PER_STORE, FEATURE_CONTEXT,
+                                          FEATURE_TREE, FEATURE_TRAFFIC,
+                                          FEATURE_DECISIONS};
 
 /* One thread that replays, and four that keep what they make. */
 static void test_same_on_any_threads(void **state) {
   (void)state;
-  for (uint32_t k = 0; k < 4; k++) {
+  for (uint32_t k = 0; k < KINDS; k++) {
     fixture a, b;
     search_rows x, y;
     start_feature(&a, 1);
@@ -69,7 +71,7 @@ static uint64_t allocations(const fixture *f) {
 
 static void test_warm_features_allocate_nothing(void **state) {
   (void)state;
-  for (uint32_t k = 0; k < 4; k++) {
+  for (uint32_t k = 0; k < KINDS; k++) {
     fixture f;
     search_rows r;
     start_feature(&f, 1);
@@ -91,7 +93,7 @@ static void test_columns(void **state) {
   fixture f;
   start_feature(&f, 1);
   make(&f);
-  for (uint32_t k = 0; k < 4; k++) {
+  for (uint32_t k = 0; k < KINDS; k++) {
     search_rows r;
     assert_int_equal(session_rows(&f.s, kinds[k], 1, f.made, &r), TESS_OK);
     assert_int_equal(session_columns(&f.s, kinds[k]), r.width);
@@ -118,7 +120,7 @@ static void test_unfit_candidates(void **state) {
   start_feature(&f, 1);
   make(&f);
   search_cand c[3] = {f.made[0], {.n = 12, .d = bad}, f.made[2]};
-  for (uint32_t k = 0; k < 4; k++) {
+  for (uint32_t k = 0; k < KINDS; k++) {
     assert_int_equal(session_rows(&f.s, kinds[k], 3, c, &r), TESS_OK);
     assert_true(r.first[1] > 0);
     assert_int_equal(r.first[1], r.first[2]);
