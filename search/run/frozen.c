@@ -3,73 +3,12 @@
  * schedule that the cost model "analytic" prefers among a few that are drawn.
  */
 #include "ir/query.h"
-#include "search/run/tune.h"
+#include "search/run/draft.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>
-
-/* ---- a guess ------------------------------------------------------------ */
-
-/* They are drawn in rounds, until one brings no better. */
-enum { DRAWS = 512, ROUND = 64 };
-
-/* The best so far by a model that is taught nothing. */
-typedef struct preference {
-  tess_session *s;
-  tess_model *m;
-  uint32_t drawn;
-  bool found; /* something valid was */
-  search_cand best;
-  double score;
-} preference;
-
-/* All sketches in turn. */
-static tess_status draw_round(preference *p, search_cand made[ROUND],
-                              uint32_t *n) {
-  search_order order[ROUND];
-  search_cand all[ROUND];
-  *n = 0;
-  for (uint32_t i = 0; i < ROUND; i++)
-    order[i] = (search_order){.how = SEARCH_DRAW,
-                              .sketch = (int32_t)(p->drawn++ % p->s->nsketch)};
-  tess_status st = session_make(p->s, ROUND, order, all);
-  for (uint32_t i = 0; st == TESS_OK && i < ROUND; i++)
-    if (all[i].d) made[(*n)++] = all[i];
-  return st;
-}
-
-static tess_status prefer_round(preference *p, bool *better) {
-  search_cand made[ROUND];
-  tess_candidate view[ROUND];
-  double score[ROUND];
-  uint32_t n;
-  bool knows;
-  *better = false;
-  tess_status st = draw_round(p, made, &n);
-  if (st != TESS_OK || !n) return st;
-  for (uint32_t i = 0; i < n; i++) session_to_public(&made[i], &view[i]);
-  st = model_predict(p->m, p->s, n, view, score, NULL, &knows);
-  for (uint32_t i = 0; st == TESS_OK && i < n; i++) {
-    if (p->found && score[i] <= p->score) continue;
-    p->score = score[i];
-    p->best = made[i];
-    *better = p->found = true;
-  }
-  return st;
-}
-
-/* The best of some that are drawn, if any is valid. */
-static tess_status prefer(preference *p) {
-  tess_cost_model unused;
-  bool better = true;
-  tess_status st = model_attach(p->m, p->s, &unused);
-  while (st == TESS_OK && p->drawn < DRAWS &&
-         (better || !p->found || p->drawn < p->s->nsketch))
-    st = prefer_round(p, &better);
-  return st;
-}
 
 /* ---- the result --------------------------------------------------------- */
 
@@ -97,30 +36,18 @@ static tess_status make_frozen(void *ud) {
   return TESS_OK;
 }
 
-static tess_status guess_in(frozen *f, tess_session *s) {
-  preference p = {.s = s};
+static tess_status take_draft(void *ud, tess_session *s,
+                              const search_cand *best) {
+  frozen *f = ud;
   const vm_trace *t;
-  tess_status st = model_new(s->c, "analytic", &p.m);
-  if (st == TESS_OK) st = prefer(&p);
-  if (st == TESS_OK && p.found) st = session_finish(s, &p.best, &t);
-  if (st == TESS_OK && p.found)
-    st = session_decided(s, t, &p.best, &f->r->best);
-  f->r->info.status = p.found ? TESS_OK : TESS_NOT_FOUND;
-  tess_model_free(p.m);
-  return st;
+  tess_status st = session_finish(s, best, &t);
+  f->r->info.status = TESS_OK;
+  return st == TESS_OK ? session_decided(s, t, best, &f->r->best) : st;
 }
 
 static tess_status guess(frozen *f) {
-  tune_setup *set = f->set;
-  tess_session s;
-  mem_heap *h = &set->c->heap;
-  size_t bytes = set->nsketch * sizeof(vm_trace *);
-  const vm_trace **sketch = mem_try_resize(h, NULL, 0, bytes);
-  if (!sketch) return ctx_ran_out(set->c, mem_refusal(h), "tuning");
-  tess_status st = setup_session(set, &s, sketch);
-  if (st == TESS_OK) st = guess_in(f, &s);
-  session_free(&s);
-  mem_free(h, sketch, bytes);
+  f->r->info.status = TESS_NOT_FOUND;
+  tess_status st = draft_make(f->set, DRAFT_DRAWS, take_draft, f);
   str_puts(&f->r->note, ", so the schedule is what the cost model \"analytic\" "
                         "prefers; it was not measured");
   return st;

@@ -186,6 +186,8 @@ tess_status tune_propose_foreign(tune *t, uint32_t n, uint32_t *got);
 /* Teaches the model what the database holds of other workloads, and gives the
  * session hints (transfer.c). */
 tess_status tune_transfer(tune *t);
+/* A hint without any database: the draft (draft.c). */
+tess_status tune_draft(tune *t);
 
 /* ---- taking a run up again (resume.c) ----------------------------------- */
 

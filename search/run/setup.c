@@ -219,6 +219,7 @@ static tess_status prepare_all(tune_setup *set) {
   if (s == TESS_OK) s = setup_sketches(set);
   if (s != TESS_OK) return s;
   if (set->o.measure) return objective_open(set->c, &set->o, &set->measurer);
+  set->timed = true;
   if (set->o.fleet)
     return fleet_open(set->c, set->program, tess_target_text(set->target),
                       &policy, &set->o, &set->own.inputs, &set->measurer);

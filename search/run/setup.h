@@ -25,6 +25,7 @@ typedef struct tune_setup {
   thread_alarm *deadline;      /* set where the options have one; NULL: none */
   bool cancelled;              /* before there was a measurer */
   bool shares;                 /* a budget with others: nothing is told here */
+  bool timed;                  /* machines measure, no function does */
   struct {                     /* what it frees, of the above */
     tess_target *target;
     tess_space *space;

@@ -500,6 +500,7 @@ tess_status tune_begin(tune *t, const tune_setup *setup) {
               .status.ended = setup->cancelled ? TESS_CANCELLED : TESS_OK};
   str_init(&t->line, &t->c->heap);
   tess_status s = tune_set_up(t);
+  if (s == TESS_OK) s = tune_draft(t);
   if (s == TESS_OK) t->status.search = observe_history(t, 0);
   keep_search_error(t);
   t->time.ledger.active = clock_now() - t->time.started;
