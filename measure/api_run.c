@@ -159,7 +159,8 @@ static tess_status time_kernel(void *ud) {
                      .deadline = INFINITY};
   bool ok = launch_timed(w, 1, &first) && launch_timed(w, 1, &second);
   if (ok) {
-    timing_subject s = {launch_timed, w, fmin(first, second), false};
+    timing_subject s = {
+        .run = launch_timed, .ud = w, .estimate = fmin(first, second)};
     ok = timing_take(heap, &l, 1, &s, &out);
   }
   if (!ok) return kernel_failed(w);

@@ -101,7 +101,8 @@ static bool take_times(called *w) {
   if (!run_called(w, 1, &first)) return false;
   if (w->r->min_time <= 0) return true;
   if (!run_called(w, 1, &second)) return false;
-  timing_subject s = {run_called, w, fmax(fmin(first, second), 1e-9), false};
+  timing_subject s = {
+      .run = run_called, .ud = w, .estimate = fmax(fmin(first, second), 1e-9)};
   if (!timing_take(&w->j->heap, &l, 1, &s, &out)) return false;
   timing_summarize(&w->j->heap, out);
   return true;

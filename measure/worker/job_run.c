@@ -118,26 +118,48 @@ static bool is_slow(const job_run *r, double seconds) {
   return seconds > r->timeout / 4;
 }
 
+/* A long first launch tells as much as a sample does, but on a device, whose
+ * clocks it may find asleep. */
+static bool tells_time(const kernel *k, double first) {
+  return first >= TIMING_LONG && !k->code->backend->device;
+}
+
+/* A short kernel is warmed up by one more launch; *faster: the shorter one.
+ * *is_enough: it is too slow to be sampled. */
+static tess_status warm_up(running *w, kernel *k, double first, double *faster,
+                           bool *is_enough) {
+  *faster = first;
+  *is_enough = is_hopeless(w->r, first, 2) || is_slow(w->r, first);
+  if (*is_enough || tells_time(k, first)) return TESS_OK;
+  double second;
+  if (!launch_counted(k, 1, &second)) return run_failed(k);
+  if (second < first) *faster = second;
+  *is_enough = is_hopeless(w->r, *faster, 1);
+  return TESS_OK;
+}
+
 static tess_status take_samples(running *w, kernel *k, double first,
                                 measure_result *out) {
   job_state *j = w->j;
-  double faster = first, deadline = clock_now() + w->r->timeout / 2;
+  timing_limits l = {w->r->min_time, w->r->repeats,
+                     clock_now() + w->r->timeout / 2, w->r->best, w->r->margin};
+  bool tells = tells_time(k, first), is_enough = false;
+  if (tells && timing_is_beaten(&l, 1, first)) {
+    note_single(w, out, first);
+    return TESS_OK;
+  }
   bench_place(&j->bench, GUARD_FRONT);
   bench_reset(&j->bench);
   job_enter(j, JOB_RUNNING);
-  bool is_enough = is_hopeless(w->r, first, 2) || is_slow(w->r, first);
-  if (!is_enough) {
-    double second;
-    if (!launch_counted(k, 1, &second)) return run_failed(k);
-    if (second < first) faster = second;
-  }
-  if (is_enough || is_hopeless(w->r, faster, 1)) {
+  double faster;
+  tess_status st = warm_up(w, k, first, &faster, &is_enough);
+  if (st) return st;
+  if (is_enough) {
     note_single(w, out, faster);
     return TESS_OK;
   }
-  timing_limits l = {w->r->min_time, w->r->repeats, deadline, w->r->best,
-                     w->r->margin};
-  timing_subject s = {launch_counted, k, faster, j->bench.in_place};
+  timing_subject s = {launch_counted, k, faster, j->bench.in_place,
+                      tells ? first : 0};
   if (!timing_take(&j->heap, &l, 1, &s, &out)) return run_failed(k);
   note_clocks(k, out);
   job_enter(j, JOB_CHECKING);
@@ -181,8 +203,10 @@ static tess_status run_several(running *w, kernel *k) {
       continue;
     }
     keep_tensors(&k[i]);
-    subject[n] =
-        (timing_subject){launch_counted, &k[i], seconds, j->bench.in_place};
+    subject[n] = (timing_subject){.run = launch_counted,
+                                  .ud = &k[i],
+                                  .estimate = seconds,
+                                  .alone = j->bench.in_place};
     out[n++] = &w->out[i];
   }
   timing_limits l = {.min_time = w->r->min_time,

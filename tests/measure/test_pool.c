@@ -5,6 +5,7 @@
 #include "ir/query.h"
 #include "measure/worker/job_state.h"
 #include "measure/worker/pool.h"
+#include "measure/timing.h"
 #include "support/measured.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -223,6 +224,31 @@ static void test_cut_off(void **state) {
   q.best = 1e6;
   assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_OK);
   assert_true(!r.cut_off && r.checked && r.sample.n > 1);
+  measure_result_free(&r);
+  measure_build_free(&b);
+  tess_program_free(p);
+  measured_end(&m);
+}
+
+/* The first launch of a long kernel is enough where the best is faster; else
+ * samples follow. */
+static void test_beaten_at_once(void **state) {
+  (void)state;
+  measured m;
+  measure_build b;
+  measure_result r;
+  measured_start(&m, false, NULL);
+  tess_program *p = measured_matmul(m.c, 256);
+  measured_task(&m, p);
+  assert_int_equal(measured_build(&m, NULL, &b), TESS_OK);
+  measure_request q = {.code = &b.code, .check = MEASURE_CHECK_NEVER};
+  assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_OK);
+  q.best = r.min / 2; /* far from what `cutoff` says */
+  bool is_long = r.min >= TIMING_LONG;
+  assert_true(r.sample.n > 1 && !r.cut_off);
+  measure_result_free(&r);
+  assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_OK);
+  assert_true(r.sample.n == 1 && r.cut_off == is_long);
   measure_result_free(&r);
   measure_build_free(&b);
   tess_program_free(p);
@@ -563,6 +589,7 @@ int main(void) {
       cmocka_unit_test(test_behind),
       cmocka_unit_test(test_broken_off),
       cmocka_unit_test(test_cut_off),
+      cmocka_unit_test(test_beaten_at_once),
       cmocka_unit_test(test_rematch),
       cmocka_unit_test(test_recycled),
       cmocka_unit_test(test_wrong_reference),
