@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Scheduling from Lua: operands by position and by name, random variables
 -- and arithmetic over them, questions, refusals.  What each primitive does is
--- tested beside it, in C.
+-- said by pages of listings, tests/schedule.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local fails = checks.fails

@@ -16,7 +16,8 @@
 --
 -- A case without a program has that of the case before, or what a block ```diff
 -- makes of the last one that was written down: lines that begin with - go,
--- those with + come, others say where.
+-- those with + come, others say where.  So may the program be given that the
+-- schedule has made, by what it makes of the one before.
 --
 -- The methods of the schedule, primitives and queries, are functions here, and
 -- names of the program's blocks and loops are those; loop(D, "i") is the loop i
@@ -25,7 +26,8 @@
 -- which may go on in lines that begin with -->, and change nothing; every other
 -- call applies.  A line ... of an expected program stands for any lines.  At
 -- the end of a case that changed something its schedule replays and computes
--- what the program does, also lowered, unless `differs()` was called.
+-- what the program does, also lowered, unless `differs()` was called, as of
+-- programs that read what nobody wrote.
 --
 -- TESSERA_GOLDEN=write writes the expected programs anew; look at the
 -- difference before you commit it.
@@ -65,7 +67,9 @@ local function read(path)
     local fence, title = line:match "^```(.*)$", line:match "^## (.*)$"
     local case = cases[#cases]
     if block and fence then
-      if block.kind == "diff" then
+      if block.kind == "diff" and #case.steps > 0 then
+        table.insert(case.steps, block)
+      elseif block.kind == "diff" then
         program = parse(patched(written, block.lines))
       elseif block.kind == "" and #case.steps == 0 then
         written, program = block.lines, parse(block.lines)
@@ -207,12 +211,20 @@ local function fits(want, got, i, j)
   return j > #got
 end
 
--- The block is the program as it stands.
+local function lines_of(program)
+  local list = {}
+  for line in tostring(program):gmatch "[^\n]+" do list[#list + 1] = line end
+  return list
+end
+
+-- The block is the program as it stands, or says how it differs from the one
+-- before.
 local function compare(path, case, block, write)
-  local got = {}
-  for line in tostring(case.sch):gmatch "[^\n]+" do got[#got + 1] = line end
-  if fits(block.lines, got) then return end
-  if write then
+  local got, wanted = lines_of(case.sch), block.lines
+  if block.kind == "diff" then wanted = patched(case.shown, wanted) end
+  case.shown = got
+  if fits(wanted, got) then return end
+  if write and block.kind ~= "diff" then
     block.lines = got
     return
   end
@@ -227,7 +239,7 @@ end
 local function run(path, case, write)
   if #case.steps == 0 then return end
   assert(case.program, case.title .. ": there is no program")
-  case.env = environment(case)
+  case.env, case.shown = environment(case), lines_of(case.program)
   for _, block in ipairs(case.steps) do
     if block.kind == "lua" then
       perform(path, case, block)
