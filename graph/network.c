@@ -269,8 +269,8 @@ static tess_status make_network(void *ud) {
   return s;
 }
 
-tess_status tess_network_new(tess_graph *g, uint32_t n, const tess_gstep *step,
-                             tess_network **out) {
+tess_status network_new(tess_graph *g, uint32_t n, const tess_gstep *step,
+                        tess_network **out) {
   making m = {.g = g, .nstep = n, .step = step};
   arena_init(&m.scratch, &g->c->heap);
   for (uint32_t k = 0; k < n && !m.elsewhere; k++)

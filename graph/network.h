@@ -72,6 +72,14 @@ struct tess_network {
 /* A value's elements in bytes; UINT64_MAX where its extents are not known. */
 uint64_t network_bytes(const tess_gtype *t);
 
+/* tess_network_new, tess_network_run and tess_network_save (save.c). */
+tess_status network_new(tess_graph *g, uint32_t n, const tess_gstep *step,
+                        tess_network **out);
+tess_status network_run_steps(tess_network *net, uint32_t n,
+                              tess_tensor *const *tensor, double *seconds);
+tess_status network_save(tess_network *net, const char *path,
+                         const char *header);
+
 /* ---- on devices (network_device.c) -------------------------------------- */
 
 /* Whether a kernel runs in a worker, or not on this machine. */

@@ -78,10 +78,9 @@ static void copy_outputs(const network_run *r) {
   }
 }
 
-tess_status tess_network_run(tess_network *net, uint32_t n,
-                             tess_tensor *const *tensor, double *seconds) {
+tess_status network_run_steps(tess_network *net, uint32_t n,
+                              tess_tensor *const *tensor, double *seconds) {
   network_run r = {net, n, tensor};
-  ctx_clear(net->c);
   tess_status s = check_tensors(&r);
   if (s != TESS_OK) return s;
   if (net->there) return network_run_there(net, tensor, seconds);
@@ -96,14 +95,4 @@ tess_status tess_network_run(tess_network *net, uint32_t n,
   }
   if (s == TESS_OK) copy_outputs(&r);
   return s;
-}
-
-void tess_network_set_threads(tess_network *net, uint32_t threads) {
-  net->threads = threads;
-}
-
-tess_status tess_network_get(tess_network *net, tess_network_info *out) {
-  tess_network_info info = net->info;
-  info.struct_size = sizeof info;
-  return ctx_give(net->c, tess_network_info, &info, out);
 }

@@ -261,8 +261,8 @@ static tess_status check_path(tess_network *net, const char *path) {
                   "'%s': a model is saved as a shared library, NAME.so", path);
 }
 
-tess_status tess_network_save(tess_network *net, const char *path,
-                              const char *header) {
+tess_status network_save(tess_network *net, const char *path,
+                         const char *header) {
   tess_context *c = net->c;
   network_saving w = {.net = net,
                       .path = path,

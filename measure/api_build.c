@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public functions that make kernels, and what they are made of:
- * tess_build, tess_kernel_load, tess_kernel_source, tess_kernel_function,
- * tess_default_runtime.
+ * tess_build, tess_kernel_save, tess_kernel_load, tess_kernel_source,
+ * tess_kernel_function, tess_default_runtime.
  */
 #include "ir/query.h"
 #include "measure/context.h"
@@ -81,6 +81,13 @@ tess_status tess_kernel_source(tess_kernel *k, const char *what, char **out) {
   ctx_end_work(w.c);
   measure_build_free(&w.b);
   return s;
+}
+
+tess_status tess_kernel_save(tess_kernel *k, const char *path,
+                             const char *header) {
+  if (!k) return TESS_INVALID;
+  return path ? kernel_save(k, path, header)
+              : ctx_fail(k->c, TESS_INVALID, "the path of a kernel is NULL");
 }
 
 tess_status tess_kernel_load(tess_context *c, const char *path,

@@ -243,11 +243,8 @@ static tess_status choose_file(saving *w) {
   return TESS_OK;
 }
 
-tess_status tess_kernel_save(tess_kernel *k, const char *path,
-                             const char *header) {
-  if (!k) return TESS_INVALID;
+tess_status kernel_save(tess_kernel *k, const char *path, const char *header) {
   tess_context *c = k->c;
-  if (!path) return ctx_fail(c, TESS_INVALID, "the path of a kernel is NULL");
   saving w = {.k = k, .path = path, .header = header};
   tess_status s = choose_file(&w);
   if (s) return s;

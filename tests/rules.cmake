@@ -4,7 +4,9 @@
 # The opening comment of every source says in its second line what the file is
 # for.  No name of a static function is defined in more than three files, so
 # that a breakpoint, a profile or grep names one place.  A source of the product
-# in C has at most 600 lines, one in Lua 400, but lists of data.
+# in C has at most 600 lines, one in Lua 400, but lists of data.  Functions of
+# the public header are defined in files api*.c, but those that free, and those
+# that give rows of the tables of options.
 # Run with -DROOT=...
 cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE sources RELATIVE ${ROOT}
@@ -86,4 +88,20 @@ foreach(source ${sources})
   if(length GREATER most)
     message(SEND_ERROR "${source} has ${length} lines, more than ${most}")
   endif()
+endforeach()
+
+# ---- public functions -------------------------------------------------------
+
+foreach(source ${sources})
+  if(NOT source MATCHES "^(ir|lower|backends|vm|measure|fleet|search|graph)/.*[.]c$" OR
+     source MATCHES "/api[^/]*$|_main[.]c$|^backends/llvm/saved/|^search/gsl/")
+    continue()
+  endif()
+  file(STRINGS ${ROOT}/${source} lines REGEX "^[a-z][a-z_0-9 ]*[ *]tess_[a-z_0-9]+[(]")
+  foreach(line IN LISTS lines)
+    if(NOT line MATCHES "tess_[a-z_]+_free[(]|tess_in_parallel[(]|tess_[a-z]+_option[(]")
+      message(SEND_ERROR "${source}: a public function that is in no api*.c: "
+                         "${line}")
+    endif()
+  endforeach()
 endforeach()
