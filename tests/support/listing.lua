@@ -27,7 +27,8 @@
 -- call applies.  A line ... of an expected program stands for any lines.  At
 -- the end of a case that changed something its schedule replays and computes
 -- what the program does, also lowered, unless `differs()` was called, as of
--- programs that read what nobody wrote.
+-- programs that read what nobody wrote.  `lowers()` says that it does so behind
+-- each pass of lowering.
 --
 -- TESSERA_GOLDEN=write writes the expected programs anew; look at the
 -- difference before you commit it.
@@ -131,7 +132,13 @@ local function environment(case)
   end
   local own = { sch = sch, ts = ts, auto = ts.auto, program = case.program,
                 loop = function(...) return loop_around(sch, ...) end,
-                differs = function() case.differs = true end }
+                differs = function() case.differs = true end,
+                lowers = function()
+                  for _, pass in ipairs(ts.lower_passes()) do
+                    local p = ts.lower(sch, { after = pass.name })
+                    assert(ts.equivalent(p, case.program), pass.name)
+                  end
+                end }
   case.sch = sch
   return setmetatable(own, { __index = function(_, name)
     return method(name) or _G[name] or find_block(sch, name) or

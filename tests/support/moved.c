@@ -3,7 +3,6 @@
  * accesses are within the declared regions. */
 #include "ir/edit.h"
 #include "ir/query.h"
-#include "lower/lower.h"
 #include "support/moved.h"
 
 bool moved_is_equal(scheduled *t, const char **why) {
@@ -22,7 +21,7 @@ bool moved_is_equal(scheduled *t, const char **why) {
   return false;
 }
 
-void moved_verify(scheduled *t) {
+static void moved_verify(scheduled *t) {
   strbuf b;
   str_init(&b, &t->heap.heap);
   bool ok = ir_verify(&t->p, &t->scratch, &b);
@@ -68,38 +67,4 @@ void moved_join(scheduled *t, ir_stmt a, ir_stmt b) {
     p->iter.v[it.at + k].bind =
         ir_ref(p, ir_st(p, scheduled_loop(t, a, k))->var);
   ir_append(p, ir_st(p, a)->parent, b);
-}
-
-static const char *lowered_sentence(scheduled *t, const ir_program *p,
-                                    const interp_error *e) {
-  strbuf b;
-  str_init(&b, &t->heap.heap);
-  interp_error_text(p, e, &b);
-  str_putc(&b, '\n');
-  ir_print(p, NULL, &b);
-  const char *s = arena_printf(&t->texts, "%s", str_get(&b));
-  str_free(&b);
-  return s;
-}
-
-void moved_lowered_equal(scheduled *t) {
-  ir_program p;
-  ir_program_init(&p, &t->heap.heap);
-  for (uint32_t n = 1; n <= LOWER_NPASSES; n++) {
-    lower_options o = {.vector_bytes = 32, .keep_math = true, .stop_after = n};
-    err_state err = {.code = TESS_OK};
-    interp_options io = {.domain = INTERP_RESIDUE};
-    interp_error e;
-    int which = 0;
-    ir_program_copy(&p, &t->p);
-    if (lower_program(&p, &t->scratch, &o, &err) != TESS_OK)
-      fail_msg("%s", err.message);
-    if (interp_equal(&t->heap.heap, &t->first, &p, 7, &io, &e, &which) !=
-        TESS_OK) {
-      print_error("after %s:\n%s", lower_passes[n - 1].name,
-                  lowered_sentence(t, &p, &e));
-      fail();
-    }
-  }
-  ir_program_free(&p);
 }

@@ -13,10 +13,6 @@
 void moved_equal(scheduled *t);
 /* The same as a question; *why gets the oracle's sentence. */
 bool moved_is_equal(scheduled *t, const char **why);
-/* The same of what each number of lowering passes makes of it. */
-void moved_lowered_equal(scheduled *t);
-/* The program is well formed. */
-void moved_verify(scheduled *t);
 
 /* While describing: one-dimensional buffers and blocks that read them.  The
  * block stores at `at` (0: its iter) what it reads of `from` at iter + shift,
