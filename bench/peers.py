@@ -51,6 +51,20 @@ class Space:
         for point in self.file["cache"].values():
             self.time[self.at(point)] = self.time_of(point)
         self.best = min(t for t in self.time.values() if t)
+        self.folder = None
+
+    def slim(self):
+        """A file of what Kernel Tuner reads, without the single readings."""
+        first = not self.folder
+        self.folder = self.folder or tempfile.TemporaryDirectory()
+        path = os.path.join(self.folder.name, "cache.json")
+        if first:
+            keys = self.file["tune_params_keys"] + ["time"]
+            cache = {k: {p: v[p] for p in keys}
+                     for k, v in self.file["cache"].items()}
+            with open(path, "w") as f:
+                json.dump(self.file | {"cache": cache}, f)
+        return path
 
     def at(self, point):
         return tuple(v.index(point[k])
@@ -86,7 +100,7 @@ def by_tpe(space, run, seed):
     import optuna
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
-    for _ in range(40 * run.trials):
+    for _ in range(10 * run.trials):
         trial = study.ask()
         at = tuple(trial.suggest_int(k, 0, len(v) - 1)
                    for k, v in zip(space.params, space.values))
@@ -118,13 +132,9 @@ def by_forest(space, run, seed):
 
 def by_kernel_tuner(space, run, seed, strategy):
     from kernel_tuner.interface import tune_cache
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "cache.json")
-        with open(path, "w") as f:
-            json.dump(space.file, f)
-        results, _ = tune_cache(
-            path, strategy=strategy, seed=seed, quiet=True,
-            strategy_options={"max_fevals": run.trials})
+    results, _ = tune_cache(
+        space.slim(), strategy=strategy, seed=seed, quiet=True,
+        strategy_options={"max_fevals": run.trials})
     for point in results:
         run.measure(space.at(point))
 
