@@ -17,7 +17,7 @@ enum {
 
 /* Gains that may be negative become positive, in the same order. */
 static double positive(const bayes *b, double gain) {
-  if (b->option[BAYES_ACQUISITION] == BAYES_EI) return gain;
+  if (b->option[BAYES_ACQUISITION] != BAYES_LCB) return gain;
   double x = gain - b->best;
   return x > 30 ? x : log1p(exp(x));
 }
@@ -239,10 +239,11 @@ static tess_status bayesian_begin(void *state, tess_session *s,
       value[BAYES_DESIGN] == BAYES_SOBOL || value[BAYES_DESIGN] == BAYES_HALTON;
   tess_status st =
       quasi ? gsl_need(s->c, "a quasi-random design", &b->gsl) : TESS_OK;
-  return st == TESS_OK
-             ? surrogate_init(&b->g, s->c,
-                              (surrogate_kind)b->option[BAYES_SURROGATE])
-             : st;
+  if (st == TESS_OK)
+    st =
+        surrogate_init(&b->g, s->c, (surrogate_kind)b->option[BAYES_SURROGATE]);
+  b->g.classes = b->option[BAYES_ACQUISITION] == BAYES_CLASS;
+  return st;
 }
 
 const search_option bayes_options[BAYES_OPTIONS] = {
@@ -257,8 +258,10 @@ const search_option bayes_options[BAYES_OPTIONS] = {
      "a Gaussian process, a random forest, or the former while few are "
      "measured, where its plug-in is",
      SEARCH_WORD, SURROGATE_GP, 0, 0, "auto|gp|forest"},
-    {"acquisition", "expected improvement, or a confidence bound", SEARCH_WORD,
-     BAYES_EI, 0, 0, "ei|lcb"},
+    {"acquisition",
+     "expected improvement; a confidence bound; or of a forest one of the "
+     "probability to be in the best tenth",
+     SEARCH_WORD, BAYES_EI, 0, 0, "ei|lcb|class"},
     {"kappa", "standard deviations of the confidence bound", SEARCH_REAL, 1.96,
      0, 1e6, NULL},
     {"pool", "candidates that are looked at for a batch", SEARCH_COUNT, 1024,

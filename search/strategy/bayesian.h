@@ -16,11 +16,13 @@ typedef enum surrogate_kind {
   SURROGATE_AUTO, SURROGATE_GP, SURROGATE_FOREST
 } surrogate_kind;
 
-/* What is thought of the logarithm of throughput over rows of numbers, and of
- * whether a candidate runs at all.  Before a few have run `mean` is all that is
- * said of the former. */
+/* What is thought of the logarithm of throughput over rows of numbers, or by a
+ * forest that classes of whether it is in the best tenth; and of whether a
+ * candidate runs at all.  Before a few have run `mean` is all that is said of
+ * the former. */
 typedef struct surrogate {
   surrogate_kind kind;
+  bool classes;
   const gsl_plugin *gsl;     /* not of SURROGATE_FOREST */
   double mean;
   arena a;                   /* all below, until the next fit */
@@ -63,7 +65,7 @@ typedef struct bayes_point {
 enum { BAYES_BATCH, BAYES_INITIAL, BAYES_SURROGATE, BAYES_ACQUISITION,
        BAYES_KAPPA, BAYES_POOL, BAYES_CLIMBS, BAYES_EPS, BAYES_DESIGN,
        BAYES_OPTIONS };
-enum { BAYES_EI, BAYES_LCB };
+enum { BAYES_EI, BAYES_LCB, BAYES_CLASS };
 enum { BAYES_LEVELS, BAYES_SOBOL, BAYES_HALTON, BAYES_RANDOM };
 
 typedef struct bayes {

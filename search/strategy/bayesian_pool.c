@@ -93,7 +93,8 @@ static double expected_improvement(double mean, double sd, double best) {
 
 /* Of what is maximised; LCB is the name of the same for what is minimised. */
 double bayes_gain(const bayes *b, const belief *x) {
-  if (b->option[BAYES_ACQUISITION] == BAYES_EI)
+  if (b->g.classes && b->g.f) return x->mean + x->sd;
+  if (b->option[BAYES_ACQUISITION] != BAYES_LCB)
     return x->runs * expected_improvement(x->mean, x->sd, b->best);
   return x->mean + b->option[BAYES_KAPPA] * x->sd + log2(fmax(1e-6, x->runs));
 }

@@ -24,7 +24,8 @@ typedef struct hybrid {
   tess_strategy early, then;
   arena own; /* what is asked about at once */
   expectation last[WINDOW];
-  uint32_t n; /* of all that were noted; the newest are in `last` */
+  uint32_t n;            /* of all that were noted; the newest are in `last` */
+  bool by_class, trusts; /* what the surrogate says is of a class; the model */
 } hybrid;
 
 /* ---- judging ------------------------------------------------------------ */
@@ -41,9 +42,18 @@ static double accuracy_of(const hybrid *h, int judge) {
   return n < FEW ? NAN : quality_of(n, score, seconds, 1, false).rank_accuracy;
 }
 
-static bool trusts_model(const hybrid *h, tess_session *s) {
-  if (s->history.n < h->first) return false;
-  return accuracy_of(h, BY_MODEL) > accuracy_of(h, BY_SURROGATE);
+/* As before while too little is known of one of them. */
+static bool trusts_model(hybrid *h, const tess_session *s) {
+  double model = accuracy_of(h, BY_MODEL), own = accuracy_of(h, BY_SURROGATE);
+  if (!isnan(model) && !isnan(own)) h->trusts = model > own;
+  return h->trusts && s->history.n >= h->first;
+}
+
+/* Probabilities of a class cannot be ranked among means of times. */
+static void begin_scale(hybrid *h, bool by_class) {
+  if (h->by_class == by_class) return;
+  h->by_class = by_class;
+  for (uint32_t k = 0; k < WINDOW; k++) h->last[k].score[BY_SURROGATE] = NAN;
 }
 
 static tess_status note_expected(hybrid *h, tess_session *s, uint32_t n,
@@ -52,7 +62,9 @@ static tess_status note_expected(hybrid *h, tess_session *s, uint32_t n,
   double *score = arena_array(&h->own, double, 3 * (size_t)n + 1);
   double *model = score + n, *sd = model + n;
   bool knows = false;
-  tess_status st = bayes_expect(strategy_state(&h->early), s, n, c, score);
+  bayes *b = strategy_state(&h->early);
+  tess_status st = bayes_expect(b, s, n, c, score);
+  begin_scale(h, b->g.classes && b->g.f);
   if (st == TESS_OK) st = session_predict_spread(s, n, c, model, sd, &knows);
   for (uint32_t i = 0; st == TESS_OK && i < n; i++)
     h->last[h->n++ % WINDOW] = (expectation){session_from_public(&c[i]).hash,
@@ -104,6 +116,7 @@ static tess_status hybrid_begin(void *state, tess_session *s,
   for (int i = 0; i < BAYES_OPTIONS; i++) option[i] = bayes_options[i].initial;
   option[BAYES_SURROGATE] = value[HYBRID_SURROGATE];
   option[BAYES_BATCH] = value[HYBRID_BATCH];
+  option[BAYES_ACQUISITION] = BAYES_CLASS;
   tess_status st =
       strategy_start(s, &search_strategy_bayesian, option, NULL, &h->early);
   return st == TESS_OK ? strategy_open(s, "evolutionary", &h->then) : st;

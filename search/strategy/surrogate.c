@@ -7,6 +7,7 @@
 #include "search/strategy/bayesian.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { LEAST = 4, TREES = 48, LEAF = 2, MOST = 400, BEST = 200 };
 /* Of fitting the scales of a process, at first and then. */
@@ -114,14 +115,31 @@ static bool fit_process(surrogate *g, const lessons *l, uint32_t n) {
   return g->gp != NULL;
 }
 
+static int by_size(const void *p, const void *q) {
+  double a = *(const double *)p, b = *(const double *)q;
+  return a < b ? -1 : a > b;
+}
+
+/* What the best tenth of those that ran have at least, one of a few. */
+static double tenth_of(surrogate *g, const lessons *l) {
+  double *v = arena_array(&g->a, double, l->n + 1);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < l->n; i++)
+    if (!isnan(l->value[i])) v[n++] = l->value[i];
+  qsort(v, n, sizeof *v, by_size);
+  return v[(n - 1) * 9 / 10];
+}
+
+/* What failed is in no class of the best, and else not learnt from. */
 static void fit_forest(surrogate *g, const lessons *l, uint64_t seed) {
   float *x = arena_array(&g->a, float, (size_t)l->n *(l->width + 1));
   double *y = arena_array(&g->a, double, l->n + 1);
+  double tenth = g->classes ? tenth_of(g, l) : 0;
   uint32_t at = 0;
   for (uint32_t i = 0; i < l->n; i++) {
-    if (isnan(l->value[i])) continue;
+    if (isnan(l->value[i]) && !g->classes) continue;
     memcpy(x + (size_t)at * l->width, l->row[i], l->width * sizeof *x);
-    y[at++] = l->value[i];
+    y[at++] = g->classes ? l->value[i] >= tenth : l->value[i];
   }
   forest_options o = {.trees = TREES, .leaf = LEAF, .share = 1, .seed = seed};
   g->f = forest_fit(&g->a, &o, at, l->width, x, y);
@@ -162,14 +180,15 @@ bool surrogate_fit(surrogate *g, uint32_t n, uint32_t width,
   arena_reset(&g->a);
   g->f = g->runs = NULL;
   for (uint32_t i = 0; i < n; i++) failed += isnan(value[i]);
-  bool knows = n - failed >= LEAST;
-  if (!knows || !asks_process(g, n - failed)) drop_process(g);
+  bool knows = n - failed >= LEAST, by_process = asks_process(g, n - failed);
+  if (!knows || !by_process) drop_process(g);
   if (!knows && (!failed || failed == n)) return false;
   g->mean = mean_value(&l);
   find_columns(g, &l);
-  if (failed >= (knows ? FAILURES : 1)) fit_feasible(g, &l, seed);
+  bool tells = knows && !by_process && g->classes; /* what fails, too */
+  if (!tells && failed >= (knows ? FAILURES : 1)) fit_feasible(g, &l, seed);
   if (!knows) return true;
-  if (asks_process(g, n - failed)) return fit_process(g, &l, n - failed);
+  if (by_process) return fit_process(g, &l, n - failed);
   fit_forest(g, &l, seed);
   return true;
 }

@@ -159,6 +159,8 @@ static void is_the_optimum(double best) {
 static void test_finds_the_optimum(void **state) {
   (void)state;
   is_the_optimum(found_by("bayesian:surrogate=forest", "random"));
+  is_the_optimum(
+      found_by("bayesian:surrogate=forest,acquisition=class", "random"));
   if (!has_gsl()) skip();
   is_the_optimum(found_by("hybrid:surrogate=gp", "random"));
   is_the_optimum(found_by("bayesian:surrogate=gp,batch=4", "random"));
@@ -226,12 +228,12 @@ static void test_better_judge_proposes(void **state) {
   uint64_t alone[MOST], blind[MOST], seeing[MOST];
   synthetic_start(&f, "bayesian");
   f.o.trials = SAME_TRIALS;
-  order_of(&f, "bayesian:surrogate=auto", alone);
+  order_of(&f, "bayesian:surrogate=auto,acquisition=class", alone);
   order_of(&f, "hybrid:first=0", blind);
   assert_memory_equal(alone, blind, SAME_TRIALS * sizeof *alone);
   f.o.custom_cost_model =
       &(tess_cost_model){.name = "exact", .predict = predict_exactly, .ud = &f};
-  order_of(&f, "bayesian:surrogate=auto", alone);
+  order_of(&f, "bayesian:surrogate=auto,acquisition=class", alone);
   order_of(&f, "hybrid:first=30", seeing);
   if (!TEST_CHECKED) {
     assert_memory_equal(alone, seeing, FIRST * sizeof *alone);
@@ -240,31 +242,63 @@ static void test_better_judge_proposes(void **state) {
   tiled_end(&f.t);
 }
 
-/* A process while few have run, then a forest; what failed is not counted. */
-static void test_surrogate_by_evidence(void **state) {
-  (void)state;
-  enum { MANY = 140, FAILED = 20, PROCESS = 100 };
+/* Of points of a grid those of its first rows fail, others are the faster the
+ * further they are in a row. */
+enum { MANY = 140, FAILED = 20 };
+typedef struct lesson {
   tess_context *c;
   surrogate g;
   float x[MANY][2];
   const float *row[MANY];
   double value[MANY];
+} lesson;
+
+static void lesson_start(lesson *l, surrogate_kind kind) {
   for (uint32_t i = 0; i < MANY; i++) {
-    x[i][0] = (float)(i % 12);
-    x[i][1] = (float)(i / 12);
-    row[i] = x[i];
-    value[i] = i < FAILED ? NAN : x[i][0] - x[i][1];
+    l->x[i][0] = (float)(i % 10);
+    l->x[i][1] = (float)(i / 10);
+    l->row[i] = l->x[i];
+    l->value[i] = i < FAILED ? NAN : l->x[i][0] + 0.01 * l->x[i][1];
   }
-  assert_int_equal(tess_context_new(NULL, &c), TESS_OK);
-  assert_int_equal(surrogate_init(&g, c, SURROGATE_AUTO), TESS_OK);
+  assert_int_equal(tess_context_new(NULL, &l->c), TESS_OK);
+  assert_int_equal(surrogate_init(&l->g, l->c, kind), TESS_OK);
+}
+
+static void lesson_end(lesson *l) {
+  surrogate_free(&l->g);
+  tess_context_free(l->c);
+}
+
+/* A process while few have run, then a forest; what failed is not counted. */
+static void test_surrogate_by_evidence(void **state) {
+  (void)state;
+  enum { PROCESS = 100 };
+  lesson l;
+  lesson_start(&l, SURROGATE_AUTO);
   for (uint32_t ran = 4; ran <= MANY - FAILED; ran += 32) {
-    assert_true(surrogate_fit(&g, FAILED + ran, 2, row, value, 1));
-    assert_int_equal(g.gp != NULL, ran <= PROCESS);
-    assert_int_equal(g.f != NULL, ran > PROCESS);
-    assert_non_null(g.runs);
+    assert_true(surrogate_fit(&l.g, FAILED + ran, 2, l.row, l.value, 1));
+    assert_int_equal(l.g.gp != NULL, ran <= PROCESS);
+    assert_int_equal(l.g.f != NULL, ran > PROCESS);
+    assert_non_null(l.g.runs);
   }
-  surrogate_free(&g);
-  tess_context_free(c);
+  lesson_end(&l);
+}
+
+/* The class of the best tenth: the last of each row that does not fail. */
+static void test_class(void **state) {
+  (void)state;
+  lesson l;
+  lesson_start(&l, SURROGATE_FOREST);
+  l.g.classes = true;
+  assert_true(surrogate_fit(&l.g, MANY, 2, l.row, l.value, 1));
+  for (uint32_t i = 0; i < MANY; i++) {
+    double mean = surrogate_ask(&l.g, l.row[i]).mean;
+    bool last = i % 10 == 9;
+    if (last && i > 2 * FAILED) assert_true(mean > 0.5);
+    if (last && i < FAILED / 2) assert_true(mean < 0.5);
+    if (i % 10 < 5) assert_true(mean < 0.2);
+  }
+  lesson_end(&l);
 }
 
 /* ---- the first points --------------------------------------------------- */
@@ -468,6 +502,7 @@ int main(void) {
       cmocka_unit_test(test_learns_failures_at_once),
       cmocka_unit_test(test_better_judge_proposes),
       cmocka_unit_test(test_surrogate_by_evidence),
+      cmocka_unit_test(test_class),
       cmocka_unit_test(test_design),
       cmocka_unit_test(test_quasi_random),
       cmocka_unit_test(test_explores),
