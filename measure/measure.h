@@ -46,7 +46,7 @@ typedef struct measure_policy {
   double cutoff;        /* a kernel that is this many times slower than the
                          * best at first gets no further samples; 0: all do */
   double margin;        /* sampling ends early for a kernel whose least of k
-                         * runs is above (1 + margin / k^2) times the best;
+                         * samples is above (1 + margin / k) times the best;
                          * 0: never */
   uint32_t threads;     /* of the kernel, each on a core of its own */
   uint64_t seed;        /* of the inputs' contents */

@@ -30,19 +30,18 @@ static uint64_t runs_per_sample(const timing_subject *s,
 
 /* The samples of one subject so far. */
 typedef struct sampling {
-  double total, least; /* least: of all runs */
+  double total, least;
 } sampling;
 
 bool timing_is_beaten(const timing_limits *l, uint32_t n, double least) {
   return n && l->best > 0 && l->margin > 0 &&
-         least > l->best * (1 + l->margin / ((double)n * n));
+         least > l->best * (1 + l->margin / n);
 }
 
 static bool has_enough(const timing_limits *l, const timing_subject *s,
                        const measure_result *r, const sampling *a) {
   if (r->sample.n && clock_now() > l->deadline) return true;
-  uint32_t runs = r->sample.n + (s->before > 0);
-  if (r->sample.n && timing_is_beaten(l, runs, a->least)) return true;
+  if (timing_is_beaten(l, r->sample.n, a->least)) return true;
   if (r->sample.n >= MAX_SAMPLES) return s->alone || a->total >= l->min_time;
   return r->sample.n >= l->repeats && a->total >= l->min_time;
 }
@@ -66,8 +65,7 @@ bool timing_take(mem_heap *heap, const timing_limits *l, uint32_t n,
                  const timing_subject *s, measure_result *const *out) {
   bool ok = true, more = true;
   sampling so_far[TIMING_MAX];
-  for (uint32_t k = 0; k < n; k++)
-    so_far[k] = (sampling){0, s[k].before > 0 ? s[k].before : INFINITY};
+  for (uint32_t k = 0; k < n; k++) so_far[k] = (sampling){0, INFINITY};
   for (uint32_t round = 0; ok && more; round++) {
     more = false;
     for (uint32_t k = 0; ok && k < n; k++) {

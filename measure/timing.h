@@ -12,8 +12,6 @@ typedef struct timing_subject {
   void *ud;
   double estimate; /* seconds of a run, > 0 */
   bool alone;      /* one run a sample */
-  double before;   /* seconds of a run before, which is no sample, but tells
-                    * whether it is beaten; 0: none does */
 } timing_subject;
 
 typedef struct timing_limits {
@@ -29,7 +27,7 @@ typedef struct timing_limits {
 /* A run that lasts that long is not much longer for cold caches. */
 #define TIMING_LONG 5e-3
 
-/* Whether a kernel whose least of n runs took that long cannot well be the
+/* Whether a kernel whose least of n samples took that long cannot well be the
  * best: the more there are the less the least of them is above what a run
  * takes, so the nearer to the best it must be. */
 bool timing_is_beaten(const timing_limits *l, uint32_t n, double least);

@@ -118,8 +118,8 @@ static bool is_slow(const job_run *r, double seconds) {
   return seconds > r->timeout / 4;
 }
 
-/* A long first launch tells as much as a sample does, but on a device, whose
- * clocks it may find asleep. */
+/* A long first launch tells whether the kernel can win, as a sample does, but
+ * on a device, whose clocks it may find asleep. */
 static bool tells_time(const kernel *k, double first) {
   return first >= TIMING_LONG && !k->code->backend->device;
 }
@@ -143,8 +143,8 @@ static tess_status take_samples(running *w, kernel *k, double first,
   job_state *j = w->j;
   timing_limits l = {w->r->min_time, w->r->repeats,
                      clock_now() + w->r->timeout / 2, w->r->best, w->r->margin};
-  bool tells = tells_time(k, first), is_enough = false;
-  if (tells && timing_is_beaten(&l, 1, first)) {
+  bool is_enough = false;
+  if (tells_time(k, first) && timing_is_beaten(&l, 1, first)) {
     note_single(w, out, first);
     return TESS_OK;
   }
@@ -158,8 +158,7 @@ static tess_status take_samples(running *w, kernel *k, double first,
     note_single(w, out, faster);
     return TESS_OK;
   }
-  timing_subject s = {launch_counted, k, faster, j->bench.in_place,
-                      tells ? first : 0};
+  timing_subject s = {launch_counted, k, faster, j->bench.in_place};
   if (!timing_take(&j->heap, &l, 1, &s, &out)) return run_failed(k);
   note_clocks(k, out);
   job_enter(j, JOB_CHECKING);
