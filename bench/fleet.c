@@ -179,7 +179,7 @@ static void *claim_on(void *ud) {
   return NULL;
 }
 
-static int by_size(const void *a, const void *b) {
+static int by_time(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
 }
@@ -206,7 +206,7 @@ static void claim_for(const char *url, int agents, double seconds,
     free(all[i].wait);
   }
   double took = clock_now() - start;
-  qsort(wait, n, sizeof *wait, by_size);
+  qsort(wait, n, sizeof *wait, by_time);
   printf("{\"bench\": \"fleet claims\", \"transaction\": \"%s\", \"agents\": "
          "%d, \"claims\": %zu, \"a_second\": %.1f, \"median_ms\": %.1f, "
          "\"p99_ms\": %.1f}\n",

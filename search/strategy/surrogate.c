@@ -115,7 +115,7 @@ static bool fit_process(surrogate *g, const lessons *l, uint32_t n) {
   return g->gp != NULL;
 }
 
-static int by_size(const void *p, const void *q) {
+static int ascending(const void *p, const void *q) {
   double a = *(const double *)p, b = *(const double *)q;
   return a < b ? -1 : a > b;
 }
@@ -126,7 +126,7 @@ static double tenth_of(surrogate *g, const lessons *l) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < l->n; i++)
     if (!isnan(l->value[i])) v[n++] = l->value[i];
-  qsort(v, n, sizeof *v, by_size);
+  qsort(v, n, sizeof *v, ascending);
   return v[(n - 1) * 9 / 10];
 }
 
