@@ -45,6 +45,13 @@ check.case("what is not said is asked for", function()
           "what 'batch', 'n', 'm' are, as --shape batch=1,n=1,m=1", open)
   refused("input 'past' is of shape batchxm: say what 'm' is, as --shape " ..
           "past=2x1, or --shape m=1", open, { shapes = { x = { 2, 3 } } })
+  local unnamed = data .. "unnamed.onnx"
+  refused("input 'past' is of shape ?x?: say what '?' is, as --shape past=1x1",
+          unnamed, { shapes = { x = { 2, 3 } } })
+  refused("there is no input '?'", unnamed, { shapes = { ["?"] = { 1 } } })
+  local both = onnx.read(unnamed, { shapes = { x = { 2, 3 },
+                                               past = { 5, 3 } } })
+  assert(both:outputs()[1].shape[1] == 7)
   refused("size 'batch' is one number", file, { shapes = { batch = { 1, 2 } } })
   refused("there is no input 'z'", file, { shapes = { z = { 1 } } })
   refused("has 4 dimensions, and 1 are given", file, { shapes = { x = { 1 } } })
@@ -65,6 +72,8 @@ check.case("contents of inputs that decide something are given", function()
   end
   wrong("node 'flat' (Reshape): input 2, 'to', must be a constant: it " ..
         "decides a shape or an option (--value to=..)", { use_past = { 1 } })
+  wrong("node 'choice' (If): input 1, '%4', must be a constant: it decides " ..
+        "a shape or an option (--value use_past=..)", { to = { 3, 2 } })
   wrong("--value: there is no input 'n'", { n = { 1 } })
   wrong("input 'x' has 2 dimensions: a list of 1 numbers", { x = { 1 } })
   wrong("input 'use_past' has 0 dimensions", { use_past = { 1, 2 } })

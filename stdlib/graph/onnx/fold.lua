@@ -41,6 +41,23 @@ function fold.is_known(v)
   return v.kind == "constant" or needed(v.graph, v) ~= nil
 end
 
+-- The names of the inputs that a value depends on, in the graph's order.
+function fold.inputs(v)
+  local g, seen, names = v.graph, {}, {}
+  local function visit(id)
+    if id == 0 or seen[id] then return end
+    local x = value.of(g, id)
+    seen[id] = true
+    if x.kind ~= "result" then return end
+    for _, input in ipairs(g:node_info(x.node).inputs) do visit(input) end
+  end
+  visit(v.id)
+  for _, x in ipairs(g:inputs()) do
+    if seen[x.id] then names[#names + 1] = x.name end
+  end
+  return names
+end
+
 -- The tensor of a value that depends on no input; nil of another.
 function fold.tensor(v)
   if v.kind == "constant" then return v:tensor() end

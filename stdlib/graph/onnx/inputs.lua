@@ -20,6 +20,9 @@ local function check_extents(name, given)
   end
 end
 
+-- Whether a size has a name of its own: some exporters call all of them "?".
+local function is_named(x) return type(x) == "string" and x ~= "?" end
+
 -- The extents of an input: those of the file, of `shapes`, and of sizes that
 -- other inputs fixed.
 local function fixed_shape(info, shapes, sizes)
@@ -36,7 +39,7 @@ local function fixed_shape(info, shapes, sizes)
       wrong("dimension %d of input '%s' is %d, and %d is given", d - 1,
             info.name, x, shape[d])
     end
-    if type(x) == "string" and type(shape[d]) == "number" then
+    if is_named(x) and type(shape[d]) == "number" then
       sizes[x] = sizes[x] or shape[d]
     end
   end
@@ -59,13 +62,13 @@ end
 
 -- Raises for extents that are not known, with what to say: 1 is often right.
 local function check_fixed(infos, shapes)
-  local open, inputs, seen = {}, {}, {}
+  local open, inputs, seen, named = {}, {}, {}, true
   for i, shape in ipairs(shapes) do
     for _, x in ipairs(shape) do
       if type(x) == "string" then
         if inputs[#inputs] ~= i then inputs[#inputs + 1] = i end
         if not seen[x] then open[#open + 1] = x end
-        seen[x] = true
+        seen[x], named = true, named and is_named(x)
       end
     end
   end
@@ -79,7 +82,7 @@ local function check_fixed(infos, shapes)
   local own = all_of(first.shape, tostring, "x")
   local what = all_of(open, function(x) return ("'%s'"):format(x) end, ", ")
   local example = all_of(open, function(x) return x .. "=1" end, ",")
-  if #inputs > 1 then
+  if #inputs > 1 and named then
     wrong("input '%s' is of shape %s, and %d more %s sizes open: say what " ..
           "%s are, as --shape %s", first.name, own, #inputs - 1,
           #inputs > 2 and "leave" or "leaves", what, example)
@@ -87,9 +90,9 @@ local function check_fixed(infos, shapes)
   local fixed = all_of(shapes[inputs[1]], function(x)
     return tostring(type(x) == "string" and 1 or x)
   end, "x")
-  wrong("input '%s' is of shape %s: say what %s %s, as --shape %s=%s, or " ..
-        "--shape %s", first.name, own, what, #open > 1 and "are" or "is",
-        first.name, fixed, example)
+  wrong("input '%s' is of shape %s: say what %s %s, as --shape %s=%s%s",
+        first.name, own, what, #open > 1 and "are" or "is", first.name, fixed,
+        named and ", or --shape " .. example or "")
 end
 
 -- What the file's inputs are, and which names of sizes they have.
@@ -99,7 +102,7 @@ local function all_inputs(from)
     infos[i] = from:value_info(id)
     infos[infos[i].name] = true
     for _, x in ipairs(infos[i].shape) do
-      if type(x) == "string" then sizes[x] = true end
+      if is_named(x) then sizes[x] = true end
     end
   end
   return infos, sizes

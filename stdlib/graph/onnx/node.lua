@@ -50,10 +50,11 @@ function node:tensor(i)
   if not x then return nil end
   local t = fold.tensor(x) or self.import.fixed(x)
   if not t then
+    local names = fold.inputs(x)
     self:refuse("input %d, '%s', must be a constant: it decides a shape or " ..
                 "an option%s", i, x.name ~= "" and x.name or "%" .. x.id,
-                x.kind == "input" and
-                (" (--value %s=..)"):format(x.name) or "")
+                #names > 0 and (" (--value %s=..)"):format(
+                  table.concat(names, "=..,")) or "")
   end
   if x.kind ~= "constant" then
     self.inputs[i] = self.import.replace(x, t)

@@ -204,3 +204,9 @@ save("decided.onnx", h.make_graph([
     h.make_node("Reshape", ["r", "to"], ["y"], name="flat"),
 ], "decided", [value("x", [2, 3]), value("use_past", [], T.BOOL), value("to", ["n"], T.INT64)],
     [value("y", ["a", "b"])]), opset=17)
+
+# Sizes that have one name, and nothing else in common.
+save("unnamed.onnx", h.make_graph([
+    h.make_node("Concat", ["x", "past"], ["y"], axis=0),
+], "unnamed", [value("x", ["?", "?"]), value("past", ["?", "?"])],
+    [value("y", ["?", "?"])]), opset=17)
