@@ -24,8 +24,9 @@ typedef struct timing_limits {
   double margin;
 } timing_limits;
 
-/* A run that lasts that long is not much longer for being the first: the tensors
- * are where the candidate before left them, the code and the threads are not. */
+/* A run that lasts that long is not much longer for being the first: the
+ * tensors are where the candidate before left them, the code and the threads
+ * are not. */
 #define TIMING_LONG 2e-3
 
 /* Whether a kernel whose least of n samples took that long cannot well be the
