@@ -316,6 +316,5 @@ bool sch_can_compute_at(sch_state *s, ir_stmt block, ir_stmt loop,
 bool sch_can_reverse_compute_at(sch_state *s, ir_stmt block, ir_stmt loop,
                                 bool preserve_unit_loops);
 bool sch_can_inline(sch_state *s, ir_stmt block);
-bool sch_can_reverse_inline(sch_state *s, ir_stmt block);
 
 #endif

@@ -502,11 +502,6 @@ static void fold(sch_state *s, const plan *pl) {
   sch_refresh_regions(s, pl->producer);
 }
 
-static bool may_change(sch_state *s, void *ud) {
-  plan pl;
-  return reverse_inline_check(s, ud, &pl);
-}
-
 static bool reverse_compute_inline_rewrite(sch_state *s, void *ud) {
   ir_program *p = s->p;
   const pair *of = ud;
@@ -538,12 +533,6 @@ bool sch_reverse_inline(sch_state *s, ir_stmt block) {
 bool sch_fuse_epilogue(sch_state *s, ir_stmt block, ir_stmt reduction) {
   pair of = {block, reduction};
   return sch_transaction(s, reverse_compute_inline_rewrite, &of, block);
-}
-
-bool sch_can_reverse_inline(sch_state *s, ir_stmt block) {
-  pair of = {block, 0};
-  return sch_transaction_dry_run(s, may_change, reverse_compute_inline_rewrite,
-                                 &of, block);
 }
 
 static bool

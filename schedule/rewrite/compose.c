@@ -138,19 +138,6 @@ bool sch_do_tensorize(sch_state *s, ir_stmt block, const char *intrin) {
   return run_call(s, &c);
 }
 
-bool sch_do_cache_read(sch_state *s, ir_stmt block, uint32_t read,
-                       const char *scope, ir_stmt *copy) {
-  call c;
-  call_begin(&c, &sch_prim_cache_read);
-  SET(&c, ir_stmt, "block", block);
-  SET(&c, sch_buffer, "read_buffer_index",
-      ((sch_buffer){.by = SCH_BY_READ, .index = read}));
-  SET(&c, const char *, "storage_scope", scope);
-  if (!run_call(s, &c)) return false;
-  *copy = GET(&c, ir_stmt, "cached");
-  return true;
-}
-
 bool sch_do_transform_layout(sch_state *s, ir_stmt block, uint32_t read,
                              sch_map map) {
   call c;

@@ -23,8 +23,6 @@ bool sch_do_add_unit_loop(sch_state *s, ir_stmt at, ir_stmt *loop);
 bool sch_do_decompose_reduction(sch_state *s, ir_stmt block, ir_stmt loop,
                                 ir_stmt *init);
 bool sch_do_tensorize(sch_state *s, ir_stmt block, const char *intrin);
-bool sch_do_cache_read(sch_state *s, ir_stmt block, uint32_t read,
-                       const char *scope, ir_stmt *copy);
 bool sch_do_transform_layout(sch_state *s, ir_stmt block, uint32_t read,
                              sch_map map);
 
