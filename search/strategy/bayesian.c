@@ -255,8 +255,8 @@ const search_option bayes_options[BAYES_OPTIONS] = {
     {"initial", "points before there is a surrogate", SEARCH_COUNT, 8, 1, 65536,
      NULL},
     {"surrogate",
-     "a Gaussian process, a random forest, or the former while few are "
-     "measured, where its plug-in is",
+     "a Gaussian process, a random forest, or where there is the plug-in both "
+     "in turns while few are measured",
      SEARCH_WORD, SURROGATE_GP, 0, 0, "auto|gp|forest"},
     {"acquisition",
      "expected improvement; a confidence bound; or of a forest one of the "

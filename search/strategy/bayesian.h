@@ -11,7 +11,7 @@
 
 /* ---- surrogates (surrogate.c) ------------------------------------------- */
 
-/* AUTO: a process while few are known, then or without plug-in a forest. */
+/* AUTO: both in turns while few are known; then or without plug-in a forest. */
 typedef enum surrogate_kind {
   SURROGATE_AUTO, SURROGATE_GP, SURROGATE_FOREST
 } surrogate_kind;
@@ -47,6 +47,9 @@ typedef struct belief {
   double runs;               /* probability that it runs */
 } belief;
 belief surrogate_ask(const surrogate *g, const float *row);
+/* The mean, by the process as long as there is one, so on one scale; NAN: that
+ * has seen other columns. */
+double surrogate_expect(const surrogate *g, const float *row);
 /* Posterior covariances of n rows with one; gives the variance of the noise.
  * Unwinds. */
 double surrogate_covary(const surrogate *g, arena *spare, const float *at,

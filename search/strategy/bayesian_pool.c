@@ -304,7 +304,7 @@ tess_status bayes_expect(bayes *b, tess_session *s, uint32_t n,
   for (uint32_t i = 0; i < n; i++) made[i] = session_from_public(&c[i]);
   if (st == TESS_OK) st = make_rows(b, s, n, made, row);
   for (uint32_t i = 0; st == TESS_OK && i < n; i++)
-    score[i] = b->fitted ? surrogate_ask(&b->g, row[i]).mean : NAN;
+    score[i] = b->fitted ? surrogate_expect(&b->g, row[i]) : NAN;
   return st;
 }
 

@@ -64,7 +64,7 @@ static tess_status note_expected(hybrid *h, tess_session *s, uint32_t n,
   bool knows = false;
   bayes *b = strategy_state(&h->early);
   tess_status st = bayes_expect(b, s, n, c, score);
-  begin_scale(h, b->g.classes && b->g.f);
+  begin_scale(h, b->g.classes && !b->g.gp);
   if (st == TESS_OK) st = session_predict_spread(s, n, c, model, sd, &knows);
   for (uint32_t i = 0; st == TESS_OK && i < n; i++)
     h->last[h->n++ % WINDOW] = (expectation){session_from_public(&c[i]).hash,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Surrogates of Bayesian optimisation over decision vectors: a Gaussian process
  * by the plug-in search/gsl/, a random forest with the variance of its leaves,
- * as in scikit-optimize and ytopt, or the former while few are known.  What
+ * as in scikit-optimize and ytopt, or both in turns while few are known.  What
  * failed teaches a classifier of its own, after BaCO (Hellsten et al., ASPLOS
  * 2023), and not the regressor. */
 #include "search/strategy/bayesian.h"
@@ -12,7 +12,7 @@
 enum { LEAST = 4, TREES = 48, LEAF = 2, MOST = 400, BEST = 200 };
 /* Of fitting the scales of a process, at first and then. */
 enum { STEPS = 30, MORE_STEPS = 10 };
-/* Successes up to which "auto" takes a process. */
+/* Successes up to which "auto" takes a process, too. */
 enum { PROCESS = 100 };
 /* Where a few have run, one or two that failed say too little. */
 enum { FAILURES = 3 };
@@ -168,8 +168,12 @@ static double mean_value(const lessons *l) {
   return n ? sum / n : 0;
 }
 
-static bool asks_process(const surrogate *g, uint32_t n) {
-  return g->kind == SURROGATE_GP || (g->kind == SURROGATE_AUTO && n <= PROCESS);
+/* While few have run the two take turns of four trials: each gets the other
+ * away from where it is stuck. */
+static bool asks_process(const surrogate *g, uint32_t n, uint32_t ran) {
+  enum { TURN = 4 };
+  return g->kind == SURROGATE_GP ||
+         (g->kind == SURROGATE_AUTO && ran <= PROCESS && n / TURN % 2 == 0);
 }
 
 bool surrogate_fit(surrogate *g, uint32_t n, uint32_t width,
@@ -180,15 +184,16 @@ bool surrogate_fit(surrogate *g, uint32_t n, uint32_t width,
   arena_reset(&g->a);
   g->f = g->runs = NULL;
   for (uint32_t i = 0; i < n; i++) failed += isnan(value[i]);
-  bool knows = n - failed >= LEAST, by_process = asks_process(g, n - failed);
-  if (!knows || !by_process) drop_process(g);
+  uint32_t ran = n - failed;
+  bool knows = ran >= LEAST, by_process = asks_process(g, n, ran);
+  if (!knows || (g->kind == SURROGATE_AUTO && ran > PROCESS)) drop_process(g);
   if (!knows && (!failed || failed == n)) return false;
   g->mean = mean_value(&l);
   find_columns(g, &l);
   bool tells = knows && !by_process && g->classes; /* what fails, too */
   if (!tells && failed >= (knows ? FAILURES : 1)) fit_feasible(g, &l, seed);
   if (!knows) return true;
-  if (by_process) return fit_process(g, &l, n - failed);
+  if (by_process) return fit_process(g, &l, ran);
   fit_forest(g, &l, seed);
   return true;
 }
@@ -211,9 +216,16 @@ belief surrogate_ask(const surrogate *g, const float *row) {
   return b;
 }
 
+double surrogate_expect(const surrogate *g, const float *row) {
+  surrogate process = *g;
+  if (!g->gp) return surrogate_ask(g, row).mean;
+  process.f = NULL;
+  return g->dims == g->n ? surrogate_ask(&process, row).mean : NAN;
+}
+
 double surrogate_covary(const surrogate *g, arena *spare, const float *at,
                         uint32_t n, const float *const *row, double *out) {
-  if (!g->gp) {
+  if (g->f || !g->gp) {
     memset(out, 0, n * sizeof *out);
     if (g->f) forest_covary(g->f, at, n, row, out);
     return 0;
