@@ -93,31 +93,36 @@ tess_status draft_make(const tune_setup *set, uint32_t draws, draft_taker *take,
 /* ---- a hint ------------------------------------------------------------- */
 
 typedef struct hinting {
-  tess_session *to;
+  tune *t;
   const search_cand *c;
 } hinting;
 
 static tess_status push_hint(void *ud) {
   const hinting *w = ud;
+  tess_session *to = &w->t->s;
   search_cand copy = *w->c;
-  int64_t *d = arena_array(&w->to->keep, int64_t, copy.n + 1);
+  int64_t *d = arena_array(&to->keep, int64_t, copy.n + 1);
   if (copy.n) memcpy(d, copy.d, copy.n * sizeof *d);
   copy.d = d;
-  vec_push(&w->to->c->heap, &w->to->hint, copy);
+  vec_push(&to->c->heap, &to->hint, copy);
+  w->t->best.draft = copy.hash;
   return TESS_OK;
 }
 
 static tess_status give_hint(void *ud, tess_session *s, const search_cand *c) {
   hinting w = {ud, c};
-  tess_status st = mem_protect(&w.to->c->heap, push_hint, &w);
+  tess_status st = mem_protect(&w.t->c->heap, push_hint, &w);
   return st == TESS_OK ? st : ctx_ran_out(s->c, st, "tuning");
 }
 
 /* It knows nothing of what a function measures, and a host's strategy takes no
- * hints. */
+ * hints.  Runs of few trials, which are to be quick, draw less. */
 tess_status tune_draft(tune *t) {
   const tess_tune_options *o = &t->set->o;
-  uint32_t draws = o->trials < DRAFT_DRAWS / 4 ? 4 * o->trials : DRAFT_DRAWS;
+  enum { DRAWS_A_TRIAL = 32 };
+  uint32_t draws = o->trials < DRAFT_DRAWS / DRAWS_A_TRIAL
+                       ? DRAWS_A_TRIAL * o->trials
+                       : DRAFT_DRAWS;
   if (!t->set->timed || o->custom_strategy) return TESS_OK;
-  return draft_make(t->set, draws, give_hint, &t->s);
+  return draft_make(t->set, draws, give_hint, t);
 }

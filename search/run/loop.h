@@ -7,6 +7,7 @@
 #include "search/run/tune.h"
 
 #define TUNE_FINALISTS 4 /* candidates that are timed again */
+#define TUNE_SEATS (TUNE_FINALISTS + 1) /* and the draft */
 
 enum {
   TUNE_CLASSES = 0 /* of results, a status each */
@@ -24,8 +25,9 @@ typedef struct finalist {
 
 /* The best so far, which are timed again. */
 typedef struct tune_best {
-  finalist finalist[TUNE_FINALISTS]; /* best first */
+  finalist finalist[TUNE_SEATS]; /* best first, and the draft */
   uint32_t n;
+  uint64_t draft;              /* hash of its candidate; 0: there is none */
   double seconds;              /* of checked results; 0: there are none */
   double unscheduled;          /* of the unscheduled program; 0: not known */
 } tune_best;

@@ -67,7 +67,7 @@ static tess_status make_tables(void *ud) {
 
 static tess_status tune_set_up(tune *t) {
   const tune_setup *set = t->set;
-  for (int i = 0; i < TUNE_FINALISTS; i++)
+  for (int i = 0; i < TUNE_SEATS; i++)
     str_init(&t->best.finalist[i].code, &t->c->heap);
   tess_status s = mem_protect(&t->c->heap, make_tables, t);
   if (s == TESS_OK) s = setup_session(set, &t->s, t->sketch);
@@ -86,7 +86,7 @@ static void tune_tear_down(tune *t) {
   const tess_tune_options *o = &t->set->o;
   if (!o->custom_strategy && t->strategy.free) t->strategy.free(t->strategy.ud);
   if (t->r && t->r->model) model_wait(t->r->model);
-  for (int i = 0; i < TUNE_FINALISTS; i++) str_free(&t->best.finalist[i].code);
+  for (int i = 0; i < TUNE_SEATS; i++) str_free(&t->best.finalist[i].code);
   for (int i = 0; i < TUNE_CLASSES; i++)
     tess_text_free(t->c, t->results.message[i]);
   tess_database_free(t->records.db);
