@@ -65,8 +65,8 @@ const feature_rows *memo_find(const search_memo *x, uint64_t hash) {
 }
 
 void memo_enter(search_memo *x, uint64_t hash, const feature_rows *r) {
-  map_put(&x->at, hash, x->rows.n);
   vec_push(x->heap, &x->rows, *r);
+  map_put(&x->at, hash, x->rows.n - 1);
   x->bytes += (size_t)r->n * r->width * sizeof *r->v;
 }
 
@@ -81,10 +81,10 @@ bool memo_refuses(const search_memo *x, uint64_t hash, vm_machine *m) {
 
 void memo_enter_refusal(search_memo *x, uint64_t hash, const vm_machine *m) {
   if (!memo_has_room(x)) return;
-  map_put(&x->bad_at, hash, x->bad.n);
   vec_push(x->heap, &x->bad,
            ((memo_refusal){m->fail, m->state.refusal, m->at}));
   x->bad.v[x->bad.n - 1].refusal.t = ""; /* it may live with the state */
+  map_put(&x->bad_at, hash, x->bad.n - 1);
 }
 
 bool memo_find_trait(const search_memo *x, uint64_t hash, search_trait of,
@@ -105,6 +105,6 @@ void memo_enter_trait(search_memo *x, uint64_t hash, search_trait of,
   }
   x->of = of;
   if (x->trait.n == MOST || map_get(&x->trait_at, hash) != MAP_NONE) return;
-  map_put(&x->trait_at, hash, x->trait.n);
   vec_push(x->heap, &x->trait, value);
+  map_put(&x->trait_at, hash, x->trait.n - 1);
 }

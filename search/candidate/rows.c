@@ -49,8 +49,8 @@ static feature_rows rows_of_made(const tess_session *s, search_worker *w,
 void session_keep_rows(const tess_session *s, search_worker *w, uint64_t hash) {
   feature_rows r = rows_of_made(s, w, hash);
   if (!s->features.wanted || map_get(&w->kept_at, hash) != MAP_NONE) return;
-  map_put(&w->kept_at, hash, w->kept.n);
   vec_push(&w->heap, &w->kept, r);
+  map_put(&w->kept_at, hash, w->kept.n - 1);
 }
 
 typedef struct replacement {
@@ -65,8 +65,8 @@ static tess_status replace_rows(void *ud) {
   search_worker *w = &x->s->worker[0];
   feature_rows r;
   make_rows(w, x->p, x->s->features.want, &w->kept_rows, &r);
-  map_put(&w->kept_at, x->hash, w->kept.n);
   vec_push(&w->heap, &w->kept, r);
+  map_put(&w->kept_at, x->hash, w->kept.n - 1);
   return TESS_OK;
 }
 
