@@ -401,12 +401,18 @@ void session_begin_batch(tess_session *s) {
   }
 }
 
-/* In the frame of worker 0's heap: its machine has the program of w->made. */
+/* In the frame of worker 0's heap: its machine has the program of w->made, or
+ * says what refused. */
 static tess_status note_replayed(void *ud) {
   const attempt *t = ud;
   search_worker *w = t->w;
   const char *why;
   int64_t number;
+  if (t->status != TESS_OK) {
+    w->tally.sampled++;
+    note_refusal(w, stage_of_refusal(w, t->s->sketch[t->sketch]), t->status);
+    return TESS_OK;
+  }
   for (uint32_t i = 0; i < search_npostprocs; i++)
     if (!search_postprocs[i]->run(&w->m.state, t->s->base, &why, &number))
       return TESS_OK;
@@ -423,10 +429,11 @@ tess_status session_replay_numbered(tess_session *s, uint32_t sketch,
   const vm_replay_opts o = {.memory = &memory};
   vec_clear(&w->made);
   w->skipped = false;
-  tess_status st = vm_replay_numbered(&w->m, s->base, s->sketch[sketch], &o,
-                                      index, count, reached, &w->made);
-  if (st == TESS_OK && !w->skipped) mem_protect(&w->heap, note_replayed, &t);
-  return st;
+  t.status = vm_replay_numbered(&w->m, s->base, s->sketch[sketch], &o, index,
+                                count, reached, &w->made);
+  if (t.status != TESS_NOT_FOUND && !w->skipped)
+    mem_protect(&w->heap, note_replayed, &t);
+  return t.status;
 }
 
 tess_status session_replay(tess_session *s, const search_cand *c) {
@@ -456,6 +463,7 @@ uint64_t session_program_of(tess_session *s, const search_cand *c) {
 typedef struct proposal {
   tess_session *s;
   const search_cand *c;
+  funnel_stage stage; /* of what is refused */
   bool fits;
 } proposal;
 
@@ -479,19 +487,32 @@ static tess_status check_proposal(void *ud) {
   }
   tess_status st = mem_protect(&w->heap, try_once, &t);
   if (st == TESS_OK)
-    x->fits = w->skipped || passes_checks(w, x->s->base, FUNNEL_UNFIT);
+    x->fits = w->skipped || passes_checks(w, x->s->base, x->stage);
   else
-    note_refusal(w, FUNNEL_UNFIT, st);
+    note_refusal(w, x->stage, st);
   return TESS_OK;
+}
+
+static tess_status check_candidate(tess_session *s, const search_cand *c,
+                                   funnel_stage stage, bool *fits) {
+  proposal x = {s, c, stage, false};
+  tess_status st = mem_protect(&s->worker[0].heap, check_proposal, &x);
+  *fits = st == TESS_OK && x.fits;
+  if (st == TESS_OK) st = mem_protect(&s->c->heap, take_tallies, s);
+  return st == TESS_OK && *fits ? session_ask(s, c, stage, fits) : st;
 }
 
 tess_status session_check_proposal(tess_session *s, const search_cand *c,
                                    bool *fits) {
-  proposal x = {s, c, false};
-  tess_status st = mem_protect(&s->worker[0].heap, check_proposal, &x);
-  *fits = st == TESS_OK && x.fits;
-  if (st == TESS_OK) st = mem_protect(&s->c->heap, take_tallies, s);
-  return st == TESS_OK && *fits ? session_ask(s, c, FUNNEL_UNFIT, fits) : st;
+  return check_candidate(s, c, FUNNEL_UNFIT, fits);
+}
+
+tess_status session_check_numbered(tess_session *s, const search_cand *c,
+                                   bool *fits) {
+  s->worker[0].tally.sampled++;
+  tess_status st = check_candidate(s, c, FUNNEL_REJECTED, fits);
+  s->total.valid += *fits;
+  return st;
 }
 
 /* ---- history ------------------------------------------------------------ */

@@ -121,10 +121,14 @@ tess_status session_add_sketch(tess_session *s, const vm_trace *t,
 /* One more trial is lost, for this reason (in one line, which is copied). */
 tess_status session_waste(tess_session *s, const char *why);
 /* vm_replay_numbered by worker 0, whose `made` has the decisions; where the
- * postprocessors accept it the memo knows the candidate then. */
+ * postprocessors accept it the memo knows the candidate then.  A refusal is
+ * counted in the funnel. */
 tess_status session_replay_numbered(tess_session *s, uint32_t sketch,
                                     const uint64_t *index, uint64_t *count,
                                     uint32_t *reached);
+/* Checks what was replayed so, and counts it in the funnel. */
+tess_status session_check_numbered(tess_session *s, const search_cand *c,
+                                   bool *fits);
 /* Replays a candidate and leaves its program in worker 0's machine. */
 tess_status session_replay(tess_session *s, const search_cand *c);
 /* Validates a candidate of a host's strategy: its sketch exists and it replays.

@@ -50,7 +50,7 @@ static bool try_here(strategy_sweep *w, strategy_batch *b, tess_session *s,
   *out = (search_cand){sketch, n, d, search_hash(sketch, n, d)};
   bool fits = false;
   return !session_knows(s, out) && map_get(&b->taken, out->hash) == MAP_NONE &&
-         session_check_proposal(s, out, &fits) == TESS_OK && fits;
+         session_check_numbered(s, out, &fits) == TESS_OK && fits;
 }
 
 bool sweep_is_done(const strategy_sweep *w) {

@@ -18,6 +18,12 @@ local function ask(f, fixed, assigned, read)
     if assigned[name] == nil then return fixed[name] end
     read[name] = true
     return assigned[name]
+  end, __pairs = function(p)
+    local all = {}
+    for _, values in ipairs { fixed, assigned } do
+      for name in next, values do all[name] = p[name] end
+    end
+    return next, all
   end })
   local ok, answer = pcall(f, p)
   if not ok then

@@ -234,6 +234,19 @@ local function check_branches(m, sch, values, left, limit)
   end
 end
 
+-- The fixed values, as constraints read them: a name of no parameter is an
+-- error where they do, since a constraint that reads nothing excludes nothing.
+local function only_known(m, values)
+  local known = {}
+  for _, x in ipairs(m.parameters) do known[x.name] = true end
+  local own = setmetatable({}, { __index = function(_, name)
+    if known[name] then return nil end
+    error(("there is no parameter %s"):format(shown(name)), 3)
+  end })
+  for name, value in next, values do own[name] = value end
+  return own
+end
+
 -- The sketches: of each its fixed values and what the constraints leave.
 local function list_sketches(m)
   local decides, list = deciding(m), {}
@@ -241,7 +254,7 @@ local function list_sketches(m)
   local given = m.constraint
   if type(given) == "function" then given = { given } end
   for _, values in ipairs(all) do
-    local left = constraints.apply(given or {}, values,
+    local left = constraints.apply(given or {}, only_known(m, values),
                                    sampled_of(m, values, decides))
     if left then list[#list + 1] = { values = values, left = left } end
   end

@@ -133,12 +133,13 @@ local function of_parts(more, primitive)
 end
 local function values_of(space)
   local seen, list = {}, {}
-  ts.tune(program, { space = space, trials = 40, seed = 1, strategy = "grid",
-    cost_model = "random", measure = function(session, c)
+  local r = ts.tune(program, { space = space, trials = 40, seed = 1,
+    strategy = "grid", cost_model = "random", measure = function(session, c)
       local p = session:trace(c):params()
       seen[("%d*%d"):format(p.a, p.v)] = true
       return 1e-3
     end })
+  assert(tonumber(r.funnel:match "(%d+)  valid\n") >= r.trials, r.funnel)
   for name in pairs(seen) do list[#list + 1] = name end
   table.sort(list)
   return table.concat(list, " ")
@@ -199,8 +200,14 @@ refused("the constraints leave no combination", template.mold,
         of_parts { constraint = function(p) return p.a > 100 end })
 refused("constraint is a function(p) or a list of such, not the number 7",
         template.mold, of_parts { constraint = 7 })
-refused("a constraint failed: ", template.mold,
-        of_parts { constraint = function(p) return p.nothing > 1 end })
+-- It reads what there is, also by pairs: else it would exclude nothing.
+refused("there is no parameter 'nothing'", template.mold,
+        of_parts { constraint = function(p) return p.nothing ~= 1 end })
+assert(values_of(template.mold(of_parts { constraint = function(p)
+  local sum = 0
+  for _, value in pairs(p) do sum = sum + value end
+  return sum == 32 + 2 + 8
+end })) == "2*8")
 do
   local many = {}
   for i = 1, 300 do many[i] = i end
