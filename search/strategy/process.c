@@ -37,6 +37,15 @@ typedef struct asking {
 
 /* ---- what is of no use -------------------------------------------------- */
 
+/* A refusal with its place, as "(at line 3, instruction 1)", in one line. */
+static void put_refusal(const char *message, const char *place, char *line,
+                        size_t room) {
+  char text[400];
+  snprintf(text, sizeof text, *place ? "%.280s (at %.100s)" : "%.280s", message,
+           place);
+  err_one_line(text, line, room);
+}
+
 static void tell(process *p, const char *line) {
   str_puts(&p->told, p->told.n ? "," : "");
   vm_write_string(&p->told, line, strlen(line));
@@ -88,7 +97,8 @@ static void find_refusal(asking *a, const search_cand *c, char *why, size_t n) {
   session_to_public(c, &view);
   snprintf(why, n, "the target's checks refuse it");
   if (tess_session_program(a->s, &view, &p) != TESS_OK)
-    err_one_line(tess_error(a->s->c)->message, why, n);
+    put_refusal(tess_error(a->s->c)->message, tess_error(a->s->c)->place, why,
+                n);
   tess_program_free(p);
   ctx_clear(a->s->c);
 }
@@ -138,7 +148,8 @@ static tess_status take_candidate(asking *a, uint32_t i, const json_t *v) {
   if (ends_the_run(st)) return st;
   if (st == TESS_OK) return take_wish(a, i, &w);
   char why[400];
-  err_one_line(tess_error(a->s->c)->message, why, sizeof why);
+  put_refusal(tess_error(a->s->c)->message, tess_error(a->s->c)->place, why,
+              sizeof why);
   ctx_clear(a->s->c);
   return waste_candidate(a, i, why);
 }
@@ -154,8 +165,9 @@ static tess_status take_answer(asking *a) {
   char why[512];
   const json_t *list = process_read(&a->p->pipe.in, &a->p->whole, &e);
   if (!list) {
-    snprintf(why, sizeof why, "its answer is of no use: %.300s%s%.100s",
-             e.message, *e.place ? ", " : "", e.place);
+    snprintf(why, sizeof why, "its answer is of no use: ");
+    size_t at = strlen(why);
+    put_refusal(e.message, e.place, why + at, sizeof why - at);
     return waste(a, why);
   }
   tess_status st = TESS_OK;
