@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST = 2048 };
 
@@ -20,13 +21,16 @@ static bool own_folder(char out[MOST]) {
   return true;
 }
 
-static void *open_at(const char *folder, const char *more, char why[256]) {
+/* Whether there is one; where it cannot be loaded *why says so. */
+static bool open_at(const char *folder, const char *more, void **lib,
+                    char why[256]) {
   char path[MOST + 64];
   snprintf(path, sizeof path, "%s/%s", folder, more);
-  void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  const char *said = lib ? NULL : dlerror();
+  if (access(path, F_OK)) return false;
+  *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  const char *said = *lib ? NULL : dlerror();
   if (said) snprintf(why, 256, "%s", said);
-  return lib;
+  return true;
 }
 
 const gsl_plugin *gsl_load(char why[256]) {
@@ -34,11 +38,10 @@ const gsl_plugin *gsl_load(char why[256]) {
   void *lib = NULL, *symbol;
   gsl_plugin_fn find;
   snprintf(why, 256, "%s/gsl.so is not there", TESS_PLUGINS);
-  if (own_folder(own)) {
-    lib = open_at(own, "tessera/gsl.so", why);
-    if (!lib) lib = open_at(own, "../lib/tessera/gsl.so", why);
-  }
-  if (!lib) lib = open_at(TESS_PLUGINS, "gsl.so", why);
+  bool found =
+      own_folder(own) && (open_at(own, "tessera/gsl.so", &lib, why) ||
+                          open_at(own, "../lib/tessera/gsl.so", &lib, why));
+  if (!found) open_at(TESS_PLUGINS, "gsl.so", &lib, why);
   if (!lib) return NULL;
   symbol = dlsym(lib, GSL_PLUGIN_SYMBOL);
   dlclose(lib);

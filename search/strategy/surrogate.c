@@ -4,6 +4,7 @@
  * as in scikit-optimize and ytopt, or both in turns while few are known.  What
  * failed teaches a classifier of its own, after BaCO (Hellsten et al., ASPLOS
  * 2023), and not the regressor. */
+#include "base/hash.h"
 #include "search/strategy/bayesian.h"
 
 #include <math.h>
@@ -17,13 +18,24 @@ enum { PROCESS = 100 };
 /* Where a few have run, one or two that failed say too little. */
 enum { FAILURES = 3 };
 
-tess_status surrogate_init(surrogate *g, tess_context *c, surrogate_kind kind) {
+static const gsl_plugin *find_plugin(tess_context *c) {
   char why[256];
+  const gsl_plugin *found = gsl_load(why);
+  if (!found)
+    ctx_warn(c, hash_bytes("gsl", 3),
+             "no Gaussian process without the plug-in gsl.so (%s): the "
+             "surrogate is a forest, and the search may need more trials; the "
+             "option surrogate=forest says the same",
+             why);
+  return found;
+}
+
+tess_status surrogate_init(surrogate *g, tess_context *c, surrogate_kind kind) {
   *g = (surrogate){.kind = kind};
   arena_init(&g->a, &c->heap);
   if (kind == SURROGATE_GP)
     return gsl_need(c, "the surrogate \"gp\" of strategy 'bayesian'", &g->gsl);
-  if (kind == SURROGATE_AUTO) g->gsl = gsl_load(why);
+  if (kind == SURROGATE_AUTO) g->gsl = find_plugin(c);
   if (!g->gsl) g->kind = SURROGATE_FOREST;
   return TESS_OK;
 }
