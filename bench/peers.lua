@@ -39,6 +39,12 @@ assert(#paths > 0, "peers.lua: no file of Kernel Tuner is named")
 
 local function quoted(path) return "'" .. path:gsub("'", "'\\''") .. "'" end
 
+-- Ends with what is wrong with a file.
+local function refuse(path, why, ...)
+  io.stderr:write("peers.lua: ", path, ": ", why:format(...), "\n")
+  os.exit(1)
+end
+
 local function lines_of(command)
   local f <close> = assert(io.popen(command))
   local list = {}
@@ -49,11 +55,10 @@ end
 local function files()
   local list = {}
   for _, path in ipairs(paths) do
-    for _, file in ipairs(lines_of(
-        "find " .. quoted(path) .. " -name '*.json' -o -name '*.json.gz' " ..
-        "| sort")) do
-      list[#list + 1] = file
-    end
+    local found = lines_of(
+      "find " .. quoted(path) .. " -name '*.json' -o -name '*.json.gz' | sort")
+    if #found == 0 then refuse(path, "there is no .json or .json.gz") end
+    table.move(found, 1, #found, #list + 1, list)
   end
   return list
 end
@@ -63,7 +68,13 @@ end
 local function read_space(path)
   local f <close> = assert(io.popen(
     (path:find "%.gz$" and "zcat " or "cat ") .. quoted(path)))
-  local file = read_json(f:read "a")
+  local ok, file = pcall(read_json, f:read "a")
+  if not ok then refuse(path, "is no JSON") end
+  for _, name in ipairs { "tune_params_keys", "tune_params", "cache" } do
+    if type(file) ~= "table" or type(file[name]) ~= "table" then
+      refuse(path, "is no cache file of Kernel Tuner: it has no %s", name)
+    end
+  end
   local params, times, best, failed, count = {}, {}, math.huge, 0, 0
   for _, name in ipairs(file.tune_params_keys) do
     local values = file.tune_params[name]
@@ -80,6 +91,7 @@ local function read_space(path)
     count = count + 1
     if t then best = math.min(best, t) else failed = failed + 1 end
   end
+  if best == math.huge then refuse(path, "no point of it ran") end
   return { params = params, times = times, best = best, failed = failed,
            count = count, name = path:match "([^/]*)%.json" }
 end
