@@ -22,11 +22,10 @@ end
 -- The command and its library in another folder, beside a plug-in that is none.
 local build, folder = arg[-1]:match "^(.*)/bin/[^/]*$", os.tmpname()
 local text = ([[
-  rm '%s' && mkdir -p '%s/bin' '%s/lib/tessera' && cd '%s' &&
-  cp '%s/bin/tessera' bin && cp '%s/lib/libtessera.so.1' lib &&
-  ln -s '%s/lib/lua' lib && echo none > lib/tessera/gsl.so &&
-  bin/tessera '%s' search 2>&1; cd / && rm -r '%s']]):format(folder, folder,
-    folder, folder, build, build, build, arg[0], folder)
+  f='%s' && b=$(realpath '%s') && rm $f && mkdir -p $f/bin $f/lib/tessera &&
+  cp "$b/bin/tessera" $f/bin && cp "$b/lib/libtessera.so.1" $f/lib &&
+  ln -s "$b/lib/lua" $f/lib && echo none > $f/lib/tessera/gsl.so &&
+  $f/bin/tessera '%s' search 2>&1; rm -r $f]]):format(folder, build, arg[0])
 local f = assert(io.popen(text))
 local said = f:read "a"
 f:close()
