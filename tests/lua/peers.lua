@@ -1,7 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- bench/peers.lua reads Kernel Tuner's cache files, and says what is none.
 local root = arg[0]:match "^(.*)/tests/lua/[^/]+$" or "."
-local path = os.tmpname() .. ".json"
+local path = os.tmpname()
+os.remove(path)
+path = path .. ".json"
 
 local function run(text, what)
   if text then
