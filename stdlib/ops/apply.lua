@@ -136,9 +136,10 @@ local function rest_of(row, t, shape, rank)
   return rank - fixed
 end
 
--- The options so far, as they are read: with defaults for those left out.
+-- The options so far, as they are read: with defaults for those left out, and
+-- the operator's name.
 local function with_defaults(row, o)
-  return setmetatable({}, { __index = function(_, name)
+  return setmetatable({ name = row.name }, { __index = function(_, name)
     if o[name] ~= nil then return o[name] end
     for _, option in ipairs(row.options) do
       if option.name == name then return option.value end

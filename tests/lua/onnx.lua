@@ -160,6 +160,12 @@ check.case("bytes, sampling, signals and states", function()
          "1x2x5 1x2x2 1x3x4 1x2x2x2", table.concat(shapes, " "))
 end)
 
+check.case("a list of one scale", function()
+  local y = graph.run(onnx.read(data .. "one_scale.onnx"),
+                      { ts.tensor("float32", { 3 }, { 1, 2.3, -9 }) })[1]
+  assert(table.concat(fold.elements(y), " ") == "1.0 2.5 -0.5")
+end)
+
 check.case("integers of few bits", function()
   local g = onnx.read(data .. "bits.onnx")
   local x = ts.tensor("float32", { 3, 3 }, { { 0, 0, 0 }, { 0.5, 9, -9 },

@@ -249,6 +249,8 @@ refused("dimension 0 of B is 8, and 'k' is 4", ops.matmul, a, P("b", { 8, 4 }))
 refused("dimension 0 of B is n, and 'k' is 4", ops.matmul, a, P("b", { n, 4 }))
 refused("B has 1 dimension, not at least 2", ops.matmul, a, P("b", { 4 }))
 refused("B is float64, not float32", ops.matmul, a, P("b", { 4, 4 }, "float64"))
+refused("ops.quantize: 'axis' is 1, and there are 1 dimensions", ops.quantize,
+        P("x", { 4 }), P("s", { 1 }), P("z", { 1 }, "int8"), { axis = 1 })
 refused("'m' is 3", ops.matmul, a, a, { m = 3 })
 refused("ops.matmul: bias is missing", ops.matmul, a, a, { bias = true })
 refused("unknown option 'foo' of ops.matmul", ops.matmul, a, a, { foo = 1 })

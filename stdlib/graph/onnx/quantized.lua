@@ -4,13 +4,15 @@ local fold = require "tessera.graph.onnx.fold"
 local packed = require "tessera.graph.onnx.packed"
 local windows = require "tessera.graph.onnx.windows"
 
--- Along which dimension a scale goes, how long its blocks are.
+-- Along which dimension a scale goes, how long its blocks are.  A list of one
+-- scale is of the whole tensor, as exporters write it for a bias, whatever
+-- dimension 'axis' says and whether there is one.
 local function options(n, scale)
   local o = {}
   local block = n:attr("block_size", 0)
   if block > 0 then o.block = block end
-  if block > 0 or #scale == 1 then
-    o.axis = n:axis(n:attr("axis", 1), math.max(n:rank(1), 2))
+  if block > 0 or #scale == 1 and scale[1] ~= 1 then
+    o.axis = n:axis(n:attr("axis", 1), n:rank(1))
   end
   return o
 end

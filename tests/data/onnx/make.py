@@ -132,6 +132,14 @@ save("bits.onnx", h.make_graph([
      value("q", [3, 3], T.INT4)],
     [four, raw, h.make_tensor("half", T.FLOAT, [], [0.5])]), opset=25)
 
+# A list of one scale is of the whole tensor, whatever dimension 'axis' says.
+save("one_scale.onnx", h.make_graph([
+    h.make_node("QuantizeLinear", ["x", "half", "one"], ["q"]),
+    h.make_node("DequantizeLinear", ["q", "half", "one"], ["y"]),
+], "one_scale", [value("x", [3])], [value("y", [3])],
+    [h.make_tensor("half", T.FLOAT, [1], [0.5]),
+     h.make_tensor("one", T.UINT8, [], [1])]), opset=13)
+
 # As many elements as the data decides, of another type and by another name.
 save("counted.onnx", h.make_graph([
     h.make_node("NonZero", ["x"], ["at"]),
