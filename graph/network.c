@@ -158,7 +158,7 @@ static void plan_arena(making *m) {
     }
   tess_network_info *info = &m->net->info;
   info->arena_bytes = plan_place(block, n, &m->scratch);
-  info->bound_bytes = plan_bound(block, n, m->nstep, &m->scratch);
+  info->bound_bytes = plan_bound(block, n, &m->scratch);
   info->sum_bytes = plan_sum(block, n);
   for (uint32_t i = 0; i < n; i++) *offset[i] = block[i].offset;
 }

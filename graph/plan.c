@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory planning: greedy by size with offsets (Pisarchyk and Lee, 2001.03288),
- * where the greatest blocks are placed first, each in the tightest gap. */
+ * where the greatest blocks are placed first, each in the tightest gap; then
+ * again with the topmost block first, while that may help. */
 #include "graph/plan.h"
 
 #include <stdlib.h>
@@ -44,12 +45,10 @@ static uint64_t find_gap(plan_block *const *near, uint32_t n, uint64_t bytes) {
   return least == UINT64_MAX ? end : best;
 }
 
-uint64_t plan_place(plan_block *block, uint32_t n, arena *scratch) {
-  plan_block **order = arena_array(scratch, plan_block *, n + 1);
-  plan_block **near = arena_array(scratch, plan_block *, n + 1);
+/* Each in turn where it fits; the bytes of the arena. */
+static uint64_t place_in_order(plan_block *const *order, uint32_t n,
+                               plan_block **near) {
   uint64_t end = 0;
-  for (uint32_t i = 0; i < n; i++) order[i] = &block[i];
-  if (n) qsort(order, n, sizeof *order, by_size);
   for (uint32_t i = 0; i < n; i++) {
     uint32_t nnear = 0;
     for (uint32_t k = 0; k < i; k++)
@@ -62,8 +61,44 @@ uint64_t plan_place(plan_block *block, uint32_t n, arena *scratch) {
   return end;
 }
 
-uint64_t plan_bound(const plan_block *block, uint32_t n, uint32_t steps,
-                    arena *scratch) {
+static void topmost_first(plan_block **order, uint32_t n, uint64_t end) {
+  uint32_t i = 0;
+  while (i < n && order[i]->offset + padded(order[i]->bytes) < end) i++;
+  if (i == n) return;
+  plan_block *top = order[i];
+  memmove(order + 1, order, i * sizeof *order);
+  order[0] = top;
+}
+
+static void keep(const plan_block *block, uint32_t n, uint64_t *offset) {
+  for (uint32_t i = 0; i < n; i++) offset[i] = block[i].offset;
+}
+
+uint64_t plan_place(plan_block *block, uint32_t n, arena *scratch) {
+  enum { ROUNDS = 100 };
+  plan_block **order = arena_array(scratch, plan_block *, n + 1);
+  plan_block **near = arena_array(scratch, plan_block *, n + 1);
+  uint64_t *offset = arena_array(scratch, uint64_t, n + 1);
+  for (uint32_t i = 0; i < n; i++) order[i] = &block[i];
+  if (n) qsort(order, n, sizeof *order, by_size);
+  uint64_t bound = plan_bound(block, n, scratch);
+  uint64_t end = place_in_order(order, n, near), least = end;
+  keep(block, n, offset);
+  for (int round = 0; round < ROUNDS && least > bound; round++) {
+    topmost_first(order, n, end);
+    end = place_in_order(order, n, near);
+    if (end >= least) continue;
+    least = end;
+    keep(block, n, offset);
+  }
+  for (uint32_t i = 0; i < n; i++) block[i].offset = offset[i];
+  return least;
+}
+
+uint64_t plan_bound(const plan_block *block, uint32_t n, arena *scratch) {
+  uint32_t steps = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (block[i].to > steps) steps = block[i].to;
   uint64_t *change = arena_zalloc(scratch, (steps + 2) * sizeof *change);
   uint64_t live = 0, most = 0;
   for (uint32_t i = 0; i < n; i++) {

@@ -19,8 +19,7 @@ typedef struct plan_block {
 uint64_t plan_place(plan_block *block, uint32_t n, arena *scratch);
 /* The most bytes that live at once, which no plan can be below, and the sum of
  * all. */
-uint64_t plan_bound(const plan_block *block, uint32_t n, uint32_t steps,
-                    arena *scratch);
+uint64_t plan_bound(const plan_block *block, uint32_t n, arena *scratch);
 uint64_t plan_sum(const plan_block *block, uint32_t n);
 
 #endif
