@@ -11,21 +11,37 @@ typedef struct network_run {
   tess_tensor *const *tensor; /* inputs, then outputs */
 } network_run;
 
-static tess_status check_tensor(const tess_network *net, const char *name,
-                                const tess_gtype *t, const tess_tensor *x) {
-  strbuf want;
-  str_init(&want, &net->c->heap);
-  graph_put_type(t, &want);
+/* The type and shape of a tensor, and where it is unless in this process. */
+static void put_tensor(const tess_tensor *x, strbuf *out) {
+  tess_dim dim[TENSOR_MAX_DIM] = {0};
+  for (uint32_t d = 0; d < x->ndim; d++) dim[d].extent = x->shape[d];
+  const tess_gtype is = {x->dtype, x->ndim, dim};
+  graph_put_type(&is, out);
+  if (x->device[0]) str_printf(out, " of %s", x->device);
+}
+
+static tess_status wrong_tensor(const tess_network *net, const char *what,
+                                const char *name, const tess_gtype *t,
+                                const tess_tensor *x) {
+  strbuf text;
+  str_init(&text, &net->c->heap);
+  str_printf(&text, "%s %s of graph %s is ", what, name, net->g->name);
+  graph_put_type(t, &text);
+  str_puts(&text, ", and the tensor is ");
+  put_tensor(x, &text);
+  tess_status s = ctx_fail(net->c, TESS_INVALID, "%s", str_get(&text));
+  str_free(&text);
+  return s;
+}
+
+static tess_status check_tensor(const tess_network *net, const char *what,
+                                const char *name, const tess_gtype *t,
+                                const tess_tensor *x) {
   bool fits = x->ndim == t->ndim && !x->device[0] &&
               !memcmp(&x->dtype, &t->dtype, sizeof x->dtype);
   for (uint32_t d = 0; fits && d < t->ndim; d++)
     fits = x->shape[d] == t->dim[d].extent;
-  tess_status s = TESS_OK;
-  if (!fits)
-    s = ctx_fail(net->c, TESS_INVALID, "%s of graph %s is a tensor here of %s",
-                 name, net->g->name, str_get(&want) ? str_get(&want) : "?");
-  str_free(&want);
-  return s;
+  return fits ? TESS_OK : wrong_tensor(net, what, name, t, x);
 }
 
 static tess_status check_tensors(const network_run *r) {
@@ -38,9 +54,9 @@ static tess_status check_tensors(const network_run *r) {
     bool in = i < g->inputs.n;
     uint32_t k = in ? i : i - g->inputs.n;
     tess_gvalue v = in ? g->inputs.v[k] : g->outputs.v[k];
-    tess_status s =
-        check_tensor(r->net, in ? g->value.v[v].name : g->output_name.v[k],
-                     &g->value.v[v].type, r->tensor[i]);
+    tess_status s = check_tensor(r->net, in ? "input" : "output",
+                                 in ? g->value.v[v].name : g->output_name.v[k],
+                                 &g->value.v[v].type, r->tensor[i]);
     if (s != TESS_OK) return s;
   }
   return TESS_OK;

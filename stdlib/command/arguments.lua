@@ -151,14 +151,18 @@ end
 arguments.usage = usage
 arguments.parse = parse
 
--- What is written is none of the files that are read; those that options may
--- name stand in the table's fields.
+-- What is written is none of the files that are read, and its folder is there;
+-- those that options may name stand in the table's fields.
 function arguments.check_output(option, path, inputs)
   for _, input in pairs(inputs) do
     if require("tessera").same_file(path, input) then
       usage("option %s: '%s' is read, and would be overwritten", option, path)
     end
   end
+  local folder = path:match "^(.*/)[^/]*$"
+  if not folder then return end
+  local f <close>, why = io.open(folder)
+  if not f then usage("option %s: %s", option, why) end
 end
 
 -- The target that --target names; nil without one.

@@ -137,7 +137,10 @@ end
 return function(args)
   local o, rest = arguments.parse(args, declared.kinds "model")
   check(o, rest)
-  if o.target then arguments.target(o.target) end
+  local target = arguments.target(o.target)
+  if o.o and target and not tostring(target):find "^llvm" then
+    usage "option -o: only models of the processor are saved"
+  end
   check_database(o)
   local g = onnx.read(rest[1], { shapes = o.shape and shapes_of(o.shape),
                                  values = o.value and values_of(o.value) })
@@ -166,8 +169,10 @@ return function(args)
   for _, note in ipairs(o.db and m.notes or {}) do
     io.stderr:write(note, "\n")
   end
-  if m.status ~= "OK" then
+  if m.status == "CANCELLED" then
     io.stderr:write("interrupted: this is the best so far\n")
+  elseif m.message then
+    io.stderr:write(m.message, "\n")
   end
   if o.o then
     m:save(o.o, o.header)

@@ -115,8 +115,8 @@ local function default_results(tasks, o)
   return ts.tune_tasks(tasks, list)
 end
 
--- The results of the tasks, and how the tuning ended.  What it was broken off
--- before, or found nothing for, has the default schedule.
+-- The results of the tasks, how the tuning ended, and what broke it.  What it
+-- ended before, or found nothing for, has the default schedule.
 local function results_of(tasks, o)
   if not o.trials and not o.deadline then
     return default_results(tasks, o), "OK"
@@ -126,7 +126,8 @@ local function results_of(tasks, o)
     list[i] = results[i].kernel and results[i] or
               default_results({ tasks[i] }, o)[1]
   end
-  return list, results.status
+  local status = results.status == "NOT_FOUND" and "OK" or results.status
+  return list, status, results.message
 end
 
 -- What there is to say of results, each text once.
@@ -146,8 +147,8 @@ local function compile(steps, o)
   for _, s in ipairs(steps) do
     if s.program then tasks[#tasks + 1] = s.program end
   end
-  local results, status = {}, "OK"
-  if #tasks > 0 then results, status = results_of(tasks, o) end
+  local results, status, message = {}, "OK", nil
+  if #tasks > 0 then results, status, message = results_of(tasks, o) end
   for k, s in ipairs(steps) do
     if s.program then
       i = i + 1
@@ -155,7 +156,7 @@ local function compile(steps, o)
     end
     list[k] = { s.program and results[i].kernel or false, s.values }
   end
-  return list, status, notes_of(results, #tasks)
+  return list, status, notes_of(results, #tasks), message
 end
 
 -- A model of a graph, which is changed and then belongs to it, or of an ONNX
@@ -173,7 +174,7 @@ function model.new(from, o)
   end
   passes.run(g, o)
   local steps = steps_of(g, o)
-  local list, status, notes = compile(steps, o)
+  local list, status, notes, message = compile(steps, o)
   local network = g:make_network(list)
   if o.kernel_threads then network:set_threads(o.kernel_threads) end
   local kernels = {}
@@ -181,11 +182,26 @@ function model.new(from, o)
     if s.program then kernels[#kernels + 1] = s end
   end
   return setmetatable({ graph = g, network = network, kernels = kernels,
-                        steps = list, status = status, notes = notes },
+                        steps = list, status = status, notes = notes,
+                        message = message },
                       model)
 end
 
 -- ---- running ---------------------------------------------------------------
+
+-- What is given and is no input, as a mask that the file no longer takes.
+local function check_given(g, inputs, given)
+  local known, names = {}, {}
+  for i, v in ipairs(inputs) do
+    known[i], known[v.name], names[i] = true, true, v.name
+  end
+  for key in pairs(given) do
+    if not known[key] then
+      invalid(("%s is no input of graph %s, which has %s"):format(
+        key, g:name(), table.concat(names, ", ")))
+    end
+  end
+end
 
 -- The tensors of inputs, in order or by name.
 local function input_tensors(g, given)
@@ -194,7 +210,9 @@ local function input_tensors(g, given)
     invalid(("graph %s takes a table of its inputs, in their order or by " ..
              "name"):format(g:name()))
   end
-  for i, v in ipairs(g:inputs()) do
+  local inputs = g:inputs()
+  check_given(g, inputs, given)
+  for i, v in ipairs(inputs) do
     list[i] = given[i] or given[v.name]
     if not list[i] then
       invalid(("graph %s needs its input %s"):format(g:name(), v))

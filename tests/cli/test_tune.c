@@ -295,6 +295,12 @@ static void traces_to_go_on_with(void **state) {
                      0);
   }
   expect("tune d.lua --trials 2 -o d.lua", 2, "would be overwritten");
+  expect("tune d.lua --trials 2 -o none/best.lua", 2,
+         "option -o: none/: No such file or directory");
+  expect("model m.onnx --trials 2 -o none/m.so", 2,
+         "option -o: none/: No such file or directory");
+  expect("model m.onnx --target opencl -o m.so", 2,
+         "option -o: only models of the processor are saved");
 }
 
 /* Lines of progress are no longer than the terminal is wide. */

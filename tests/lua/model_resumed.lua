@@ -97,4 +97,10 @@ for _, row in ipairs { { "KILL", 3 }, { "KILL", 17 }, { "INT", 10 } } do
   assert(m.status == "OK" and runs(m))
   assert(records(db) == want)
 end
+-- What no trial reaches has its default schedule, and nothing was broken off.
+do
+  local m = graph.model(small(), { trials = 1, measure = time_of,
+                                   measure_name = "length" })
+  assert(m.status == "OK" and runs(m), m.status)
+end
 for _, name in ipairs(paths) do os.remove(name) end

@@ -235,11 +235,16 @@ check.case("wrong tensors are refused", function()
   local g = graph.new "wrong"
   g:output("y", g:relu(g:input("x", { 2, 3 })))
   local m = graph.model(g)
-  local ok, e = pcall(m.run, m, { ts.tensor("float32", { 3, 2 }) })
-  assert(not ok and e.message == "x of graph wrong is a tensor here of " ..
-         "float32[2, 3]", e.message)
-  ok, e = pcall(m.run, m, {})
-  assert(not ok and e.message:find "needs its input x", e.message)
+  local function refused(text, given)
+    local ok, e = pcall(m.run, m, given)
+    assert(not ok and e.message == text, e.message)
+  end
+  refused("input x of graph wrong is float32[2, 3], and the tensor is " ..
+          "float32[3, 2]", { ts.tensor("float32", { 3, 2 }) })
+  refused("graph wrong needs its input x: float32[2, 3]", {})
+  local x = ts.tensor("float32", { 2, 3 })
+  refused("mask is no input of graph wrong, which has x", { x, mask = x })
+  refused("2 is no input of graph wrong, which has x", { x, x })
 end)
 
 -- ---- what exports look like ------------------------------------------------
