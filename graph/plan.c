@@ -70,7 +70,8 @@ static void topmost_first(plan_block **order, uint32_t n, uint64_t end) {
   order[0] = top;
 }
 
-static void keep(const plan_block *block, uint32_t n, uint64_t *offset) {
+static void keep_offsets(const plan_block *block, uint32_t n,
+                         uint64_t *offset) {
   for (uint32_t i = 0; i < n; i++) offset[i] = block[i].offset;
 }
 
@@ -83,13 +84,13 @@ uint64_t plan_place(plan_block *block, uint32_t n, arena *scratch) {
   if (n) qsort(order, n, sizeof *order, by_size);
   uint64_t bound = plan_bound(block, n, scratch);
   uint64_t end = place_in_order(order, n, near), least = end;
-  keep(block, n, offset);
+  keep_offsets(block, n, offset);
   for (int round = 0; round < ROUNDS && least > bound; round++) {
     topmost_first(order, n, end);
     end = place_in_order(order, n, near);
     if (end >= least) continue;
     least = end;
-    keep(block, n, offset);
+    keep_offsets(block, n, offset);
   }
   for (uint32_t i = 0; i < n; i++) block[i].offset = offset[i];
   return least;

@@ -43,6 +43,8 @@ check.case("what is not said is asked for", function()
   local open = data .. "open.onnx"
   refused("input 'x' is of shape batchxn, and 1 more leaves sizes open: say " ..
           "what 'batch', 'n', 'm' are, as --shape batch=1,n=1,m=1", open)
+  refused("say what 'batch' is, as --shape batch=1", open,
+          { shapes = { n = { 3 }, m = { 3 } } })
   refused("input 'past' is of shape batchxm: say what 'm' is, as --shape " ..
           "past=2x1, or --shape m=1", open, { shapes = { x = { 2, 3 } } })
   local unnamed = data .. "unnamed.onnx"

@@ -81,17 +81,18 @@ local function check_fixed(infos, shapes)
   local first = infos[inputs[1]]
   local own = all_of(first.shape, tostring, "x")
   local what = all_of(open, function(x) return ("'%s'"):format(x) end, ", ")
+  local verb = #open > 1 and "are" or "is"
   local example = all_of(open, function(x) return x .. "=1" end, ",")
   if #inputs > 1 and named then
     wrong("input '%s' is of shape %s, and %d more %s sizes open: say what " ..
-          "%s are, as --shape %s", first.name, own, #inputs - 1,
-          #inputs > 2 and "leave" or "leaves", what, example)
+          "%s %s, as --shape %s", first.name, own, #inputs - 1,
+          #inputs > 2 and "leave" or "leaves", what, verb, example)
   end
   local fixed = all_of(shapes[inputs[1]], function(x)
     return tostring(type(x) == "string" and 1 or x)
   end, "x")
   wrong("input '%s' is of shape %s: say what %s %s, as --shape %s=%s%s",
-        first.name, own, what, #open > 1 and "are" or "is", first.name, fixed,
+        first.name, own, what, verb, first.name, fixed,
         named and ", or --shape " .. example or "")
 end
 
