@@ -46,8 +46,9 @@ typedef struct measure_policy {
   double cutoff;        /* a kernel that is this many times slower than the
                          * best at first gets no further samples; 0: all do */
   double margin;        /* sampling ends early for a kernel whose least of k
-                         * samples is above (1 + margin / k) times the best;
-                         * 0: never */
+                         * samples is above (1 + margin / k) times the best, or
+                         * further above it than those of the task that were
+                         * sampled whole were above their medians; 0: never */
   uint32_t threads;     /* of the kernel, each on a core of its own */
   uint64_t seed;        /* of the inputs' contents */
   uint64_t inputs;      /* key of contents that are given; 0: they are drawn */
@@ -231,6 +232,9 @@ typedef struct measure_result {
   tess_status status;
   strbuf message;                        /* "" when OK */
   double median, min, max, mean, stddev; /* seconds a run */
+  double first;                          /* seconds of the first launch, where
+                                          * that tells how long a run takes; 0:
+                                          * it does not */
   VEC(double) sample;                    /* seconds a run, in order */
   uint64_t runs;                         /* launches that were timed */
   bool cut_off;                          /* too slow: only one sample */

@@ -200,7 +200,7 @@ static job_run run_request(const measure_task *t, uint32_t n,
                .min_time = fmax(p->min_time, 0),
                .timeout = fmax(p->timeout, 0),
                .cutoff = fmax(p->cutoff, 0),
-               .margin = fmax(p->margin, 0),
+               .margin = race_margins(&t->race, fmax(p->margin, 0)),
                .repeats = p->repeats,
                .warm_cache = p->warm_cache};
   for (uint32_t i = 0; i < n; i++)
@@ -306,6 +306,16 @@ static bool is_to_be_checked(const measure_request *r,
           (r->best <= 0 || out->median < r->best));
 }
 
+/* What was sampled for as long as the policy asks tells what few samples mean
+ * on this machine. */
+static void learn_from_whole(measure_task *t, const job_run *r,
+                             const measure_result *out) {
+  timing_limits l = {.best = r->best, .margin = r->margin};
+  bool whole = out->status == TESS_OK && !out->cut_off &&
+               !timing_is_beaten(&l, out->sample.n, out->min);
+  if (whole) race_learn(&t->race, out);
+}
+
 /* Without a reference the kernel is timed first: if it ends its worker, that is
  * its result, and no reference is computed for it. */
 tess_status measure_run(measure_pool *pool, measure_task *t,
@@ -316,6 +326,7 @@ tess_status measure_run(measure_pool *pool, measure_task *t,
   run.check = t->has_reference ? r->check : MEASURE_CHECK_NEVER;
   start_results(pool, 1, out);
   do_run(pool, t, &run, out);
+  learn_from_whole(t, &run, out);
   if (!t->has_reference && out->status == TESS_OK && is_to_be_checked(r, out))
     check_afterwards(pool, t, &run, out);
   pool->ledger.run_wall += clock_now() - start;

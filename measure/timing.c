@@ -34,8 +34,10 @@ typedef struct sampling {
 } sampling;
 
 bool timing_is_beaten(const timing_limits *l, uint32_t n, double least) {
-  return n && l->best > 0 && l->margin > 0 &&
-         least > l->best * (1 + l->margin / n);
+  enum { LAST = TIMING_STEPS - 1 };
+  double margin =
+      n <= LAST ? l->margin.v[n] : l->margin.v[LAST] * LAST / (double)n;
+  return l->best > 0 && margin > 0 && least > l->best * (1 + margin);
 }
 
 static bool has_enough(const timing_limits *l, const timing_subject *s,

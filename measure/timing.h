@@ -14,14 +14,22 @@ typedef struct timing_subject {
   bool alone;      /* one run a sample */
 } timing_subject;
 
+/* By which share the least of what is known of a kernel may be above the best's
+ * time: [0] of its first launch, [k] of k samples; of more the last, in
+ * proportion.  0: by any. */
+enum { TIMING_STEPS = 8 };
+typedef struct timing_margins {
+  double v[TIMING_STEPS];
+} timing_margins;
+
 typedef struct timing_limits {
   double min_time;  /* of all samples together, at least; but subjects that
                      * are `alone` end at 10,000 samples */
   uint32_t repeats; /* samples, at least */
   double deadline;  /* clock_now() after which none is begun */
   double best;      /* seconds of a run that one must come near to be sampled
-                     * on, by `margin` (measure_policy); 0: all are */
-  double margin;
+                     * on, by `margin`; 0: all are */
+  timing_margins margin;
 } timing_limits;
 
 /* A run that lasts that long is not much longer for being the first: the
@@ -29,9 +37,9 @@ typedef struct timing_limits {
  * are not. */
 #define TIMING_LONG 2e-3
 
-/* Whether a kernel whose least of n samples took that long cannot well be the
- * best: the more there are the less the least of them is above what a run
- * takes, so the nearer to the best it must be. */
+/* Whether a kernel whose least of n samples, 0: whose first launch, took that
+ * long cannot well be the best: the more there are the less the least of them
+ * is above what a run takes, so the nearer to the best it must be. */
 bool timing_is_beaten(const timing_limits *l, uint32_t n, double least);
 
 enum { TIMING_MAX = 64 }; /* subjects at once */

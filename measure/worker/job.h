@@ -10,6 +10,7 @@
 #define MEASURE_WORKER_JOB_H
 
 #include "measure/measure.h"
+#include "measure/timing.h"
 
 /* ---- cached programs and traces ----------------------------------------- */
 
@@ -72,7 +73,8 @@ typedef struct job_run {
   bool only_check;    /* no samples */
   bool has_reference; /* included; else the worker has it or needs none */
   job_bytes reference;
-  double min_time, timeout, cutoff, margin, best;
+  double min_time, timeout, cutoff, best;
+  timing_margins margin;
   uint32_t repeats;
   bool warm_cache;    /* as the policy's */
 } job_run;

@@ -97,7 +97,9 @@ static bool run_called(void *ud, uint64_t runs, double *seconds) {
 static bool take_times(called *w) {
   double first, second;
   measure_result *out = w->out;
-  timing_limits l = {w->r->min_time, w->r->repeats, INFINITY, 0, 0};
+  timing_limits l = {.min_time = w->r->min_time,
+                     .repeats = w->r->repeats,
+                     .deadline = INFINITY};
   if (!run_called(w, 1, &first)) return false;
   if (w->r->min_time <= 0) return true;
   if (!run_called(w, 1, &second)) return false;

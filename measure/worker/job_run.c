@@ -144,7 +144,8 @@ static tess_status take_samples(running *w, kernel *k, double first,
   timing_limits l = {w->r->min_time, w->r->repeats,
                      clock_now() + w->r->timeout / 2, w->r->best, w->r->margin};
   bool is_enough = false;
-  if (tells_time(k, first) && timing_is_beaten(&l, 1, first)) {
+  out->first = tells_time(k, first) ? first : 0;
+  if (out->first > 0 && timing_is_beaten(&l, 0, first)) {
     note_single(w, out, first);
     return TESS_OK;
   }

@@ -4,6 +4,7 @@
 #define MEASURE_WORKER_POOL_H
 
 #include "measure/measure.h"
+#include "measure/race.h"
 #include "measure/worker/worker.h"
 #include <sched.h>
 
@@ -43,6 +44,7 @@ struct measure_task {
   tess_status asked; /* status of computing the reference */
   bool has_reference;
   double launch; /* seconds of the unscheduled program, for the reference */
+  race race;     /* of its candidates */
   strbuf reference, note, why;
   strbuf inputs; /* contents of its tensors, of policy.inputs; "": drawn */
   strbuf stuck;  /* why it cannot be measured; else empty */

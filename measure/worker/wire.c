@@ -68,7 +68,7 @@ void wire_write_run(strbuf *out, const job_run *r) {
   put_f64(out, r->min_time);
   put_f64(out, r->timeout);
   put_f64(out, r->cutoff);
-  put_f64(out, r->margin);
+  for (int k = 0; k < TIMING_STEPS; k++) put_f64(out, r->margin.v[k]);
   put_f64(out, r->best);
   put_u64(out, r->repeats);
   put_u64(out, r->warm_cache);
@@ -134,6 +134,7 @@ static void put_result(strbuf *out, const measure_result *r) {
   const double v[] = {r->median, r->min,   r->max,  r->mean,
                       r->stddev, r->error, r->bound};
   for (size_t i = 0; i < sizeof v / sizeof *v; i++) put_f64(out, v[i]);
+  put_f64(out, r->first);
   put_u64(out, r->runs);
   put_u64(out, r->cut_off);
   put_u64(out, r->checked);
@@ -289,7 +290,7 @@ bool wire_read_run(const void *body, size_t n, job_run *out) {
   out->min_time = get_amount(&r);
   out->timeout = get_amount(&r);
   out->cutoff = get_amount(&r);
-  out->margin = get_amount(&r);
+  for (int k = 0; k < TIMING_STEPS; k++) out->margin.v[k] = get_amount(&r);
   out->best = get_amount(&r);
   out->repeats = get_below(&r, UINT32_MAX);
   out->warm_cache = get_below(&r, 2) != 0;
@@ -383,6 +384,7 @@ static void get_result(wire_reader *r, mem_heap *heap, measure_result *out) {
   out->status = get_status(r);
   get_str(r, &out->message);
   for (size_t i = 0; i < sizeof v / sizeof *v; i++) *v[i] = get_amount(r);
+  out->first = get_amount(r);
   out->runs = get_u64(r);
   out->cut_off = get_below(r, 2) != 0;
   out->checked = get_below(r, 2) != 0;

@@ -99,17 +99,20 @@ static void test_runs_of_a_sample(void **state) {
 /* So many samples at least, and so much time of all together. */
 static void test_enough(void **state) {
   (void)state;
+  static const timing_margins any = {{0}},
+                              few = {{9, .3, .15, .1, .08, .06, .05, .04}};
   static const struct {
     timing_limits l;
     uint32_t n;
   } cases[] = {
-      {{0, 5, INFINITY, 0, 0}, 5},     {{15, 3, INFINITY, 0, 0}, 5},
-      {{16, 3, INFINITY, 0, 0}, 6},    {{1, 3, INFINITY, 0, 0}, 3},
-      {{0, 5, -INFINITY, 0, 0}, 1},    {{0, 20000, INFINITY, 0, 0}, 10000},
-      {{0, 5, INFINITY, 0.7, 0.3}, 1}, /* 1 > 0.7 * 1.3 */
-      {{0, 5, INFINITY, 0.9, 0.3}, 3}, /* 1 > 0.9 * 1.1 */
-      {{0, 5, INFINITY, 1, 0.3}, 5},   /* it may be as fast */
-      {{0, 5, INFINITY, 0.7, 0}, 5},   {{0, 5, INFINITY, 0, 1}, 5}};
+      {{0, 5, INFINITY, 0, any}, 5},      {{15, 3, INFINITY, 0, any}, 5},
+      {{16, 3, INFINITY, 0, any}, 6},     {{1, 3, INFINITY, 0, any}, 3},
+      {{0, 5, -INFINITY, 0, any}, 1},     {{0, 20000, INFINITY, 0, any}, 10000},
+      {{0, 50, INFINITY, 0.7, few}, 1},   /* 1 > 0.7 * 1.3 */
+      {{0, 50, INFINITY, 0.9, few}, 3},   /* 1 > 0.9 * 1.1 */
+      {{0, 50, INFINITY, 0.98, few}, 14}, /* 1 > 0.98 * (1 + 0.04 * 7 / 14) */
+      {{0, 50, INFINITY, 1, few}, 50},    /* it may be as fast */
+      {{0, 50, INFINITY, 0.7, any}, 50},  {{0, 50, INFINITY, 0, few}, 50}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     test_heap mem;
     uint32_t turn = 0;
@@ -137,7 +140,8 @@ static void test_long(void **state) {
     tape t = {.seconds = 1e-4, .turn = &turn, .steady = true};
     measure_result r = {.runs = 0}, *out = &r;
     timing_subject s = {play, &t, cases[i].estimate, false};
-    timing_limits l = {cases[i].min_time, 5, INFINITY, 0, 0};
+    timing_limits l = {
+        .min_time = cases[i].min_time, .repeats = 5, .deadline = INFINITY};
     test_heap_start(&mem, 0);
     assert_true(timing_take(&mem.heap, &l, 1, &s, &out));
     assert_true(t.total >= l.min_time && t.total < l.min_time + 0.2);

@@ -96,7 +96,7 @@ static void test_run(void **state) {
                 .min_time = 0.5,
                 .timeout = 2,
                 .cutoff = 4,
-                .margin = 0.5,
+                .margin = {{0.5, 0.25}},
                 .best = 1e-9,
                 .repeats = 9};
   wire_write_run(&m.body, &r);
@@ -106,7 +106,7 @@ static void test_run(void **state) {
   assert_int_equal(got.n, 2);
   assert_memory_equal(got.code[0].v, "ab", 2);
   assert_memory_equal(got.reference.v, "ref", 3);
-  assert_true(got.best == 1e-9 && got.margin == 0.5 && got.only_check &&
+  assert_true(got.best == 1e-9 && got.margin.v[1] == 0.25 && got.only_check &&
               got.has_reference);
   refuses_other_lengths(&m, read_run);
   wire_end(&m);
@@ -128,6 +128,7 @@ static void test_ran(void **state) {
   double samples[] = {1, 2, 3};
   measure_result r[2] = {{.status = TESS_OK,
                           .median = 2,
+                          .first = 4,
                           .runs = 30,
                           .sample = {samples, 3, 3},
                           .checked = true},
@@ -140,7 +141,8 @@ static void test_ran(void **state) {
   for (int i = 0; i < 2; i++) str_init(&got[i].message, &m.heap.heap);
   assert_true(wire_read_ran(m.body.v, m.body.n, &m.heap.heap, 2, got, &t));
   assert_int_equal(got[0].sample.n, 3);
-  assert_true(got[0].sample.v[2] == 3 && got[0].median == 2 && t.kernel == 2);
+  assert_true(got[0].sample.v[2] == 3 && got[0].median == 2 &&
+              got[0].first == 4 && t.kernel == 2);
   assert_int_equal(got[1].status, TESS_LAUNCH_ERROR);
   assert_string_equal(str_get(&got[1].message), "why");
   refuses_other_lengths(&m, read_ran);
