@@ -147,6 +147,19 @@ tess_status tune_count_result(tune *t, const search_outcome *o);
 /* Counts a trial and appends the best time so far to the curve. */
 tess_status tune_count_trial(tune *t);
 
+/* ---- progress (progress.c) ---------------------------------------------- */
+
+/* After a trial; non-zero: the run ends. */
+int tune_report_trial(tune *t, const search_outcome *o);
+/* The measurer is about to compile: `built` of the batch's n are. */
+int tune_report_compiling(void *ud, uint32_t built, uint32_t n);
+
+/* ---- proposals (propose.c) ---------------------------------------------- */
+
+/* Asks for up to n candidates, those to be measured as t->batch.trial; others
+ * are equal to such. */
+tess_status tune_propose(tune *t, uint32_t n, uint32_t *got);
+
 /* ---- equal programs (equal.c) ------------------------------------------- */
 
 /* Sets apart those of the *n trials whose program was measured, or is that of

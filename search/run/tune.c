@@ -7,7 +7,6 @@
 #include "search/strategy/strategy.h"
 
 #include <math.h>
-#include <stdio.h>
 
 /* Batches in a row without a proposal, and proposals in a row of measured
  * programs, that end a run. */
@@ -121,60 +120,6 @@ void tune_check_stop(tune *t) {
   }
 }
 
-/* Seconds that the trials left will take at the rate of this run's.  The first
- * few also pay for starting workers and for the reference, and say nothing of
- * how long the others take. */
-static double estimate_left(const tune *t, double elapsed) {
-  enum { FEW = 8 };
-  uint32_t done = t->budget.trials - t->budget.before - t->budget.recalled,
-           left = t->budget.limit - t->budget.trials;
-  if (left == 0) return 0;
-  return done >= FEW ? elapsed / done * left : INFINITY;
-}
-
-static tess_progress progress_so_far(const tune *t) {
-  double elapsed = clock_now() - t->time.started;
-  return (tess_progress){.struct_size = sizeof(tess_progress),
-                         .trials = t->budget.trials,
-                         .max_trials = t->budget.limit,
-                         .failed = t->budget.failed,
-                         .best_seconds =
-                             t->best.seconds > 0 ? t->best.seconds : INFINITY,
-                         .gflops = tune_gflops(t, t->best.seconds),
-                         .elapsed = elapsed,
-                         .eta = estimate_left(t, elapsed),
-                         .seconds = INFINITY};
-}
-
-/* Calls the host's progress function; non-zero: the run ends. */
-static int report_progress(tune *t, tess_progress *p) {
-  const tess_tune_options *o = &t->set->o;
-  tune_check_stop(t);
-  if (o->progress) {
-    str_clear(&t->line);
-    tune_progress_line(p, &t->line);
-    p->text = str_get(&t->line) ? str_get(&t->line) : "";
-    if (o->progress(o->progress_ud, p)) t->status.ended = TESS_CANCELLED;
-  }
-  return t->status.ended != TESS_OK;
-}
-
-/* The measurer is about to compile: `built` of the batch's n are. */
-static int report_compiling(void *ud, uint32_t built, uint32_t n) {
-  tune *t = ud;
-  tess_progress p = progress_so_far(t);
-  p.compiled = built;
-  p.compiling = n;
-  return report_progress(t, &p);
-}
-
-static int report_trial(tune *t, const search_outcome *o) {
-  tess_progress p = progress_so_far(t);
-  p.status = o->status;
-  if (o->status == TESS_OK) p.seconds = o->seconds;
-  return report_progress(t, &p);
-}
-
 void tune_note_best(tune *t, double seconds) {
   if (t->best.seconds == 0 || seconds < t->best.seconds)
     t->best.seconds = seconds;
@@ -253,7 +198,7 @@ static int handle_result(void *ud, uint32_t i) {
     t->status.ended = learned;
   }
   t->batch.handled = i + 1;
-  return report_trial(t, o);
+  return tune_report_trial(t, o);
 }
 
 /* Measures the batch from candidate `first` on; handle_result sees each
@@ -262,7 +207,7 @@ static tess_status measure_all(tune *t, uint32_t first, uint32_t n) {
   const search_measurer *m = &t->set->measurer;
   double start = clock_now(), stored = t->time.ledger.database;
   t->batch.handled = t->batch.first = first;
-  if (m->on_compile) m->on_compile(m->ud, report_compiling, t);
+  if (m->on_compile) m->on_compile(m->ud, tune_report_compiling, t);
   tess_status s =
       m->measure(m->ud, &t->s, n - first, t->batch.trial + first,
                  t->best.seconds, t->batch.out + first, handle_result, t);
@@ -356,92 +301,6 @@ static tess_status go_on_anew(tune *t) {
   return s == TESS_OK ? observe_history(t, at) : s;
 }
 
-static tess_status count_duplicate(void *ud) {
-  tune *t = ud;
-  funnel_add(&t->s.total, &t->c->heap, FUNNEL_DUPLICATE, "", "", 0);
-  return TESS_OK;
-}
-
-/* Whether it was measured before, or is among the first n of this batch. */
-static bool is_duplicate(const tune *t, uint32_t n, const search_cand *c) {
-  for (uint32_t i = 0; i < n; i++)
-    if (t->batch.trial[i].c.hash == c->hash) return true;
-  return session_knows(&t->s, c);
-}
-
-/* Validates the proposals of a host's strategy: the sketch exists, the
- * decisions replay, no duplicates.  Invalid ones are dropped and counted in
- * the funnel. */
-static tess_status check_proposals(tune *t, uint32_t *n) {
-  uint32_t kept = 0;
-  tess_status s = TESS_OK;
-  if (!t->set->o.custom_strategy) return s;
-  t->s.total.proposed += *n;
-  for (uint32_t i = 0; s == TESS_OK && i < *n; i++) {
-    const search_cand *c = &t->batch.trial[i].c;
-    bool fits = false;
-    if (is_duplicate(t, kept, c))
-      s = mem_protect(&t->c->heap, count_duplicate, t);
-    else
-      s = session_check_proposal(&t->s, c, &fits);
-    if (fits) t->batch.trial[kept++] = t->batch.trial[i];
-  }
-  *n = kept;
-  return s;
-}
-
-/* Drops the proposals that a postprocessor of the host's, which kept them when
- * they were made, refuses now; of those left the first *n are to be measured,
- * and the others are equal to such. */
-static tess_status finish_proposals(tune *t, uint32_t *n) {
-  uint32_t kept = 0;
-  tess_status s = TESS_OK;
-  for (uint32_t i = 0; s == TESS_OK && i < *n; i++) {
-    s = session_finish_trial(&t->s, &t->batch.trial[i]);
-    if (s == TESS_OK) t->batch.trial[kept++] = t->batch.trial[i];
-    if (s == TESS_REFUSED) s = TESS_OK;
-  }
-  *n = kept;
-  if (s == TESS_OK) tune_part_equal(t, n);
-  return s;
-}
-
-/* Counts the proposals of the strategy that were none and cost a trial. */
-static tess_status count_wasted(tune *t) {
-  const search_outcome none = {.status = TESS_INVALID};
-  tess_status s = TESS_OK;
-  while (s == TESS_OK && t->budget.wasted < t->s.wasted.n) {
-    t->budget.wasted++;
-    t->budget.failed++;
-    s = tune_count_trial(t);
-    if (s == TESS_OK) report_trial(t, &none);
-  }
-  return s;
-}
-
-/* Asks the strategy for up to n proposals.  Entries that it counts but did not
- * write are zero, which check_proposals drops. */
-static tess_status propose_batch(tune *t, uint32_t n, uint32_t *got) {
-  memset(t->batch.view, 0, n * sizeof *t->batch.view);
-  t->batch.nequal = 0;
-  tess_status s = tune_propose_foreign(t, n, got);
-  if (s != TESS_OK) return s;
-  if (*got) return finish_proposals(t, got);
-  s = t->strategy.propose(t->strategy.ud, &t->s, n, t->batch.view, got);
-  tess_status counted = count_wasted(t);
-  if (s == TESS_OK) s = counted;
-  if (s != TESS_OK) return session_blame(&t->s, s, "the strategy's 'propose'");
-  if (*got > n)
-    return ctx_fail(t->c, TESS_INVALID,
-                    "the strategy proposed %u candidates where at most %u "
-                    "were asked for",
-                    *got, n);
-  for (uint32_t i = 0; i < *got; i++)
-    t->batch.trial[i] = trial_from_public(&t->batch.view[i]);
-  s = check_proposals(t, got);
-  return s == TESS_OK ? finish_proposals(t, got) : s;
-}
-
 /* One batch.  *more: the search may go on. */
 static tess_status run_batch(tune *t, bool *more) {
   const tess_tune_options *o = &t->set->o;
@@ -454,7 +313,7 @@ static tess_status run_batch(tune *t, bool *more) {
   if (n > o->batch) n = o->batch;
   double start = clock_now();
   session_forget(&t->s, 0);
-  tess_status s = propose_batch(t, n, &got);
+  tess_status s = tune_propose(t, n, &got);
   if (s != TESS_OK) return s;
   t->time.ledger.propose += clock_now() - start;
   tune_check_stop(t);
