@@ -76,41 +76,47 @@ function fold.tensor(v)
   return result
 end
 
--- The elements of a tensor in order.
-function fold.elements(t)
-  local shape, list, at = t:shape(), {}, {}
+-- Calls f(at, k) for each element of a shape in order: its indices, a list in
+-- whose next entry f may put something, and its number, from 1.
+local function each(shape, f)
+  local at, k = {}, 0
   local function walk(d)
     if d > #shape then
-      list[#list + 1] = t:get(table.unpack(at))
-      return
+      k = k + 1
+      return f(at, k)
     end
-    for k = 0, shape[d] - 1 do
-      at[d] = k
+    for i = 0, shape[d] - 1 do
+      at[d] = i
       walk(d + 1)
     end
   end
   walk(1)
+end
+
+-- The elements of a tensor in order.
+function fold.elements(t)
+  local shape, list = t:shape(), {}
+  each(shape, function(at, k)
+    list[k] = t:get(table.unpack(at, 1, #shape))
+  end)
   return list
+end
+
+-- The tensor whose element number k, at these indices, is f(k, ...).
+function fold.make(dtype, shape, f)
+  local t, rank = ts.tensor(dtype, shape), #shape
+  each(shape, function(at, k)
+    at[rank + 1] = f(k, table.unpack(at, 1, rank))
+    t:set(table.unpack(at, 1, rank + 1))
+  end)
+  return t
 end
 
 -- The first n elements of a tensor along dimension d, from 1.
 function fold.first(t, d, n)
-  local shape, at = t:shape(), {}
+  local shape = t:shape()
   shape[d] = n
-  local c = ts.tensor(t:dtype(), shape)
-  local function walk(k)
-    if k > #shape then
-      at[k] = t:get(table.unpack(at, 1, #shape))
-      c:set(table.unpack(at, 1, k))
-      return
-    end
-    for i = 0, shape[k] - 1 do
-      at[k] = i
-      walk(k + 1)
-    end
-  end
-  walk(1)
-  return c
+  return fold.make(t:dtype(), shape, function(_, ...) return t:get(...) end)
 end
 
 return fold

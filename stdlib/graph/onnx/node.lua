@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A node of an ONNX file while it becomes nodes of tessera.ops: what functions
 -- of the families ask of it.  Inputs and outputs count from 1, axes from 0.
-local ts = require "tessera"
 local fold = require "tessera.graph.onnx.fold"
 local packed = require "tessera.graph.onnx.packed"
 local versions = require "tessera.graph.onnx.versions"
@@ -122,23 +121,12 @@ end
 -- Whether anyone takes output k.
 function node:wants(k) return self.wanted[k] or false end
 
--- A constant of these elements.
+-- A constant of these elements, or of one that all are.
 function node:constant(dtype, shape, list)
-  local t = ts.tensor(dtype, shape)
-  local n, at = 0, {}
-  local function walk(d)
-    if d > #shape then
-      n = n + 1
-      at[d] = type(list) == "table" and list[n] or list
-      t:set(table.unpack(at, 1, d))
-      return
-    end
-    for k = 0, shape[d] - 1 do
-      at[d] = k
-      walk(d + 1)
-    end
-  end
-  walk(1)
+  local many = type(list) == "table"
+  local t = fold.make(dtype, shape, function(k)
+    return many and list[k] or list
+  end)
   return self.g:constant("", t)
 end
 
