@@ -2,10 +2,9 @@
  * Shared libraries of objects, and of C, by the system's compiler driver. */
 #include "measure/link.h"
 #include "base/file.h"
+#include "base/spawn.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,19 +21,12 @@ static void first_line(int fd, char *out, size_t n) {
 /* Runs a command with its words on stderr in `said`: its exit status, or -1
  * where there is none such. */
 static int run_command(const char *const *words, int said) {
-  char *const *argv = (char *const *)(uintptr_t)words; /* not written to */
-  posix_spawn_file_actions_t a;
+  const spawn_order o = {
+      .argv = words, .search = true, .nfd = 3, .fd = {SPAWN_NULL, said, said}};
   pid_t pid;
-  int status;
-  if (posix_spawn_file_actions_init(&a)) return -1;
-  posix_spawn_file_actions_addopen(&a, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&a, said, 1);
-  posix_spawn_file_actions_adddup2(&a, said, 2);
-  int bad = posix_spawnp(&pid, argv[0], &a, NULL, argv, environ);
-  posix_spawn_file_actions_destroy(&a);
-  if (bad) return -1;
-  while (waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR) return -1;
+  if (spawn_start(&o, &pid)) return -1;
+  int status = spawn_reap(pid);
+  if (status == -1) return -1;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
@@ -83,7 +75,7 @@ tess_status link_shared(tess_context *c, const char *path, uint32_t n,
   words[nwords - 2] = "-lm";
   words[nwords - 1] = NULL;
   linking l = {c, path, words, &words[HEAD],
-               memfd_create("tessera-cc", MFD_CLOEXEC)};
+               spawn_move_up(memfd_create("tessera-cc", MFD_CLOEXEC))};
   tess_status s =
       l.said < 0 ? ctx_fail(c, TESS_IO, "memfd: %s", strerror(errno)) : TESS_OK;
   if (s == TESS_OK) s = link_beside(&l);

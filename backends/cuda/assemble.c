@@ -7,20 +7,16 @@
  * take is left to the driver, which says why. */
 #include "backends/cuda/kernel.h"
 #include "backends/cuda/cuda.h"
+#include "base/spawn.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* Of ptxas's two files, which are memory. */
-enum { PTX_FD = 62, CODE_FD = 63 };
 
 static bool is_executable(char *out, size_t n, const char *folder, int length) {
   int m = snprintf(out, n, "%.*s%sptxas", length, folder, length ? "/" : "");
@@ -56,26 +52,17 @@ static const char *get_ptxas(void) {
 
 /* The exit status of ptxas, or -1. */
 static int run_ptxas(const char *path, const char *arch, int ptx, int code) {
-  char from[24], to[24], option[32];
-  snprintf(from, sizeof from, "/proc/self/fd/%d", PTX_FD);
-  snprintf(to, sizeof to, "/proc/self/fd/%d", CODE_FD);
+  char option[32];
   snprintf(option, sizeof option, "-arch=%s", arch);
-  const char *argv[] = {path, option, "-o", to, from, NULL};
-  posix_spawn_file_actions_t a;
+  const char *const argv[] = {
+      path, option, "-o", "/proc/self/fd/4", "/proc/self/fd/3", NULL};
+  const spawn_order o = {.argv = argv,
+                         .nfd = 5,
+                         .fd = {SPAWN_NULL, SPAWN_NULL, SPAWN_NULL, ptx, code}};
   pid_t pid;
-  int status = -1;
-  if (posix_spawn_file_actions_init(&a)) return -1;
-  int bad =
-      posix_spawn_file_actions_adddup2(&a, ptx, PTX_FD) ||
-      posix_spawn_file_actions_adddup2(&a, code, CODE_FD) ||
-      posix_spawn_file_actions_addopen(&a, 1, "/dev/null", O_WRONLY, 0) ||
-      posix_spawn_file_actions_adddup2(&a, 1, 2) ||
-      posix_spawn(&pid, path, &a, NULL, (char **)(uintptr_t)argv, environ);
-  posix_spawn_file_actions_destroy(&a);
-  if (bad) return -1;
-  while (waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR) return -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  if (spawn_start(&o, &pid)) return -1;
+  int status = spawn_reap(pid);
+  return status != -1 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 static bool write_all(int fd, const char *text, size_t n) {
@@ -104,8 +91,8 @@ static bool read_all(int fd, strbuf *out) {
 void cuda_assemble(const target *t, const char *ptx, size_t n, strbuf *out) {
   const char *path = cuda_is_card_here(t) ? get_ptxas() : NULL;
   if (!path) return;
-  int from = memfd_create("ptx", MFD_CLOEXEC);
-  int to = memfd_create("cubin", MFD_CLOEXEC);
+  int from = spawn_move_up(memfd_create("ptx", MFD_CLOEXEC));
+  int to = spawn_move_up(memfd_create("cubin", MFD_CLOEXEC));
   bool ok = from >= 0 && to >= 0 && write_all(from, ptx, n) &&
             run_ptxas(path, t->cpu, from, to) == 0 && read_all(to, out);
   if (from >= 0) close(from);

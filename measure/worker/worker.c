@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finds, spawns and ends worker processes, and sends and receives frames. */
 #include "base/clock.h"
+#include "base/spawn.h"
 #include "measure/worker/worker.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -8,14 +9,12 @@
 #include <libgen.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- where it is -------------------------------------------------------- */
@@ -83,28 +82,11 @@ tess_status worker_find(const char *given, char *out, size_t n, err_state *e) {
 
 /* ---- starting ----------------------------------------------------------- */
 
-enum { CHILD_SOCKET = 3, OWN_FDS = 16 };
-
-/* Moves a descriptor above the numbers that the child uses.  EINVAL means that
- * the limit on descriptors is too low. */
-static int move_up(int fd) {
-  if (fd < 0) return -1;
-  int up = fcntl(fd, F_DUPFD_CLOEXEC, OWN_FDS), why = errno;
-  close(fd);
-  errno = why == EINVAL ? EMFILE : why;
-  return up;
-}
-
 static bool open_channels(worker *w, int *child) {
-  int pair[2] = {-1, -1};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-    return false;
-  w->fd = move_up(pair[0]);
-  *child = move_up(pair[1]);
-  w->log = move_up(memfd_create("tessera-worker", MFD_CLOEXEC));
-  if (w->fd >= 0) fcntl(w->fd, F_SETFL, O_NONBLOCK);
+  if (!spawn_socket(&w->fd, child)) return false;
+  w->log = spawn_move_up(memfd_create("tessera-worker", MFD_CLOEXEC));
   if (w->log >= 0) fcntl(w->log, F_SETFL, O_APPEND);
-  return w->fd >= 0 && *child >= 0 && w->log >= 0;
+  return w->log >= 0;
 }
 
 static void close_channels(worker *w) {
@@ -113,73 +95,38 @@ static void close_channels(worker *w) {
   w->fd = w->log = -1;
 }
 
-/* The child's descriptors: a worker has its socket as the number 3, what starts
- * a runner has it as its standard streams. */
-static int set_actions(posix_spawn_file_actions_t *a, const worker *w,
-                       int child) {
-  int bad = 0;
-  if (w->remote) {
-    bad = posix_spawn_file_actions_adddup2(a, child, 0);
-    if (!bad) bad = posix_spawn_file_actions_adddup2(a, child, 1);
-  } else {
-    bad = posix_spawn_file_actions_addopen(a, 0, "/dev/null", O_RDONLY, 0);
-    if (!bad)
-      bad = posix_spawn_file_actions_addopen(a, 1, "/dev/null", O_WRONLY, 0);
-    if (!bad) bad = posix_spawn_file_actions_adddup2(a, child, CHILD_SOCKET);
-  }
-  if (!bad) bad = posix_spawn_file_actions_adddup2(a, w->log, 2);
-  int first = w->remote ? CHILD_SOCKET : CHILD_SOCKET + 1;
-  return bad ? bad : posix_spawn_file_actions_addclosefrom_np(a, first);
-}
-
-/* A new process group, and default signal handling. */
-static int set_attributes(posix_spawnattr_t *a) {
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setpgroup(a, 0);
-  posix_spawnattr_setsigmask(a, &none);
-  posix_spawnattr_setsigdefault(a, &all);
-  return posix_spawnattr_setflags(a, POSIX_SPAWN_SETPGROUP |
-                                         POSIX_SPAWN_SETSIGMASK |
-                                         POSIX_SPAWN_SETSIGDEF);
-}
-
 enum { MOST_WORDS = 4 };
 
 /* The words of the command line. */
-static void list_words(const worker_program *how, char *argv[MOST_WORDS]) {
-  static char none[] = "", word[] = "sandbox", shell[] = "/bin/sh", c[] = "-c";
+static void list_words(const worker_program *how,
+                       const char *argv[MOST_WORDS]) {
   memset((void *)argv, 0, MOST_WORDS * sizeof *argv);
   if (how->via) {
-    argv[0] = shell;
-    argv[1] = c;
-    argv[2] = (char *)(uintptr_t)how->via;
+    argv[0] = "/bin/sh";
+    argv[1] = "-c";
+    argv[2] = how->via;
     return;
   }
-  argv[0] = (char *)(uintptr_t)how->path;
-  argv[1] = (char *)(uintptr_t)how->externs;
-  if (how->sandboxed && !how->externs) argv[1] = none;
-  if (how->sandboxed) argv[2] = word;
+  argv[0] = how->path;
+  argv[1] = how->externs;
+  if (how->sandboxed && !how->externs) argv[1] = "";
+  if (how->sandboxed) argv[2] = "sandbox";
 }
 
+/* A worker has its socket as the number 3, what starts a runner has it as its
+ * standard streams. */
 static int spawn_worker(worker *w, const worker_program *how, int child) {
-  char *argv[MOST_WORDS];
+  const char *argv[MOST_WORDS];
+  spawn_order o = {.argv = argv,
+                   .leads = true,
+                   .nfd = 4,
+                   .fd = {SPAWN_NULL, SPAWN_NULL, w->log, child}};
   list_words(how, argv);
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  int bad = posix_spawn_file_actions_init(&actions);
-  if (bad) return bad;
-  bad = posix_spawnattr_init(&attributes);
-  if (!bad) {
-    bad = set_actions(&actions, w, child);
-    if (!bad) bad = set_attributes(&attributes);
-    if (!bad)
-      bad = posix_spawn(&w->pid, argv[0], &actions, &attributes, argv, environ);
-    posix_spawnattr_destroy(&attributes);
+  if (w->remote) {
+    o.nfd = 3;
+    o.fd[0] = o.fd[1] = child;
   }
-  posix_spawn_file_actions_destroy(&actions);
-  return bad;
+  return spawn_start(&o, &w->pid);
 }
 
 void worker_init(worker *w, mem_heap *heap) {
@@ -206,20 +153,12 @@ tess_status worker_start(worker *w, const worker_program *how, err_state *e) {
 
 /* ---- ending ------------------------------------------------------------- */
 
-static int reap(pid_t pid) {
-  int status;
-  pid_t got;
-  do got = waitpid(pid, &status, 0);
-  while (got < 0 && errno == EINTR);
-  return got == pid ? status : -1;
-}
-
 /* A process that has already ended keeps its own status. */
 int worker_kill(worker *w) {
   if (w->pid <= 0) return -1;
   kill(-w->pid, SIGKILL);
   kill(w->pid, SIGKILL);
-  int status = reap(w->pid);
+  int status = spawn_reap(w->pid);
   w->pid = 0;
   return status;
 }

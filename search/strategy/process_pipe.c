@@ -2,13 +2,12 @@
  * A process behind a socket that is both its standard streams: starts it, asks
  * for a line with a time-out, ends it with all that it started. */
 #include "base/clock.h"
+#include "base/spawn.h"
 #include "search/strategy/process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -21,62 +20,15 @@ void process_init(process_pipe *p, mem_heap *heap) {
 
 /* ---- starting ----------------------------------------------------------- */
 
-/* The streams are its own, the error stream is the host's. */
-static int set_streams(posix_spawn_file_actions_t *a, int fd) {
-  int bad = posix_spawn_file_actions_adddup2(a, fd, 0);
-  if (!bad) bad = posix_spawn_file_actions_adddup2(a, fd, 1);
-  return bad ? bad : posix_spawn_file_actions_addclosefrom_np(a, 3);
-}
-
-/* A group of its own, and default signal handling. */
-static void set_group(posix_spawnattr_t *a) {
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setpgroup(a, 0);
-  posix_spawnattr_setsigmask(a, &none);
-  posix_spawnattr_setsigdefault(a, &all);
-  posix_spawnattr_setflags(a, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                  POSIX_SPAWN_SETSIGDEF);
-}
-
-static int spawn_shell(process_pipe *p, const char *command, int fd) {
-  const char *argv[] = {"/bin/sh", "-c", command, NULL};
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  int bad = posix_spawn_file_actions_init(&actions);
-  if (bad) return bad;
-  bad = posix_spawnattr_init(&attributes);
-  if (!bad) {
-    set_group(&attributes);
-    bad = set_streams(&actions, fd);
-    if (!bad)
-      bad = posix_spawn(&p->pid, argv[0], &actions, &attributes,
-                        (char **)(uintptr_t)argv, environ);
-    posix_spawnattr_destroy(&attributes);
-  }
-  posix_spawn_file_actions_destroy(&actions);
-  return bad;
-}
-
-/* Above the standard streams, which a host may have closed. */
-static int move_above(int fd) {
-  int up = fcntl(fd, F_DUPFD_CLOEXEC, 3), why = errno;
-  close(fd);
-  errno = why;
-  return up;
-}
-
+/* The error stream is the host's. */
 int process_start(process_pipe *p, const char *command) {
-  int pair[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)) return errno;
-  p->fd = move_above(pair[0]);
-  int bad = p->fd < 0 ? errno : 0;
-  int child = move_above(pair[1]);
-  if (child < 0 && !bad) bad = errno;
-  if (!bad) bad = spawn_shell(p, command, child);
+  const char *const argv[] = {"/bin/sh", "-c", command, NULL};
+  int child;
+  int bad = spawn_socket(&p->fd, &child) ? 0 : errno;
+  const spawn_order o = {
+      .argv = argv, .leads = true, .nfd = 3, .fd = {child, child, SPAWN_SAME}};
+  if (!bad) bad = spawn_start(&o, &p->pid);
   if (child >= 0) close(child);
-  if (!bad) bad = fcntl(p->fd, F_SETFL, O_NONBLOCK) ? errno : 0;
   if (!bad) return 0;
   if (p->fd >= 0) close(p->fd);
   p->fd = -1;
@@ -171,13 +123,6 @@ static bool await_end(pid_t pid, double seconds) {
   return has_ended(pid);
 }
 
-static int reap_process(pid_t pid) {
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR) return 0;
-  return status;
-}
-
 void process_end(process_pipe *p, double patience, char *how, size_t n) {
   if (n) *how = '\0';
   if (p->fd >= 0) close(p->fd);
@@ -186,11 +131,13 @@ void process_end(process_pipe *p, double patience, char *how, size_t n) {
   if (!p->pid) return;
   bool by_itself = await_end(p->pid, patience);
   kill(-p->pid, SIGKILL);
-  int status = reap_process(p->pid);
+  int status = spawn_reap(p->pid);
   p->pid = 0;
   if (!n) return;
   if (!by_itself)
     snprintf(how, n, "closed its streams");
+  else if (status == -1)
+    snprintf(how, n, "ended");
   else if (WIFSIGNALED(status))
     snprintf(how, n, "was killed by signal %d", WTERMSIG(status));
   else

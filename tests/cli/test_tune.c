@@ -714,13 +714,13 @@ static void records_of_intrinsics(void **state) {
 /* A limit on open files that leaves none for a worker is named as such. */
 static void no_files_left(void **state) {
   (void)state;
-  for (int n = 12; n <= 20; n++)
+  for (int n = 10; n <= 18; n++)
     if (console_run(&c, "ulimit -n %d; %s tune d.lua --trials 2 --seed 1", n,
                     CONSOLE_TESSERA) &&
         !strstr(c.err, "Too many open files"))
       fail_msg("with %d files: %s", n, c.err);
   assert_int_equal(console_run(&c,
-                               "ulimit -n 16; %s tune d.lua --trials 2"
+                               "ulimit -n 10; %s tune d.lua --trials 2"
                                " --seed 1",
                                CONSOLE_TESSERA),
                    1);
