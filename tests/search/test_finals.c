@@ -206,6 +206,35 @@ static void test_the_match_decides(void **state) {
   }
 }
 
+/* What is taken without measuring is timed beside the best where it may be as
+ * fast, and then may win; elsewhere, and where it is among them, it has no seat
+ * of its own. */
+static void test_the_draft_has_a_seat(void **state) {
+  (void)state;
+  static const struct {
+    double time; /* the best of the others take 1 ms */
+    bool timed, seated;
+  } cases[] = {{1.4e-3, true, true},
+               {1.9e-3, true, false},
+               {0.9e-3, true, false},
+               {1.4e-3, false, false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    recorded_run f;
+    tess_result *r;
+    start_upside_down(&f);
+    f.o.strategy = "genetic";
+    f.timed = cases[i].timed;
+    f.r.odd = recorded_draft(&f);
+    f.r.odd_time = cases[i].time;
+    assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+    assert_int_equal(last.matched, cases[i].seated ? 5 : 4);
+    assert_int_equal(f.r.n, cases[i].seated ? 101 : 100);
+    assert_int_equal(is_of(&f, r, f.r.odd), cases[i].seated);
+    tess_result_free(r);
+    recorded_end(&f);
+  }
+}
+
 /* The finalists that were never compared are before they meet; where they are
  * right any of them may win. */
 static void test_all_finalists_are_right(void **state) {
@@ -374,6 +403,7 @@ int main(void) {
       cmocka_unit_test(test_a_busy_end),
       cmocka_unit_test(test_slower_than_unscheduled),
       cmocka_unit_test(test_the_match_decides),
+      cmocka_unit_test(test_the_draft_has_a_seat),
       cmocka_unit_test(test_all_finalists_are_right),
       cmocka_unit_test(test_wrong_finalists),
       cmocka_unit_test(test_finalists_that_nobody_could_compare),

@@ -22,6 +22,8 @@ typedef struct recorded {
   tess_status fail_with;
   tess_status later;         /* of what is compared afterwards */
   uint32_t compared;         /* what was */
+  uint64_t odd;              /* a candidate that takes odd_time; 0: none */
+  double odd_time;
   bool delays;
   unsigned chance;
 } recorded;
@@ -34,12 +36,15 @@ typedef struct recorded_run {
   recorded r;
   search_measurer m;
   tess_tune_options o;
+  bool timed;                /* as if a machine measured: there is a draft */
 } recorded_run;
 
 void recorded_start(recorded_run *f);
 void recorded_start_with(recorded_run *f, const tess_options *options);
 void recorded_end(recorded_run *f);
 tess_status recorded_tune(recorded_run *f, tess_result **out);
+/* The hash of the draft of such a run. */
+uint64_t recorded_draft(recorded_run *f);
 
 /* A path for a database of this process, where there is none yet. */
 void recorded_database(char *path, size_t n);
