@@ -98,6 +98,7 @@ struct tess_session {
   rng random;                /* for strategies: the stream (seed, 2^63) */
   funnel total;
   session_wasted wasted;
+  double waited;             /* seconds, for what a process outside proposes */
   session_features features;
   session_finish_state finish;
   tess_status broken;        /* a function of the host's failed so: it ends the

@@ -13,10 +13,12 @@ static void ledger_line(strbuf *out, const char *what, double seconds,
 void tune_report_ledger(const tune_ledger *l, const measure_ledger *m,
                         uint32_t trials, strbuf *out) {
   double engine = l->propose + l->model + l->database;
-  double other = l->total - l->sketches - engine - l->measure;
+  double other = l->total - l->sketches - engine - l->measure - l->process;
   ledger_line(out, "writing sketches", l->sketches, l->total);
   ledger_line(out, "proposing (sampling, replay, checks)", l->propose,
               l->total);
+  if (l->process > 0)
+    ledger_line(out, "the process that proposes", l->process, l->total);
   ledger_line(out, "cost model", l->model, l->total);
   ledger_line(out, "database", l->database, l->total);
   if (m) {

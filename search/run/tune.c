@@ -311,11 +311,13 @@ static tess_status run_batch(tune *t, bool *more) {
   uint32_t n = t->budget.limit - t->budget.trials, got = 0;
   uint32_t wasted = t->budget.wasted;
   if (n > o->batch) n = o->batch;
-  double start = clock_now();
+  double start = clock_now(), waited = t->s.waited;
   session_forget(&t->s, 0);
   tess_status s = tune_propose(t, n, &got);
   if (s != TESS_OK) return s;
-  t->time.ledger.propose += clock_now() - start;
+  waited = t->s.waited - waited;
+  t->time.ledger.process += waited;
+  t->time.ledger.propose += clock_now() - start - waited;
   tune_check_stop(t);
   if (t->status.ended != TESS_OK) return TESS_OK;
   bool some = got || t->batch.nequal;

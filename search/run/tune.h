@@ -12,6 +12,7 @@
 /* Where the time of a run went, in seconds. */
 typedef struct tune_ledger {
   double sketches, propose, model, measure, database, total;
+  double process; /* that proposes, and was waited for */
   double active; /* of the total, without waiting for other tasks */
 } tune_ledger;
 

@@ -6,6 +6,7 @@
  * times in a row the run ends. */
 #include "search/strategy/process.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "vm/text/text.h"
 
@@ -195,8 +196,10 @@ static tess_status ask_process(asking *a, process_event *event) {
   if (st != TESS_OK) return st;
   str_clear(&p->told);
   p->from = a->s->history.n;
+  double start = clock_now();
   *event = process_ask(&p->pipe, &p->text, p->option[PROCESS_TIMEOUT],
                        &a->s->c->stop);
+  a->s->waited += clock_now() - start;
   return TESS_OK;
 }
 

@@ -46,6 +46,7 @@ static void sum_ledgers(task_set *s) {
     const tune_ledger *own = &t->time.ledger;
     all.sketches += own->sketches;
     all.propose += own->propose;
+    all.process += own->process;
     all.model += own->model;
     all.measure += own->measure;
     all.database += own->database;
