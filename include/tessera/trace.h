@@ -17,7 +17,8 @@ TESS_API void tess_trace_free(TESS_TAKE tess_trace *t);
 TESS_API tess_status tess_trace_bind(tess_trace *t, tess_program *p);
 TESS_API tess_program *tess_trace_program(tess_trace *t);  /* borrowed */
 /* As a Lua script and as JSON, which the functions below read again
- * (tess_text_free).  Reading: PARSE, with the place, where it is malformed or
+ * (tess_text_free); of a Lua script also calls as they are written by hand.
+ * Reading: PARSE, with the place, where it is malformed or
  * no trace; what an instruction is called or given is refused, with its place,
  * as tess_schedule_call does. */
 TESS_API tess_status tess_trace_lua(tess_trace *t, TESS_GIVE char **out);

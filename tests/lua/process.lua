@@ -58,9 +58,16 @@ local v3, v4 = sch:sample_perfect_tile{loop = l2, n = 2, decision = {12, 4}}
 local l5, l6 = sch:split{loop = l2, factors = {v3, v4}}
 sch:vectorize{loop = l6}
 ]]
+  local by_hand = [[
+local block = sch:get_block('B');
+local i, j = sch:get_loops(block)
+local outer, inner = sch:sample_perfect_tile(j, { n = 2, decision = {6, 8} })
+local j0, j1 = sch:split(j, { outer, inner })
+sch:vectorize(j1)
+]]
   local function of(text) return ('{"trace":%s}'):format(quoted(text)) end
   return ('{"candidates":[%s,%s,%s,%s]}'):format(
-           of(known), of(new), of(new:gsub("12, 4", "6, 8")),
+           of(known), of(new), of(by_hand),
            of "sch:no_such_thing()")
 end
 
@@ -147,6 +154,10 @@ do
   local r, n = run(this "all", { trials = 1000 })
   assert(r.trials == 140 and r.exhausted and n == 141, r.trials)
   assert(count(r, "equal to a measured program") == 70, r.funnel)
+  local waited = "the process that proposes"
+  assert(r.ledger:find(waited, 1, true), r.ledger)
+  r = run(nil, { strategy = "replay", trials = 4 })
+  assert(not r.ledger:find(waited, 1, true), r.ledger)
 end
 
 -- What it is told.

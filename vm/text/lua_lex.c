@@ -78,13 +78,14 @@ static bool lex_escape(vm_lexer *x, char *out) {
 }
 
 static bool lex_string(vm_lexer *x) {
+  char quote = *x->at;
   x->buf.n = 0;
-  for (x->at++; x->at < x->end && *x->at != '"' && *x->at != '\n';) {
+  for (x->at++; x->at < x->end && *x->at != quote && *x->at != '\n';) {
     char c = *x->at++;
     if (c == '\\' && x->at < x->end && !lex_escape(x, &c)) return false;
     vec_push(x->r->t->heap, &x->buf, c);
   }
-  if (x->at >= x->end || *x->at != '"')
+  if (x->at >= x->end || *x->at != quote)
     return vm_reader_fail(x->r, TESS_PARSE, "a string is not closed");
   x->at++;
   x->token = VM_T_STRING;
@@ -139,7 +140,7 @@ bool vm_lex(vm_lexer *x) {
   if (x->at == x->end) return true;
   char c = *x->at;
   char next = x->end - x->at > 1 ? x->at[1] : '\0';
-  if (c == '"') return lex_string(x);
+  if (c == '"' || c == '\'') return lex_string(x);
   if (is_digit(c) || (c == '.' && is_digit(next))) return lex_number(x);
   if (vm_is_name_char(c, false)) {
     lex_name(x);

@@ -1,296 +1,211 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Parser of the Lua text of a trace, for exactly the language that
- * lua_write.c prints, so that loading a trace runs no code.
+ * Parser of the Lua text of a trace, so that loading one runs no code: of what
+ * lua_write.c prints, and of calls as they are written by hand.
  *
- *   text    ::= { stat }
+ *   text    ::= { stat | ";" }
  *   stat    ::= "local" "ts" "=" "require" "tessera" | "local" "rv" "=" "{" "}"
- *             | [ "local" name {"," name} "=" ] call
+ *             | [ "local" NAME {"," NAME} "=" ] call
  *             | entry {"," entry} "=" call
  *             | "do" "local" "x" "=" "{" call "}" "for" "i" "=" 1 "," INT
  *               "do" "rv" "[" INT "+" "i" "]" "=" "x" "[" "i" "]" "end" "end"
  *   entry   ::= "rv" "[" INT "]"
- *   call    ::= "sch" ":" NAME ( "(" ")" | "{" [ field {"," field} ] "}" )
- *   field   ::= NAME "=" value
- *   value   ::= "true" | "false" | REAL | STRING | "ts" "." "auto" | sum
- *             | "{" [ value {"," value} ] "}" | "{" key "=" value {..} "}"
+ *   call    ::= "sch" ":" NAME ( fields | table | STRING | "(" args ")" )
+ *   fields  ::= "{" [ NAME "=" value {"," NAME "=" value} ] "}"
+ *   args    ::= [ value {"," value} [ "," fields ] ] | fields
+ *   value   ::= "true" | "false" | REAL | STRING | "ts" "." "auto" | sum |
+ * table table   ::= "{" [ value {"," value} ] "}" | "{" key "=" value {..} "}"
  *   sum     ::= product {("+" | "-") product}
  *   product ::= atom {("*" | "//" | "%") atom}
- *   atom    ::= ["-"] INT | name | entry | "(" sum ")"
- *             | "ts" "." ("min" | "max") "(" sum "," sum ")" */
-#include "vm/text/lua_lex.h"
+ *   atom    ::= ["-"] INT | NAME | entry | "(" sum ")"
+ *             | "ts" "." ("min" | "max") "(" sum "," sum ")"
+ *
+ * Operands by position are taken as the method in Lua takes them: in the order
+ * of the declaration, and variables that follow each other as one list where a
+ * list of them is taken.  A variable may have any name; one that is a letter
+ * and a number, as what is printed has, says what it is. */
+#include "vm/text/lua_parse.h"
 #include "vm/text/lua_write.h"
 #include "vm/text/text.h"
 
 #include <inttypes.h>
 
-typedef struct target {
-  char letter;
-  uint32_t number;
-} target;
+/* ---- calls -------------------------------------------------------------- */
 
-typedef struct parser {
-  vm_lexer x;
-  vm_reader r;
-  uint32_t depth;
-  bool has_rv;          /* `local rv = {}` was read */
-  const sch_prim *prim; /* of the call just read */
-  VEC(target) targets;  /* what the statement assigns to */
-  VEC(vm_value) stack;  /* elements of the tables being read */
-} parser;
-
-static bool fail_at(parser *p, const char *wanted) {
-  const vm_lexer *x = &p->x;
-  int n = (int)(x->n < 40 ? x->n : 40);
-  if (x->token == VM_T_END)
-    return vm_reader_fail(&p->r, TESS_PARSE, "%s expected at the end", wanted);
-  if (x->token == VM_T_NAME)
-    return vm_reader_fail(&p->r, TESS_PARSE, "%s expected before '%.*s'",
-                          wanted, n, x->s);
-  if (x->token == VM_T_CHAR && x->c >= ' ' && x->c < 0x7f)
-    return vm_reader_fail(&p->r, TESS_PARSE, "%s expected before '%c'", wanted,
-                          x->c);
-  return vm_reader_fail(&p->r, TESS_PARSE, "%s expected", wanted);
-}
-
-static bool next_token(parser *p) { return vm_lex(&p->x); }
-
-static bool eat(parser *p, char c) {
-  char wanted[4] = {'\'', c, '\'', '\0'};
-  return vm_is_char(&p->x, c) ? next_token(p) : fail_at(p, wanted);
-}
-
-static bool eat_word(parser *p, const char *word) {
-  return vm_is_word(&p->x, word) ? next_token(p) : fail_at(p, word);
-}
-
-static bool eat_int(parser *p, int64_t *out) {
-  *out = p->x.i;
-  return p->x.token == VM_T_INT ? next_token(p) : fail_at(p, "an integer");
-}
-
-/* ---- values ------------------------------------------------------------- */
-
-static bool parse_value(parser *p, vm_value *out);
-static bool parse_sum(parser *p, vm_value *out);
-
-/* All recursion goes through here, with a depth limit. */
-static bool go_deeper(parser *p, bool (*parse)(parser *, vm_value *),
-                      vm_value *out) {
-  if (p->depth > 2 * VM_MAX_DEPTH)
-    return vm_reader_fail(&p->r, TESS_LIMIT, "values are nested too deep");
-  p->depth++;
-  bool ok = parse(p, out);
-  p->depth--;
-  return ok;
-}
-
-static bool eat_rv(parser *p) {
-  if (vm_is_word(&p->x, "rv") && !p->has_rv)
-    return vm_reader_fail(&p->r, TESS_PARSE,
-                          "rv[..] before 'local rv = {}', which makes it");
-  return eat_word(p, "rv");
-}
-
-/* rv[N] */
-static bool parse_entry(parser *p, uint32_t *number) {
-  int64_t i;
-  if (!eat_rv(p) || !eat(p, '[') || !eat_int(p, &i) || !eat(p, ']'))
-    return false;
-  *number = i < 0 || i > INT32_MAX ? UINT32_MAX : (uint32_t)i;
-  return true;
-}
-
-/* ts.min(a, b), behind "ts."; ts.auto where it may stand. */
-static bool parse_ts(parser *p, vm_value *out) {
-  bool least = vm_is_word(&p->x, "min");
-  vm_value a, b;
-  if (vm_is_word(&p->x, "auto")) {
-    *out = vm_auto();
-    return next_token(p);
-  }
-  if (!least && !vm_is_word(&p->x, "max"))
-    return fail_at(p, "auto, min or max");
-  if (!next_token(p) || !eat(p, '(') || !go_deeper(p, parse_sum, &a) ||
-      !eat(p, ',') || !go_deeper(p, parse_sum, &b) || !eat(p, ')'))
-    return false;
-  *out = vm_op(&p->r.pool, least ? IR_MIN : IR_MAX, a, b);
-  return true;
-}
-
-static bool parse_name(parser *p, vm_value *out) {
-  const char *s = p->x.s;
-  size_t n = p->x.n;
-  uint32_t number;
-  if (vm_is_word(&p->x, "true") || vm_is_word(&p->x, "false")) {
-    *out = vm_bool(*s == 't');
-    return next_token(p);
-  }
-  if (vm_is_word(&p->x, "ts"))
-    return next_token(p) && eat(p, '.') && parse_ts(p, out);
-  if (vm_is_word(&p->x, "rv"))
-    return parse_entry(p, &number) && vm_reader_number(&p->r, number, out);
-  return vm_reader_variable(&p->r, s, n, out) && next_token(p);
-}
-
-static bool parse_number(parser *p, bool negative, vm_value *out) {
-  if (p->x.token == VM_T_INT)
-    *out = vm_int(negative ? (int64_t)(0 - (uint64_t)p->x.i) : p->x.i);
-  else if (p->x.token == VM_T_REAL)
-    *out = vm_real(negative ? -p->x.f : p->x.f);
-  else
-    return fail_at(p, "a number");
-  return next_token(p);
-}
-
-static bool parse_atom(parser *p, vm_value *out) {
-  if (vm_is_char(&p->x, '-'))
-    return next_token(p) && parse_number(p, true, out);
-  if (vm_is_char(&p->x, '('))
-    return next_token(p) && go_deeper(p, parse_sum, out) && eat(p, ')');
-  if (p->x.token == VM_T_NAME) return parse_name(p, out);
-  return parse_number(p, false, out);
-}
-
-static ir_op operator_at(const parser *p, bool product) {
-  if (p->x.token == VM_T_IDIV) return product ? IR_DIV : IR_NONE;
-  if (p->x.token != VM_T_CHAR) return IR_NONE;
-  switch (p->x.c) {
-  case '*': return product ? IR_MUL : IR_NONE;
-  case '%': return product ? IR_MOD : IR_NONE;
-  case '+': return product ? IR_NONE : IR_ADD;
-  case '-': return product ? IR_NONE : IR_SUB;
-  default: return IR_NONE;
-  }
-}
-
-static bool is_integer_value(vm_value v) {
-  return v.tag == VM_INT || v.tag == VM_RV || v.tag == VM_OP;
-}
-
-static bool parse_chain(parser *p, bool product, vm_value *out) {
-  if (!(product ? parse_atom(p, out) : parse_chain(p, true, out))) return false;
-  for (ir_op op; (op = operator_at(p, product)) != IR_NONE;) {
-    vm_value right;
-    if (!next_token(p) ||
-        !(product ? parse_atom(p, &right) : parse_chain(p, true, &right)))
-      return false;
-    if (!is_integer_value(*out) || !is_integer_value(right))
-      return vm_reader_fail(&p->r, TESS_TYPE, "arithmetic is over integers");
-    *out = vm_op(&p->r.pool, op, *out, right);
-    if (out->depth > VM_MAX_DEPTH)
-      return vm_reader_fail(&p->r, TESS_LIMIT, "values are nested too deep");
-  }
-  return true;
-}
-
-static bool parse_sum(parser *p, vm_value *out) {
-  return parse_chain(p, false, out);
-}
-
-static vm_value take_string(parser *p) {
-  return vm_str(&p->r.pool, p->x.s ? p->x.s : "", p->x.n);
-}
-
-/* name = or ["name"] =; all entries of a dictionary have keys. */
-static bool parse_key(parser *p, vm_value *out) {
-  bool bracket = vm_is_char(&p->x, '[');
-  if (bracket && !next_token(p)) return false;
-  if (p->x.token != (bracket ? VM_T_STRING : VM_T_NAME))
-    return fail_at(p, "a key");
-  *out = take_string(p);
-  return next_token(p) && (!bracket || eat(p, ']')) && eat(p, '=');
-}
-
-/* Is the current token a key?  A name is one when `=` follows. */
-static bool at_key(const parser *p) {
-  const char *s = p->x.at;
-  if (vm_is_char(&p->x, '[')) return true;
-  if (p->x.token != VM_T_NAME) return false;
-  while (s < p->x.end && (*s == ' ' || *s == '\t')) s++;
-  return s < p->x.end && *s == '=';
-}
-
-/* Elements wait on the stack until the table is complete. */
-static bool parse_table(parser *p, vm_value *out) {
-  vm_trace *pool = &p->r.pool;
-  vec_reserve(pool->heap, &p->stack, 1);
-  uint32_t from = p->stack.n;
-  bool keyed = at_key(p);
-  vm_value v;
-  while (!vm_is_char(&p->x, '}')) {
-    if (keyed) {
-      if (!parse_key(p, &v)) return false;
-      vec_push(pool->heap, &p->stack, v);
-    }
-    if (!go_deeper(p, parse_value, &v)) return false;
-    vec_push(pool->heap, &p->stack, v);
-    if (!vm_is_char(&p->x, '}') && !eat(p, ',')) return false;
-  }
-  uint32_t n = p->stack.n - from;
-  *out = keyed ? vm_dict(pool, n / 2, p->stack.v + from)
-               : vm_list(pool, n, p->stack.v + from);
-  p->stack.n = from;
-  return next_token(p);
-}
-
-static bool parse_value(parser *p, vm_value *out) {
-  if (p->x.token == VM_T_STRING) {
-    *out = take_string(p);
-    return next_token(p);
-  }
-  if (vm_is_char(&p->x, '{')) return next_token(p) && parse_table(p, out);
-  return parse_sum(p, out);
-}
-
-/* ---- calls and statements ----------------------------------------------- */
-
-static bool parse_operand(parser *p) {
+static bool parse_operand(vm_lua_parser *p) {
   char name[64];
   uint32_t spec;
   if (p->x.token != VM_T_NAME || p->x.n >= sizeof name)
-    return fail_at(p, "an operand's name");
+    return vm_lua_fail_at(p, "an operand's name");
   memcpy(name, p->x.s, p->x.n);
   name[p->x.n] = '\0';
-  return vm_reader_operand(&p->r, p->prim, name, &spec) && next_token(p) &&
-         eat(p, '=') && parse_value(p, &p->r.operand[spec]);
+  return vm_reader_operand(&p->r, p->prim, name, &spec) && vm_lua_next(p) &&
+         vm_lua_eat(p, '=') && vm_lua_parse_value(p, &p->r.operand[spec]);
 }
 
-/* sch:NAME{...} or sch:NAME(); the operands go to the reader. */
-static bool parse_call(parser *p) {
-  char name[64];
-  if (!eat_word(p, "sch") || !eat(p, ':')) return false;
-  if (p->x.token != VM_T_NAME || p->x.n >= sizeof name)
-    return fail_at(p, "an instruction's name");
-  memcpy(name, p->x.s, p->x.n);
-  name[p->x.n] = '\0';
-  p->prim = vm_reader_begin(&p->r, name);
-  if (!p->prim || !next_token(p)) return false;
-  if (vm_is_char(&p->x, '(')) return next_token(p) && eat(p, ')');
-  if (!eat(p, '{')) return false;
+/* Behind the `{`. */
+static bool parse_fields(vm_lua_parser *p) {
   while (!vm_is_char(&p->x, '}')) {
     if (!parse_operand(p)) return false;
-    if (!vm_is_char(&p->x, '}') && !eat(p, ',')) return false;
+    if (!vm_is_char(&p->x, '}') && !vm_lua_eat(p, ',')) return false;
   }
-  return next_token(p);
+  return vm_lua_next(p);
 }
 
-/* Appends the call just parsed, with these outputs. */
-static bool end_instruction(parser *p) {
-  if (!vm_reader_end(&p->r, p->prim, p->targets.n, NULL, 0)) return false;
-  for (uint32_t i = 0; i < p->targets.n; i++)
-    if (!vm_reader_define(&p->r, i, p->targets.v[i].letter,
-                          p->targets.v[i].number))
-      return false;
+/* Operands by position: the next of them, and variables of the list that it is,
+ * which wait on the stack. */
+typedef struct by_position {
+  uint32_t spec, from;
+} by_position;
+
+static void go_to_operand(const vm_lua_parser *p, by_position *at) {
+  const sch_prim *prim = p->prim;
+  while (at->spec < prim->nspecs && prim->specs[at->spec].role == SCH_ROLE_OUT)
+    at->spec++;
+}
+
+static bool takes_variables(const vm_lua_parser *p, const by_position *at) {
+  if (at->spec >= p->prim->nspecs) return false;
+  uint8_t kind = p->prim->specs[at->spec].kind;
+  return kind == SCH_KIND_LOOPS || kind == SCH_KIND_BLOCKS ||
+         kind == SCH_KIND_NODES;
+}
+
+static void end_operand(vm_lua_parser *p, by_position *at) {
+  at->spec++;
+  go_to_operand(p, at);
+}
+
+static void end_variables(vm_lua_parser *p, by_position *at) {
+  uint32_t n = p->stack.n - at->from;
+  if (!n) return;
+  p->r.operand[at->spec] = vm_list(&p->r.pool, n, p->stack.v + at->from);
+  p->stack.n = at->from;
+  end_operand(p, at);
+}
+
+static bool take_positional(vm_lua_parser *p, by_position *at, vm_value v) {
+  if (takes_variables(p, at) && v.tag == VM_RV) {
+    vec_push(p->r.pool.heap, &p->stack, v);
+    return true;
+  }
+  end_variables(p, at);
+  if (at->spec >= p->prim->nspecs) {
+    char known[512];
+    vm_operand_names(p->prim, known, sizeof known);
+    return vm_reader_fail(&p->r, TESS_INVALID,
+                          "%s: too many operands; it takes %s", p->prim->name,
+                          known);
+  }
+  p->r.operand[at->spec] = v;
+  end_operand(p, at);
   return true;
 }
 
-static void aim(parser *p, char letter, uint32_t number) {
-  target t = {letter, number};
+/* Whether a table of keys, behind its `{`, is of operands: it is, but where the
+ * next operand may be such a table, and the first key names none. */
+static bool has_operands(const vm_lua_parser *p, const by_position *at) {
+  const sch_prim *prim = p->prim;
+  if (!vm_lua_at_key(p)) return false;
+  if (at->spec >= prim->nspecs || prim->specs[at->spec].kind != SCH_KIND_VALUE)
+    return true;
+  for (uint32_t i = at->spec; i < prim->nspecs; i++)
+    if (prim->specs[i].role != SCH_ROLE_OUT &&
+        vm_is_word(&p->x, prim->specs[i].name))
+      return true;
+  return false;
+}
+
+/* A table that is an operand, behind its `{`. */
+static bool parse_list(vm_lua_parser *p, by_position *at) {
+  vm_value v;
+  return vm_lua_parse_table(p, &v) && take_positional(p, at, v);
+}
+
+/* One, or those of the table that ends the call: *last. */
+static bool parse_argument(vm_lua_parser *p, by_position *at, bool *last) {
+  vm_value v;
+  if (!vm_is_char(&p->x, '{'))
+    return vm_lua_parse_value(p, &v) && take_positional(p, at, v);
+  if (!vm_lua_next(p)) return false;
+  *last = has_operands(p, at);
+  if (!*last) return parse_list(p, at);
+  end_variables(p, at);
+  return parse_fields(p);
+}
+
+/* Behind the `(`. */
+static bool parse_arguments(vm_lua_parser *p, by_position *at) {
+  bool last = vm_is_char(&p->x, ')');
+  while (!last) {
+    if (!parse_argument(p, at, &last)) return false;
+    if (last || vm_is_char(&p->x, ')')) break;
+    if (!vm_lua_eat(p, ',')) return false;
+  }
+  end_variables(p, at);
+  return vm_lua_eat(p, ')');
+}
+
+/* The operands go to the reader. */
+static bool parse_call(vm_lua_parser *p) {
+  char name[64];
+  bool last;
+  if (!vm_lua_eat_word(p, "sch") || !vm_lua_eat(p, ':')) return false;
+  if (p->x.token != VM_T_NAME || p->x.n >= sizeof name)
+    return vm_lua_fail_at(p, "an instruction's name");
+  memcpy(name, p->x.s, p->x.n);
+  name[p->x.n] = '\0';
+  p->prim = vm_reader_begin(&p->r, name);
+  if (!p->prim || !vm_lua_next(p)) return false;
+  by_position at = {.from = p->stack.n};
+  go_to_operand(p, &at);
+  if (vm_is_char(&p->x, '(')) return vm_lua_next(p) && parse_arguments(p, &at);
+  if (p->x.token == VM_T_STRING) return parse_argument(p, &at, &last);
+  if (!vm_lua_eat(p, '{')) return false;
+  return vm_is_char(&p->x, '}') || vm_lua_at_key(p) ? parse_fields(p)
+                                                    : parse_list(p, &at);
+}
+
+/* ---- statements --------------------------------------------------------- */
+
+/* Output i of the instruction that was appended. */
+static bool define(vm_lua_parser *p, uint32_t i) {
+  const vm_trace *t = p->r.t;
+  const vm_lua_target *to = &p->targets.v[i];
+  if (!to->name) return vm_reader_define(&p->r, i, to->letter, to->number);
+  vm_lua_local l = {to->name, to->n, t->inst.v[t->inst.n - 1].out + i};
+  vec_push(t->heap, &p->locals, l);
+  return true;
+}
+
+/* Appends the call just parsed, with these outputs. */
+static bool end_instruction(vm_lua_parser *p) {
+  if (!vm_reader_end(&p->r, p->prim, p->targets.n, NULL, 0)) return false;
+  for (uint32_t i = 0; i < p->targets.n; i++)
+    if (!define(p, i)) return false;
+  return true;
+}
+
+static void aim(vm_lua_parser *p, char letter, uint32_t number) {
+  vm_lua_target t = {.letter = letter, .number = number};
   vec_push(p->r.t->heap, &p->targets, t);
 }
 
+/* The name that is the current token. */
+static bool aim_at_name(vm_lua_parser *p) {
+  static const char *const taken[] = {"sch", "ts", "rv"};
+  const vm_lexer *x = &p->x;
+  vm_lua_target t = {.name = x->s, .n = x->n};
+  bool is_free = x->token == VM_T_NAME && vm_is_lua_name(x->s, x->n);
+  for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+    is_free = is_free && !vm_is_word(x, taken[i]);
+  if (!is_free) return vm_lua_fail_at(p, "a variable (b0, l1, v2, ...)");
+  if (vm_parse_rv_name(x->s, x->n, &t.letter, &t.number)) t.name = NULL;
+  vec_push(p->r.t->heap, &p->targets, t);
+  return true;
+}
+
 /* The current token may be on a later line than the error. */
-static bool finish_statement(parser *p) {
+static bool finish_statement(vm_lua_parser *p) {
   uint32_t line = p->r.line;
   p->r.line = p->x.last;
   bool ok = end_instruction(p);
@@ -298,74 +213,74 @@ static bool finish_statement(parser *p) {
   return ok;
 }
 
-static bool parse_locals(parser *p) {
+static bool parse_locals(vm_lua_parser *p) {
   for (;;) {
-    char letter;
-    uint32_t number;
-    if (p->x.token != VM_T_NAME ||
-        !vm_parse_rv_name(p->x.s, p->x.n, &letter, &number))
-      return fail_at(p, "a variable (b0, l1, v2, ...)");
-    aim(p, letter, number);
-    if (!next_token(p)) return false;
+    if (!aim_at_name(p) || !vm_lua_next(p)) return false;
     if (!vm_is_char(&p->x, ',')) break;
-    if (!next_token(p)) return false;
+    if (!vm_lua_next(p)) return false;
   }
-  return eat(p, '=') && parse_call(p) && finish_statement(p);
+  return vm_lua_eat(p, '=') && parse_call(p) && finish_statement(p);
 }
 
-static bool is_text(const parser *p, const char *text) {
+static bool is_text(const vm_lua_parser *p, const char *text) {
   return p->x.token == VM_T_STRING && strlen(text) == p->x.n &&
          !memcmp(p->x.s, text, p->x.n);
 }
 
 /* A second declaration would shadow the first one. */
-static bool parse_table_of_variables(parser *p) {
+static bool parse_table_of_variables(vm_lua_parser *p) {
   if (p->has_rv)
     return vm_reader_fail(&p->r, TESS_PARSE, "'local rv' is declared twice");
   p->has_rv = true;
-  return next_token(p) && eat(p, '=') && eat(p, '{') && eat(p, '}');
+  return vm_lua_next(p) && vm_lua_eat(p, '=') && vm_lua_eat(p, '{') &&
+         vm_lua_eat(p, '}');
 }
 
 /* local ts = require "tessera", local rv = {}, local b0, ... = call */
-static bool parse_local(parser *p) {
+static bool parse_local(vm_lua_parser *p) {
   if (vm_is_word(&p->x, "ts")) {
-    if (!next_token(p) || !eat(p, '=') || !eat_word(p, "require")) return false;
-    return is_text(p, "tessera") ? next_token(p) : fail_at(p, "\"tessera\"");
+    if (!vm_lua_next(p) || !vm_lua_eat(p, '=') ||
+        !vm_lua_eat_word(p, "require"))
+      return false;
+    return is_text(p, "tessera") ? vm_lua_next(p)
+                                 : vm_lua_fail_at(p, "\"tessera\"");
   }
   if (vm_is_word(&p->x, "rv")) return parse_table_of_variables(p);
   return parse_locals(p);
 }
 
-static bool parse_entries(parser *p) {
+static bool parse_entries(vm_lua_parser *p) {
   for (;;) {
     uint32_t number;
-    if (!parse_entry(p, &number)) return false;
+    if (!vm_lua_parse_entry(p, &number)) return false;
     aim(p, 0, number);
     if (!vm_is_char(&p->x, ',')) break;
-    if (!next_token(p)) return false;
+    if (!vm_lua_next(p)) return false;
   }
-  return eat(p, '=') && parse_call(p) && finish_statement(p);
+  return vm_lua_eat(p, '=') && parse_call(p) && finish_statement(p);
 }
 
 /* Variables must be numbered consecutively. */
-static bool eat_all(parser *p, const char *const *words) {
+static bool eat_all(vm_lua_parser *p, const char *const *words) {
   for (; *words; words++)
-    if (!((*words)[1] || vm_is_name_char(**words, false) ? eat_word(p, *words)
-                                                         : eat(p, **words)))
+    if (!((*words)[1] || vm_is_name_char(**words, false)
+              ? vm_lua_eat_word(p, *words)
+              : vm_lua_eat(p, **words)))
       return false;
   return true;
 }
 
 /* do local x = {call} for i = 1, N do rv[M + i] = x[i] end end */
-static bool parse_loop(parser *p) {
+static bool parse_loop(vm_lua_parser *p) {
   static const char *const head[] = {"local", "x", "=", "{", NULL};
   static const char *const middle[] = {"}", "for", "i", "=", NULL};
   static const char *const tail[] = {"+", "i", "]",   "=",   "x", "[",
                                      "i", "]", "end", "end", NULL};
   int64_t one, n, base;
   if (!eat_all(p, head) || !parse_call(p) || !eat_all(p, middle) ||
-      !eat_int(p, &one) || !eat(p, ',') || !eat_int(p, &n) ||
-      !eat_word(p, "do") || !eat_rv(p) || !eat(p, '[') || !eat_int(p, &base) ||
+      !vm_lua_eat_int(p, &one) || !vm_lua_eat(p, ',') ||
+      !vm_lua_eat_int(p, &n) || !vm_lua_eat_word(p, "do") ||
+      !vm_lua_eat_rv(p) || !vm_lua_eat(p, '[') || !vm_lua_eat_int(p, &base) ||
       !eat_all(p, tail))
     return false;
   if (one != 1 || n < 1 || base < -1 || n > INT32_MAX || base > INT32_MAX - n)
@@ -376,18 +291,19 @@ static bool parse_loop(parser *p) {
   return finish_statement(p);
 }
 
-static bool parse_statement(parser *p) {
+static bool parse_statement(vm_lua_parser *p) {
   p->targets.n = 0;
   vm_reader_next(&p->r);
-  if (vm_is_word(&p->x, "local")) return next_token(p) && parse_local(p);
-  if (vm_is_word(&p->x, "do")) return next_token(p) && parse_loop(p);
+  if (vm_is_char(&p->x, ';')) return vm_lua_next(p);
+  if (vm_is_word(&p->x, "local")) return vm_lua_next(p) && parse_local(p);
+  if (vm_is_word(&p->x, "do")) return vm_lua_next(p) && parse_loop(p);
   if (vm_is_word(&p->x, "rv")) return parse_entries(p);
   if (vm_is_word(&p->x, "sch")) return parse_call(p) && finish_statement(p);
-  return fail_at(p, "a call of sch, or local, or rv[..],");
+  return vm_lua_fail_at(p, "a call of sch, or local, or rv[..],");
 }
 
 /* The first line has the version; it is optional in hand-written texts. */
-static bool read_head(parser *p, bool *there) {
+static bool read_head(vm_lua_parser *p, bool *there) {
   static const char head[] = "-- tessera trace ";
   size_t n = sizeof head - 1, length = (size_t)(p->x.end - p->x.at);
   *there = length > n && !memcmp(p->x.at, head, n);
@@ -402,19 +318,19 @@ static bool read_head(parser *p, bool *there) {
 }
 
 static tess_status parse_text(void *ud) {
-  parser *p = ud;
+  vm_lua_parser *p = ud;
   bool headed;
   vm_trace_reset(p->r.t);
-  bool ok = read_head(p, &headed) && next_token(p);
+  bool ok = read_head(p, &headed) && vm_lua_next(p);
   if (ok && !headed && p->x.token == VM_T_END)
-    ok = fail_at(p, "'-- tessera trace 1' or an instruction");
+    ok = vm_lua_fail_at(p, "'-- tessera trace 1' or an instruction");
   while (ok && p->x.token != VM_T_END) ok = parse_statement(p);
   return ok ? TESS_OK : p->r.err->code;
 }
 
 tess_status vm_read_lua(vm_trace *t, const char *text, size_t n,
                         err_state *err) {
-  parser p = {.depth = 0};
+  vm_lua_parser p = {.depth = 0};
   err_clear(err);
   if (n > VM_TEXT_LIMIT)
     return err_set(err, TESS_LIMIT, "a trace of %zu bytes is longer than %d", n,
@@ -425,6 +341,7 @@ tess_status vm_read_lua(vm_trace *t, const char *text, size_t n,
   tess_status st = mem_protect(t->heap, parse_text, &p);
   vec_free(t->heap, &p.x.buf);
   vec_free(t->heap, &p.targets);
+  vec_free(t->heap, &p.locals);
   vec_free(t->heap, &p.stack);
   vm_reader_free(&p.r);
   return vm_reader_finish(t, st, err);
