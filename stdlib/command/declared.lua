@@ -30,8 +30,9 @@ local function declared_by_engine(o)
   local words = type(o.takes) == "table" and table.concat(o.takes, "|")
   local usual = o.default and o.takes ~= "flag" and
                 (" (%s)"):format(o.default) or ""
+  local but = o.negates and "without it " or "" -- what is so by default
   return option(o.flag, o.most or o.takes, o.shown or words or KINDS[o.takes],
-                o.help .. usual)
+                but .. o.help .. usual)
 end
 
 local function tuning()

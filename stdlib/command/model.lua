@@ -117,6 +117,13 @@ local function check_database(o)
   if not f then error(why, 0) end
 end
 
+-- What links a saved model is there before hours of tuning, not only behind.
+local function check_linker()
+  if os.execute "command -v cc >/dev/null 2>&1" then return end
+  error("option -o: a model is linked by the system's C compiler 'cc', and " ..
+        "there is none", 0)
+end
+
 -- ---- the command -----------------------------------------------------------
 
 local function check(o, rest)
@@ -142,6 +149,7 @@ return function(args)
     usage "option -o: only models of the processor are saved"
   end
   check_database(o)
+  if o.o then check_linker() end
   local g = onnx.read(rest[1], { shapes = o.shape and shapes_of(o.shape),
                                  values = o.value and values_of(o.value) })
   local function after(name, h)
