@@ -288,6 +288,11 @@ static void traces_to_go_on_with(void **state) {
          "option -o: none/: No such file or directory");
   expect("model m.onnx --target opencl -o m.so", 2,
          "option -o: only models of the processor are saved");
+  assert_int_equal(
+      console_run(&c, "PATH=/none %s model m.onnx -o m.so", CONSOLE_TESSERA),
+      1);
+  assert_non_null(strstr(c.err, "linked by the system's C compiler 'cc', and "
+                                "there is none"));
 }
 
 /* Lines of progress are no longer than the terminal is wide. */
@@ -546,24 +551,23 @@ static void no_files_left(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tuning),
-      cmocka_unit_test(left_to_the_host),
-      cmocka_unit_test(several_programs),
-      cmocka_unit_test(options),
-      cmocka_unit_test(verbose_failures),
-      cmocka_unit_test(verbose_once),
-      cmocka_unit_test(exhausted_space),
-      cmocka_unit_test(full_disk),
-      cmocka_unit_test(traces_to_go_on_with),
-      cmocka_unit_test(narrow_terminals),
-      cmocka_unit_test(no_worker),
-      cmocka_unit_test(no_files_left),
-      cmocka_unit_test(failing_module),
-      cmocka_unit_test(failing_as_json),
-      cmocka_unit_test(nothing_valid_as_json),
-      cmocka_unit_test(warnings_that_wait),
-      cmocka_unit_test(warnings_about_warnings),
-      cmocka_unit_test(records_of_intrinsics)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(tuning),
+                                     cmocka_unit_test(left_to_the_host),
+                                     cmocka_unit_test(several_programs),
+                                     cmocka_unit_test(options),
+                                     cmocka_unit_test(verbose_failures),
+                                     cmocka_unit_test(verbose_once),
+                                     cmocka_unit_test(exhausted_space),
+                                     cmocka_unit_test(full_disk),
+                                     cmocka_unit_test(traces_to_go_on_with),
+                                     cmocka_unit_test(narrow_terminals),
+                                     cmocka_unit_test(no_worker),
+                                     cmocka_unit_test(no_files_left),
+                                     cmocka_unit_test(failing_module),
+                                     cmocka_unit_test(failing_as_json),
+                                     cmocka_unit_test(nothing_valid_as_json),
+                                     cmocka_unit_test(warnings_that_wait),
+                                     cmocka_unit_test(warnings_about_warnings),
+                                     cmocka_unit_test(records_of_intrinsics)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
