@@ -130,6 +130,9 @@ typedef struct tune {
 tess_status tune_begin(tune *t, const tune_setup *setup);
 /* One batch; false: the search has ended, `search` says how. */
 bool tune_advance(tune *t);
+/* What is taken without measuring, the draft, gets a trial beyond the budget
+ * where the run had no batch, but records: it ends no slower than that. */
+void tune_add_draft(tune *t);
 /* Takes the deadline's alarm away, so that it does not disturb the finals. */
 void tune_end_search(tune *t);
 /* The finals; fills the result. */
@@ -159,6 +162,8 @@ int tune_report_compiling(void *ud, uint32_t built, uint32_t n);
 /* Asks for up to n candidates, those to be measured as t->batch.trial; others
  * are equal to such. */
 tess_status tune_propose(tune *t, uint32_t n, uint32_t *got);
+/* The draft, where there is one and nothing is known of it, in the same way. */
+tess_status tune_propose_draft(tune *t, uint32_t *got);
 
 /* ---- equal programs (equal.c) ------------------------------------------- */
 

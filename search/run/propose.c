@@ -67,6 +67,19 @@ static tess_status count_wasted(tune *t) {
   return s;
 }
 
+tess_status tune_propose_draft(tune *t, uint32_t *got) {
+  const tess_session *s = &t->s;
+  tess_candidate view;
+  *got = t->batch.nequal = 0;
+  for (uint32_t i = 0; i < s->hint.n && !*got; i++) {
+    const search_cand *c = &s->hint.v[i];
+    if (c->hash != t->best.draft || session_knows(s, c)) continue;
+    session_to_public(c, &view);
+    t->batch.trial[(*got)++] = trial_from_public(&view);
+  }
+  return finish_proposals(t, got);
+}
+
 /* Entries that the strategy counts but did not write are zero, which
  * check_proposals drops. */
 tess_status tune_propose(tune *t, uint32_t n, uint32_t *got) {

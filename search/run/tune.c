@@ -331,6 +331,18 @@ static tess_status run_batch(tune *t, bool *more) {
   return some ? measure_batch(t, got) : TESS_OK;
 }
 
+/* The draft as a batch, where nothing is known of it. */
+static tess_status run_draft(tune *t, bool *more) {
+  uint32_t got = 0;
+  *more = false;
+  tune_check_stop(t);
+  if (t->status.ended != TESS_OK) return TESS_OK;
+  session_forget(&t->s, 0);
+  tess_status s = tune_propose_draft(t, &got);
+  t->budget.limit += got;
+  return s == TESS_OK && (got || t->batch.nequal) ? measure_batch(t, got) : s;
+}
+
 /* ---- the run ------------------------------------------------------------ */
 
 /* The pool's ledger accumulates over runs; what a step adds is this run's. */
@@ -368,15 +380,23 @@ tess_status tune_begin(tune *t, const tune_setup *setup) {
   return s;
 }
 
-bool tune_advance(tune *t) {
+/* A part of the search, and what it spent. */
+static bool take_step(tune *t, tess_status (*step)(tune *t, bool *more)) {
   bool more = false;
   double start = clock_now();
   measure_ledger before = pool_so_far(t);
-  if (t->status.search == TESS_OK) t->status.search = run_batch(t, &more);
+  if (t->status.search == TESS_OK) t->status.search = step(t, &more);
   keep_search_error(t);
   add_spent(t, &before);
   t->time.ledger.active += clock_now() - start;
   return more && t->status.search == TESS_OK && t->status.ended == TESS_OK;
+}
+
+bool tune_advance(tune *t) { return take_step(t, run_batch); }
+
+void tune_add_draft(tune *t) {
+  bool had_batch = t->budget.trials > t->budget.before;
+  if (!had_batch && t->s.history.n) take_step(t, run_draft);
 }
 
 /* The deadline ends the search only: the finals still run, until tess_stop. */

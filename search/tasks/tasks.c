@@ -171,6 +171,11 @@ static tess_status search_all(task_set *s) {
     s->last = task_scheduler_next(s);
     st = advance_task(&s->run[s->last]);
   }
+  for (uint32_t i = 0; st == TESS_OK && i < s->n && !s->cancelled; i++) {
+    tune *t = &s->run[i].t;
+    tune_add_draft(t);
+    s->cancelled = t->status.ended != TESS_OK;
+  }
   return st;
 }
 

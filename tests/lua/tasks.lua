@@ -127,6 +127,28 @@ for _, scheduler in ipairs { "round_robin", "gradient" } do
   end
 end
 
+-- What is taken without measuring is measured of tasks that get no batch, once:
+-- records that know nothing of it do not stand against it.
+do
+  local drawn = os.tmpname()
+  os.remove(drawn)
+  local function tune(strategy, seed) -- another seed: the draft is a draw, too
+    return ts.tune_tasks({ a, b }, o { database = drawn, strategy = strategy,
+                                       seed = seed })
+  end
+  assert(tune("replay", 2).trials == 8)
+  for _ = 1, 2 do
+    rs = tune("hybrid", 1)
+    assert(rs.trials == 10 and rs[1].trials + rs[2].trials == 10, rs)
+  end
+  local base = ts.database(drawn)
+  assert(base:records().total == 10)
+  base:close()
+  for _, ending in ipairs { "", "-wal", "-shm" } do
+    os.remove(drawn .. ending)
+  end
+end
+
 -- Past the deadline nothing is timed again: the latency is one that is stored.
 do
   local late, base = os.tmpname(), nil
