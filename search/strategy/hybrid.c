@@ -5,55 +5,30 @@
  * before it is measured; how well they ranked the last ones decides who
  * proposes next. */
 #include "search/strategy/bayesian.h"
+#include "search/strategy/judging.h"
 
 #include <math.h>
 
 enum { FIRST, HYBRID_SURROGATE, HYBRID_BATCH, HYBRID_OPTIONS };
-enum { BY_SURROGATE, BY_MODEL, JUDGES };
-enum { WINDOW = 64, FEW = 24 }; /* proposals that judges are compared by */
-
-/* What was expected of a proposal, higher is better; NAN: nothing. */
-typedef struct expectation {
-  uint64_t hash;
-  double score[JUDGES];
-  double seconds; /* INFINITY: it failed; NAN: it is not measured */
-} expectation;
+enum { BY_SURROGATE, BY_MODEL }; /* judges */
+enum { OF_TIMES, OF_CLASS };     /* scales of what the surrogate says */
 
 typedef struct hybrid {
   uint32_t first;
   tess_strategy early, then;
   arena own; /* what is asked about at once */
-  expectation last[WINDOW];
-  uint32_t n;            /* of all that were noted; the newest are in `last` */
-  bool by_class, trusts; /* what the surrogate says is of a class; the model */
+  judging judged;
+  bool trusts; /* the model */
 } hybrid;
 
 /* ---- judging ------------------------------------------------------------ */
 
-static double accuracy_of(const hybrid *h, int judge) {
-  double score[WINDOW], seconds[WINDOW];
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < WINDOW && i < h->n; i++) {
-    const expectation *x = &h->last[i];
-    if (isnan(x->seconds) || isnan(x->score[judge])) continue;
-    score[n] = x->score[judge];
-    seconds[n++] = x->seconds;
-  }
-  return n < FEW ? NAN : quality_of(n, score, seconds, 1, false).rank_accuracy;
-}
-
 /* As before while too little is known of one of them. */
 static bool trusts_model(hybrid *h, const tess_session *s) {
-  double model = accuracy_of(h, BY_MODEL), own = accuracy_of(h, BY_SURROGATE);
+  double model = judging_accuracy(&h->judged, BY_MODEL),
+         own = judging_accuracy(&h->judged, BY_SURROGATE);
   if (!isnan(model) && !isnan(own)) h->trusts = model > own;
   return h->trusts && s->history.n >= h->first;
-}
-
-/* Probabilities of a class cannot be ranked among means of times. */
-static void begin_scale(hybrid *h, bool by_class) {
-  if (h->by_class == by_class) return;
-  h->by_class = by_class;
-  for (uint32_t k = 0; k < WINDOW; k++) h->last[k].score[BY_SURROGATE] = NAN;
 }
 
 static tess_status note_expected(hybrid *h, tess_session *s, uint32_t n,
@@ -64,12 +39,14 @@ static tess_status note_expected(hybrid *h, tess_session *s, uint32_t n,
   bool knows = false;
   bayes *b = strategy_state(&h->early);
   tess_status st = bayes_expect(b, s, n, c, score);
-  begin_scale(h, b->g.classes && !b->g.gp);
+  /* Probabilities of a class cannot be ranked among means of times. */
+  bool of_class = b->g.classes && !b->g.gp;
+  judging_scale(&h->judged, BY_SURROGATE, of_class ? OF_CLASS : OF_TIMES);
   if (st == TESS_OK) st = session_predict_spread(s, n, c, model, sd, &knows);
-  for (uint32_t i = 0; st == TESS_OK && i < n; i++)
-    h->last[h->n++ % WINDOW] = (expectation){session_from_public(&c[i]).hash,
-                                             {score[i], knows ? model[i] : NAN},
-                                             NAN};
+  for (uint32_t i = 0; st == TESS_OK && i < n; i++) {
+    const double said[JUDGES] = {score[i], knows ? model[i] : NAN};
+    judging_note(&h->judged, session_from_public(&c[i]).hash, said);
+  }
   return st;
 }
 
@@ -88,10 +65,8 @@ static tess_status hybrid_observe(void *ud, tess_session *s, uint32_t n,
   hybrid *h = ud;
   (void)s;
   for (uint32_t i = 0; i < n; i++) {
-    uint64_t hash = session_from_public(&c[i]).hash;
-    for (uint32_t k = 0; k < WINDOW && k < h->n; k++)
-      if (h->last[k].hash == hash)
-        h->last[k].seconds = c[i].status == TESS_OK ? c[i].seconds : INFINITY;
+    double seconds = c[i].status == TESS_OK ? c[i].seconds : INFINITY;
+    judging_see(&h->judged, session_from_public(&c[i]).hash, seconds);
   }
   return TESS_OK;
 }

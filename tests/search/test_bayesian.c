@@ -4,6 +4,7 @@
  * threads nor on anything but the seed.
  * Labels: threads */
 #include "search/strategy/bayesian.h"
+#include "search/strategy/judging.h"
 #include "search/run/tune.h"
 #include "support/test.h"
 #include "support/tiled.h"
@@ -240,6 +241,40 @@ static void test_better_judge_proposes(void **state) {
     assert_memory_not_equal(alone, seeing, SAME_TRIALS * sizeof *alone);
   }
   tiled_end(&f.t);
+}
+
+/* n proposals, the later the faster, of which one judge knows that and the
+ * other the contrary; scores of the first are between `from` and `to`. */
+static void judge_some(judging *j, uint32_t n, double from, double to) {
+  static uint64_t hash;
+  for (uint32_t i = 0; i < n; i++) {
+    double seconds = 1.0 / (double)++hash;
+    judging_note(j, hash, (double[]){from + (to - from) * i / n, seconds});
+    judging_see(j, hash, seconds);
+    judging_see(j, 1u << 30, 0); /* which nobody noted */
+  }
+}
+
+/* What was said on another scale is not ranked among what is said now: a judge
+ * is judged anew, by as many proposals as in the beginning. */
+static void test_judged_anew(void **state) {
+  (void)state;
+  judging j = {0};
+  judge_some(&j, JUDGING_FEW - 1, 5, 9);
+  assert_true(isnan(judging_accuracy(&j, 0)));
+  judge_some(&j, JUDGING_FEW, 9, 13);
+  assert_float_equal(judging_accuracy(&j, 0), 1, 1e-9);
+  assert_float_equal(judging_accuracy(&j, 1), 0, 1e-9);
+  judging_scale(&j, 0, 0);
+  assert_float_equal(judging_accuracy(&j, 0), 1, 1e-9);
+  judging_scale(&j, 0, 1);
+  judge_some(&j, JUDGING_FEW - 1, 0, 0.5);
+  assert_true(isnan(judging_accuracy(&j, 0)));
+  assert_float_equal(judging_accuracy(&j, 1), 0, 1e-9);
+  judge_some(&j, 1, 0.5, 1);
+  assert_float_equal(judging_accuracy(&j, 0), 1, 1e-9);
+  judge_some(&j, JUDGING_WINDOW, 0, 1); /* older ones count no more */
+  assert_float_equal(judging_accuracy(&j, 0), 1, 1e-9);
 }
 
 /* Of points of a grid those of its first rows fail, others are the faster the
@@ -504,6 +539,7 @@ int main(void) {
       cmocka_unit_test(test_repeatable),
       cmocka_unit_test(test_learns_failures_at_once),
       cmocka_unit_test(test_better_judge_proposes),
+      cmocka_unit_test(test_judged_anew),
       cmocka_unit_test(test_surrogate_by_evidence),
       cmocka_unit_test(test_class),
       cmocka_unit_test(test_design),
