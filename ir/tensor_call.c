@@ -10,7 +10,7 @@
 typedef struct parser {
   ir_tensor_call *call;
   const char *at, *why;
-  uint32_t nparams;
+  uint32_t nparams, depth; /* of parentheses of sums */
   const char *const *name;
 } parser;
 
@@ -187,8 +187,23 @@ static uint32_t take_applied(parser *p, const char *word) {
   return take_view(p, word);
 }
 
+static uint32_t take_sum(parser *p);
+
+/* Behind the '('. */
+static uint32_t take_parenthesized(parser *p) {
+  if (p->depth == IR_TENSOR_CALL_NODES) {
+    call_parse_fail(p, "it has too many parentheses");
+    return 0;
+  }
+  p->depth++;
+  uint32_t k = take_sum(p);
+  p->depth--;
+  return k && close_parenthesis(p) ? k : 0;
+}
+
 static uint32_t take_value(parser *p) {
   char word[160];
+  if (take_token(p, "(")) return take_parenthesized(p);
   skip(p);
   if (*p->at == '-' || isdigit((unsigned char)*p->at)) return take_number(p);
   if (!take_word(p, word, sizeof word)) return 0;
@@ -200,8 +215,7 @@ static uint32_t take_value(parser *p) {
   return is_bool || find_param(p, word, &p->call->node[k].param) ? k : 0;
 }
 
-/* What a parameter is assigned: a sum of values, of which the first one is an
- * intrinsic's. */
+/* A value, or the sum of several. */
 static uint32_t take_sum(parser *p) {
   uint32_t first = take_value(p), last = first;
   if (!first || !take_token(p, "+")) return first;
@@ -326,7 +340,11 @@ static void print_value(const ir_tensor_call *c, uint32_t k, strbuf *out) {
   case IR_TENSOR_BYTES:
     str_printf(out, "bytes(%%%" PRIu32 ", %" PRId64 ")", o->param, o->value);
     return;
-  case IR_TENSOR_SUM: print_values(c, o->first, " + ", out); return;
+  case IR_TENSOR_SUM:
+    if (k != c->root) str_putc(out, '(');
+    print_values(c, o->first, " + ", out);
+    if (k != c->root) str_putc(out, ')');
+    return;
   case IR_TENSOR_VIEW: ir_dtype_print(o->as, out); break;
   case IR_TENSOR_CALLED: str_puts(out, c->text + o->symbol); break;
   case IR_TENSOR_ASM: str_puts(out, "asm"); break;

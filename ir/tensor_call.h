@@ -12,6 +12,7 @@
  *   value     ::= parameter | integer | "true" | "false" | intrinsic
  *               | dtype "(" value ")" | "address" "(" parameter ")"
  *               | "bytes" "(" parameter "," integer ")"
+ *               | "(" value {"+" value} ")"
  *
  * A parameter is its name, or "%" and its number, which is the form in the
  * annotation IR_TENSOR_CALL of a block: parameter k is the k-th match buffer of
@@ -42,7 +43,7 @@
 enum {
   IR_TENSOR_CALL_OPERANDS = 16, /* of one function */
   IR_TENSOR_CALL_PARAMS = 16,
-  IR_TENSOR_CALL_NODES = 96,
+  IR_TENSOR_CALL_NODES = 256,
   IR_TENSOR_CALL_TEXT = 8192, /* names of functions, altogether; assembly */
   IR_TENSOR_REGISTERS = 512,  /* inputs of assembly, and as many outputs */
   IR_TENSOR_NO_RESULT = UINT32_MAX

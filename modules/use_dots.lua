@@ -16,19 +16,26 @@ local tiling = require "tessera.tiling"
 
 local full = { u8 = "uint8", s8 = "int8" }
 
+-- How many products a sum of the block is of.
+local function summands(sch, block, m)
+  local n, loops = 1, { sch:get_loops(block) }
+  for _, i in ipairs(m.groups[#m.groups]) do n = n * sch:extent(loops[i]) end
+  return n
+end
+
 -- The form of B in which the block has the fewest copies: [k, j] or [j, k].
-local function choose(sch, block, p)
-  local types = p.types
-  local name, why = intrin.dot(sch:target(), types)
-  if not name then return nil, why end
-  local best, least
-  local width = tonumber(name:match "dot_(%d+)x4")
+local function form(sch, block, name, k, types)
+  local width = tonumber(name:match "dot_(%d+)x")
+  local best, least, why
   for _, trans in ipairs { false, true } do
     local desc = kit.product {
-      n = width, k = 4, dtype = full[types:sub(1, 2)],
+      n = width, k = k, dtype = full[types:sub(1, 2)],
       dtype_b = full[types:sub(3, 4)],
       acc = types == "u8u8" and "uint32" or "int32", trans = trans }
     local m, no = tensor.mapping(sch, block, name, desc)
+    if m and k > 4 and summands(sch, block, m) % k ~= 0 then
+      m, no = nil, "sums would be filled up"
+    end
     if m and (not best or m.copies < least) then
       least = m.copies
       best = { name = name, desc = desc, width = width, packed = 4,
@@ -37,6 +44,19 @@ local function choose(sch, block, p)
     why = why or no
   end
   return best, why
+end
+
+-- The longest sum of one instruction that needs no padding, if the target has
+-- several.
+local function choose(sch, block, p)
+  local best, why
+  for _, k in ipairs { 16, 4 } do
+    local name, no = intrin.dot(sch:target(), p.types, k)
+    if name then best, no = form(sch, block, name, k, p.types) end
+    if best then return best end
+    why = no
+  end
+  return nil, why
 end
 
 -- Tiles of rows by vectors: the loops of each level.

@@ -81,13 +81,15 @@ function intrin.has(name, target)
   return true
 end
 
--- The best dot product of four bytes each that a target has, declared: `types`
+-- The best dot product of k (4) bytes each that a target has, declared: `types`
 -- are those of A and B, "u8s8", "s8s8" or "u8u8".  nil and why there is none.
-function intrin.dot(target, types)
+function intrin.dot(target, types, k)
   for _, name in ipairs(kit.dots[types or "u8s8"] or
                         invalid("there are no dot products of " ..
                                 options.quoted(types))) do
-    if intrin.has(name, target) then return kit.declare(name) end
+    if kit.entries[name].k == (k or 4) and intrin.has(name, target) then
+      return kit.declare(name)
+    end
   end
   return nil, "the target has no dot products of these types"
 end

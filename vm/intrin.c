@@ -203,18 +203,20 @@ tess_status vm_intrin_add_call(tess_context *c, const char *name,
   const char *why;
   strbuf text;
   str_init(&text, &c->heap);
-  tess_status st = !read_call(desc, call, &text, &why)
-                       ? ctx_fail(c, TESS_INVALID,
-                                  "tensor intrinsic '%s': the call '%s': %s",
-                                  name, call, why)
-                   : text.bad ? ctx_ran_out(c, mem_refusal(&c->heap),
-                                            "tensor intrinsic '%s'", name)
-                              : enter_intrin((adding){.c = c,
-                                                      .name = name,
-                                                      .desc = desc,
-                                                      .impl = desc,
-                                                      .call = text.v,
-                                                      .override = override});
+  tess_status st =
+      !read_call(desc, call, &text, &why)
+          ? ctx_fail(c, TESS_INVALID,
+                     "tensor intrinsic '%s': the call "
+                     "'%.200s%s': %s",
+                     name, call, strlen(call) > 200 ? ".." : "", why)
+      : text.bad
+          ? ctx_ran_out(c, mem_refusal(&c->heap), "tensor intrinsic '%s'", name)
+          : enter_intrin((adding){.c = c,
+                                  .name = name,
+                                  .desc = desc,
+                                  .impl = desc,
+                                  .call = text.v,
+                                  .override = override});
   str_free(&text);
   return st;
 }

@@ -18,8 +18,9 @@ function kit.enter(x)
   kit.entries[x.name] = x
 end
 
--- Those of a product of bytes, the best first.
+-- Those of a product of bytes, of `k` each, 4 if none is given; the best first.
 function kit.enter_dot(types, x)
+  x.k = x.k or 4
   kit.enter(x)
   local list = kit.dots[types] or {}
   kit.dots[types] = list

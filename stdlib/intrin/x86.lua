@@ -9,17 +9,19 @@ local kit = require "tessera.intrin.kit"
 local full = { u8 = "uint8", s8 = "int8", bf16 = "bfloat16", f32 = "float32",
                s32 = "int32" }
 
-local function dot(types, lanes)
+local function dot(types, lanes, k)
   return function()
-    return kit.product { n = lanes, k = 4, dtype = full[types:sub(1, 2)],
+    return kit.product { n = lanes, k = k or 4, dtype = full[types:sub(1, 2)],
                          dtype_b = full[types:sub(3, 4)], acc = "int32",
-                         trans = true }
+                         trans = not k or k == 4, packed = k ~= 4 and k and 4 }
   end
 end
 
-local function summary(types, lanes, how)
-  return ("int32[%d] += %s[4] . %s[%d, 4], %s"):format(
-    lanes, full[types:sub(1, 2)], full[types:sub(3, 4)], lanes, how)
+local function summary(types, lanes, how, k)
+  local rows = (k or 4) > 4 and ("%d, "):format(k // 4) or ""
+  return ("int32[%d] += %s[%d] . %s[%s%d, 4], %s"):format(
+    lanes, full[types:sub(1, 2)], k or 4, full[types:sub(3, 4)], rows, lanes,
+    how)
 end
 
 for _, x in ipairs {
@@ -60,30 +62,52 @@ local function by_pairs(isa, lanes, is_signed)
   return ("C += %s(%s, %s) + %s(%s, %s)"):format(madd, a, b, madd, a1, b1)
 end
 
--- The same, added to the sum as they are multiplied.
-local function by_words(isa, lanes)
-  local a, a1 = halves(isa, ("int16(int32x%d(A))"):format(lanes), true)
-  local b, b1 = halves(isa, "int16(B)", true)
-  local function add(c, x, y)
-    return ("llvm.x86.avx512.vpdpwssd.%d(%s, int32(%s), int32(%s))"):format(
-      32 * lanes, c, x, y)
+-- VPDPBUSD takes an unsigned operand.  Of two signed ones
+--   A . B = (A + 128) . B + (B + 128) . -128 + k * 128 * 128
+-- of which all rows share what is added: it is computed once for a vector of B
+-- where rows are unrolled, and added once to the sum of k products.  A is
+-- broadcast as it is loaded and flipped after that; LLVM would do it before,
+-- which takes two instructions more, if it saw that the bits are constant.
+local function by_offset(lanes, k)
+  local int32, int8 = "int32x" .. lanes, "int8x" .. 4 * lanes
+  local function vpdpbusd(c, a, b)
+    return ("llvm.x86.avx512.vpdpbusd.%d(%s, %s, %s)"):format(32 * lanes, c, a,
+                                                               b)
   end
-  return "C = " .. add(add("C", a, b), a1, b1)
+  local function splat(v) return ("%s(%d)"):format(int32, v) end
+  local function flip(x, bits)
+    return ("int32((int8(%s) + int8(%s)))"):format(x, bits)
+  end
+  local function part(x, type, n, i)
+    if k == 4 then return x end
+    return ("llvm.vector.extract.v%d%s.v%d%s(%s, int64(%d))"):format(
+      n, type, n * k // 4, type, x, n * i)
+  end
+  local signs, unsigned = int8 .. "(-128)", -0x7f7f7f80
+  local unseen = vpdpbusd(splat(unsigned), splat(0), splat(0))
+  local sum, shared = "C", splat(k << 14)
+  for i = 0, k // 4 - 1 do
+    local a = ("%s(int8x4(%s))"):format(int32, part("A", "i8", 4, i))
+    local b = ("%s(%s)"):format(int32, part("int32(B)", "i32", lanes, i))
+    sum = vpdpbusd(sum, flip(a, unseen), b)
+    shared = vpdpbusd(shared, flip(b, signs), "int32(" .. signs .. ")")
+  end
+  return ("C = %s + %s"):format(sum, shared)
 end
 
--- VPDPBUSD takes an unsigned operand; of two signed ones the even and the odd
--- bytes are extended to 16 bits, and VPDPWSSD adds up two products of those.
 for _, x in ipairs {
-  { "dot_16x4_vnni_s8s8s32", "avx512", 16, { "avx512vnni", "avx512bw" } },
-  { "dot_8x4_avxvnni_s8s8s32", "avx2", 8, { "avxvnni", "avx2" } },
+  { "dot_16x%d_vnni_s8s8s32", 16, { "avx512vnni", "avx512bw" } },
+  { "dot_8x%d_avxvnni_s8s8s32", 8, { "avxvnni", "avx2" } },
 } do
-  local name, isa, lanes, needs = table.unpack(x)
-  kit.enter_dot("s8s8", {
-    name = name, family = "x86", kind = "llvm", needs = needs,
-    summary = summary("s8s8", lanes, "by two VPDPWSSD"),
-    desc = dot("s8s8", lanes),
-    impl = function() return by_words(isa, lanes) end,
-  })
+  local name, lanes, needs = table.unpack(x)
+  for _, k in ipairs { 4, 16 } do
+    kit.enter_dot("s8s8", {
+      name = name:format(k), family = "x86", kind = "llvm", needs = needs,
+      k = k, summary = summary("s8s8", lanes, "by VPDPBUSD", k),
+      desc = dot("s8s8", lanes, k),
+      impl = function() return by_offset(lanes, k) end,
+    })
+  end
 end
 
 for _, x in ipairs { { "avx512", 16, "avx512bw" }, { "avx2", 8, "avx2" } } do

@@ -549,9 +549,9 @@ local rows = {
     "tensor-intrinsics" },
   { "intrin.has(name [, target])", "boolean",
     "Whether the target has what it needs.", "tensor-intrinsics" },
-  { "intrin.dot(target, types)", "string?, string?",
-    'The best dot product of bytes, "u8s8", "s8s8" or "u8u8", declared; nil ' ..
-    "and why there is none.", "tensor-intrinsics" },
+  { "intrin.dot(target, types [, k])", "string?, string?",
+    'The best dot product of k (4) bytes, "u8s8", "s8s8" or "u8u8", ' ..
+    "declared; nil and why there is none.", "tensor-intrinsics" },
   -- require "tessera.tensor"
   { "tensor.mma(options)", "string",
     "An intrinsic, C[m, n] += A[m, k] * B[k, n] by vectors; of require " ..

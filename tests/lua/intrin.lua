@@ -23,7 +23,8 @@ local function around(name, more)
   local has_rows = #sizes == 3
   local m, n, k = table.unpack(has_rows and sizes or { 1, sizes[1], sizes[2] })
   m, n, k = m * more, n * more, k * more
-  local packed = name:find "^amx" and (name:find "bf16" and 2 or 4)
+  local packed = name:find "^amx" and (name:find "bf16" and 2 or 4) or
+                 name:find "^dot_%d+x16" and 4
   local A = ts.placeholder("A", { m, k }, a)
   local B = ts.placeholder("B", packed and { k // packed, n, packed } or
                            { n, k }, b)
@@ -56,9 +57,13 @@ for _, x in ipairs {
   { "dot_8x4_avxvnni", "llvm -mcpu=x86-64 -mattr=+avxvnni",
     "{vex}%s+vpdpbusd" },
   { "dot_16x4_vnni_s8s8s32", "llvm -mattr=+avx512bw,+avx512vnni",
-    "vpdpwssd.*zmm" },
+    "vpdpbusd.*zmm" },
+  { "dot_16x16_vnni_s8s8s32", "llvm -mattr=+avx512bw,+avx512vnni",
+    "vpdpbusd.*zmm" },
   { "dot_8x4_avxvnni_s8s8s32", "llvm -mcpu=x86-64 -mattr=+avx2,+avxvnni",
-    "vpdpwssd.*ymm" },
+    "vpdpbusd.*ymm" },
+  { "dot_8x16_avxvnni_s8s8s32", "llvm -mcpu=x86-64 -mattr=+avx2,+avxvnni",
+    "vpdpbusd.*ymm" },
   { "dot_16x4_avx512", "llvm -mattr=+avx512bw", "vpmaddwd.*zmm" },
   { "dot_16x4_avx512_s8s8s32", "llvm -mattr=+avx512bw", "vpmaddwd.*zmm" },
   { "dot_8x4_avx2", "llvm -mcpu=x86-64 -mattr=+avx2", "vpmaddwd.*ymm" },
@@ -193,7 +198,7 @@ end
 
 local all = intrin.names()
 for _, name in ipairs(all) do assert(intrin.use(name) == name) end
-local many = 34
+local many = 36
 for _, family in ipairs { "wmma", "mma", "dp4a", "dae" } do
   many = many + #intrin.names(family)
 end

@@ -331,7 +331,10 @@ do
     ["C = llvm.x(bytes(A))"] = "a ',' is missing",
     ["C = llvm.x(bytes(A, 3))"] = "fewer dimensions",
     ["C = llvm.x(A) + f(B)"] = "it names no type",
-    ["C = " .. ("llvm.x("):rep(100) .. "A" .. (")"):rep(100)] = "too many",
+    ["C = " .. ("llvm.x("):rep(300) .. "A" .. (")"):rep(300)] = "too many",
+    ["C = llvm.x(" .. ("("):rep(300) .. "A" .. (")"):rep(301)] = "too many",
+    ["C = llvm.x((A + B)"] = "a ',' or ')' is missing",
+    ["C = llvm.x((A + B"] = "a ')' is missing",
   } do
     fails(nil, what, ts.tensor_intrin,
           { name = "bad", desc = gemm, impl = text })

@@ -59,10 +59,10 @@ do
   local p = ops.matmul { m = 16, n = 32, k = 32, dtype = "int8", acc = "int32" }
   local list = ts.space.sketches(ts.space.default(target), p, target)
   local s = list[1]:replay(p, { resample = true, seed = 1 })
-  assert(tostring(list[1]):find("dot_16x4_vnni_s8s8s32", 1, true), list[1])
+  assert(tostring(list[1]):find("dot_16x16_vnni_s8s8s32", 1, true), list[1])
   local text = ts.build(s, target):source "asm"
-  assert(select(2, text:gsub("vpdpwssd", "")) >= 16, text)
-  if intrin.has "dot_16x4_vnni_s8s8s32" then
+  assert(select(2, text:gsub("vpdpbusd", "")) >= 16, text)
+  if intrin.has "dot_16x16_vnni_s8s8s32" then
     checks.exact(s, p, checks.arguments(p, "integers"))
   end
 end
