@@ -145,11 +145,10 @@ static unrolled unroll_below(unroll *u, ir_stmt s, int64_t max) {
 
 LOWER_PASS(unroll) {
   enum { LEAST_BYTES = 16 };
-  (void)e;
   unroll u = {.p = p,
               .scratch = scratch,
               .vector_bytes = o->vector_bytes > LEAST_BYTES ? o->vector_bytes
                                                             : LEAST_BYTES};
   unroll_below(&u, ir_entry(p)->root, 0);
-  return TESS_OK;
+  return lower_pass_remove_no_op(p, scratch, o, e); /* what copies decide */
 }

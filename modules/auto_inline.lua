@@ -65,6 +65,13 @@ local function into_consumers(sch, block, p)
   sch:compute_inline(block)
 end
 
+-- Folds padding into its one consumer, which leaves out the products of it.
+local function fold_padding(sch, block)
+  local consumer = sch:get_consumers(block)
+  sch:compute_inline(block)
+  sch:annotate(consumer, "skip_zeros", 1)
+end
+
 -- Whether threads run it together, as they fill shared memory.
 local function is_bound(sch, block)
   for _, loop in ipairs { sch:get_loops(block) } do
@@ -106,7 +113,7 @@ return ts.module {
     if is_bound(sch, block) then return nil, "it is bound to threads" end
     local why = into_consumers(sch, block, p)
     if why == padding and is_read_little(sch, block, p.again) then
-      local folded, no = tiling.attempt(sch, sch.compute_inline, block)
+      local folded, no = tiling.attempt(sch, fold_padding, block)
       return folded and { folded, sch } or nil, no
     end
     if why and p.into_producer then why = into_producer(sch, block) end

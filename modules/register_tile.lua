@@ -44,9 +44,32 @@ local function pad(sch, block, sizes, p)
   inline_into_copies(sch, block)
 end
 
-local function schedule(sch, block, vectors, p)
+-- Folds the zeros around what the block reads into it, and leaves out the
+-- products of them, where a tile has all of the rows: each step of the window
+-- then has those rows that it meets.
+local function skip_padding(sch, block, sizes, column)
+  for i, loop in ipairs { sch:get_loops(block) } do
+    if sizes[i] and i ~= column and sizes[i] ~= sch:extent(loop) then
+      tiling.refuse "a tile has not all of its rows"
+    end
+  end
+  local any = false
+  for _, producer in ipairs { sch:get_producers(block) } do
+    if sch:block_info(producer).has_select and sch:is_spatial(producer) and
+       #{ sch:get_consumers(producer) } == 1 and
+       sch:can("compute_inline", producer) then
+      sch:compute_inline(producer)
+      any = true
+    end
+  end
+  if not any then tiling.refuse "it reads no padding" end
+  sch:annotate(block, "skip_zeros", 1)
+end
+
+local function schedule(sch, block, vectors, p, skips)
   local sizes, column = register_tiles.shape(sch, block, vectors, p.registers)
   if not sizes then tiling.refuse "it has no rows and columns" end
+  if skips then skip_padding(sch, block, sizes, column) end
   pad(sch, block, sizes, p)
   local batch = register_tiles.batch(sch, block, sizes)
   local kinds = sch:block_info(block).iters
@@ -105,7 +128,10 @@ return ts.module {
     local few = p.few_from > 0 and tiled_blocks(sch:copy()) >= p.few_from
     local split = p.few_from > 0 and is_split(sch, block)
     for _, vectors in ipairs(p.vectors) do
-      local made, list = tiling.attempt(sch, schedule, block, vectors, p)
+      local made, list = tiling.attempt(sch, schedule, block, vectors, p, true)
+      if not made then
+        made, list = tiling.attempt(sch, schedule, block, vectors, p, false)
+      end
       if made then
         table.move(list[1], 1, #list[1], #all + 1, all)
         list = list[2]

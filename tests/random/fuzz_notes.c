@@ -45,6 +45,7 @@ static const struct note {
              {"vector_bytes", {4, 64}},
              {"pragma_auto_unroll_max_step", {4, 64}},
              {"pragma_vectorize", {1, 4}},
+             {"skip_zeros", {1, 1}},
              {"note", {1, 2}},
              {"note", {3, 4}}};
 enum { NOTES = sizeof notes / sizeof *notes, OF_COPIES = 4 };

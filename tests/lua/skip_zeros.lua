@@ -1,0 +1,123 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Products of padding that lowering leaves out: which terms of the condition
+-- become guards, which are decided by unrolling, and what is left alone.
+local ts = require "tessera"
+local ops = require "tessera.ops"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+
+local function conv()
+  return ops.conv2d_nhwc { n = 1, h = 5, w = 4, ci = 6, co = 8, k = 3, pad = 1 }
+end
+
+-- The sum with its padding folded in, and its loops n, h, w, co, kh, kw, ci in
+-- that order of numbers, behind one over tiles of w where that is cut.
+local function folded(p, order, marked, cut)
+  local s = ts.schedule(p)
+  local b = s:get_block "conv"
+  s:compute_inline(s:get_block "padded")
+  if marked then s:annotate(b, "skip_zeros", 1) end
+  local loops = { s:get_loops(b) }
+  local named = {}
+  for i, n in ipairs(order) do named[i] = loops[n] end
+  if cut then
+    local outer, inner = s:split(loops[3], { ts.auto, cut })
+    s:reorder(outer, loops[2])
+    s:parallel(outer)
+    named[5] = inner
+  end
+  s:reorder(named)
+  s:decompose_reduction(b, named[2])
+  return s, loops
+end
+
+local function lowered(s)
+  checks.same(s, conv())
+  return tostring(ts.lower(s, { after = "scalar_replacement" }))
+end
+
+local function count(text, what)
+  return select(2, text:gsub(what, ""))
+end
+
+-- Rows outside of the reduction, columns inside: the first are guarded, the
+-- second there or not in the copies of kw and w, 3 * 4 - 2 of them.
+local rows_outside = { 2, 5, 6, 7, 3, 4 }
+checks.case("a row of the image in a tile", function()
+  local s, loops = folded(conv(), rows_outside, true)
+  s:vectorize(loops[4])
+  local text = lowered(s)
+  assert(not text:find "select", text)
+  assert(count(text, "if 1 <= h") == 1 and count(text, "for ci") == 3, text)
+  assert(count(text, "%* W%[") == 10, text)
+end)
+
+checks.case("it is not asked for", function()
+  local s, loops = folded(conv(), rows_outside, false)
+  s:vectorize(loops[4])
+  assert(count(lowered(s), "select") > 0)
+end)
+
+-- A tile of half a row, by a loop outside that is in parallel: which columns
+-- there are is not known, so that term stays a choice.
+checks.case("a part of a row in a tile", function()
+  local s, loops = folded(conv(), rows_outside, true, 2)
+  s:vectorize(loops[4])
+  local text = lowered(s)
+  assert(text:find "select" and count(text, "if 1 <= h") == 1, text)
+end)
+
+-- All of the image outside: both are guards around the loop over channels.
+checks.case("pixels outside", function()
+  local s = folded(conv(), { 2, 3, 5, 6, 7, 4 }, true)
+  local text = lowered(s)
+  assert(not text:find "select" and text:find "if 1 <= w", text)
+end)
+
+-- ---- what is left alone ----------------------------------------------------
+
+local function reduced(name, value, reducer)
+  local A = ts.placeholder("A", { 8 })
+  local B = ts.placeholder("B", { 4, 8 })
+  local k = ts.reduce_axis("k", 8)
+  local C = ts.compute("C", { 4 }, function(i)
+    return reducer(value(A, B, i, k), k)
+  end)
+  local p = ts.program(name, { A, B }, { C })
+  local s = ts.schedule(p)
+  s:annotate(s:get_block "C", "skip_zeros", 1)
+  checks.same(s, p)
+  return tostring(ts.lower(s))
+end
+
+local function choice(otherwise)
+  return function(A, B, i, k)
+    return ts.select(ts.ge(k - i, 1), A(k - i), otherwise) * B(i, k)
+  end
+end
+
+checks.case("other choices", function()
+  assert(not reduced("zero", choice(0.0), ts.sum):find "select")
+  assert(reduced("one", choice(1.0), ts.sum):find "select")
+  assert(reduced("most", choice(0.0), ts.reduce_max):find "select")
+end)
+
+-- ---- in spaces -------------------------------------------------------------
+
+-- Convolutions whose tiles have whole rows, and those in depth, are so.
+checks.case("sketches", function()
+  local target = "llvm -mcpu=skylake-avx512 -num-cores=2"
+  local function with(p)
+    local n = 0
+    for _, t in ipairs(ts.space.default(target):sketches(p, target)) do
+      n = n + (tostring(t):find "skip_zeros" and 1 or 0)
+    end
+    return n
+  end
+  local function image(w)
+    return ops.conv2d_nhwc { n = 1, h = 7, w = w, ci = 64, co = 64, k = 3,
+                             pad = 1 }
+  end
+  assert(with(image(7)) > 0 and with(image(56)) == 0)
+  assert(with(ops.depthwise_conv2d_nhwc { n = 1, h = 8, w = 8, c = 64, k = 3,
+                                          pad = 1 }) > 0)
+end)
