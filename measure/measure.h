@@ -237,7 +237,8 @@ typedef struct measure_result {
                                           * it does not */
   VEC(double) sample;                    /* seconds a run, in order */
   uint64_t runs;                         /* launches that were timed */
-  bool cut_off;                          /* too slow: only one sample */
+  bool cut_off;                          /* too slow: only one sample, or, of
+                                          * what was ended, what it ran for */
   bool checked;        /* outputs were compared, and agree if status is OK */
   double error, bound; /* greatest difference found, and allowed, as a
                         * fraction of |reference| + rms of the output; both

@@ -100,12 +100,40 @@ static bool take_reference(crew_work *work, uint32_t i, worker *w,
   return true;
 }
 
+/* The one sample of a kernel that was ended: what it had run for. */
+static void take_ended(const asking *a, double seconds) {
+  measure_result *out = a->out;
+  pool_set_result(a->pool, out, TESS_OK, "");
+  vec_push(a->pool->heap, &out->sample, seconds);
+  timing_summarize(a->pool->heap, out);
+  out->runs = 1;
+  out->cut_off = true;
+}
+
 static void fail_request(crew_work *work, uint32_t i, tess_status s,
                          const char *why) {
   asking *a = (asking *)work;
+  double limit = work->limit[JOB_RUNNING];
+  bool is_slow = work->is_slow && !a->reference;
   (void)i;
   if (work->is_stuck) job_say(&a->task->stuck, why);
-  fail_all(a, s, why);
+  if (s == TESS_TIMEOUT && is_slow && limit < a->task->policy.timeout)
+    take_ended(a, limit);
+  else
+    fail_all(a, s, why);
+}
+
+/* A first launch that lasts much longer than the best is not waited for: the
+ * worker is ended, where another is soon there. */
+static double longest_launch(const asking *a) {
+  enum { TIMES = 4 }; /* the policy's cutoff */
+  static const double soon = 0.5;
+  const job_run *r = a->run;
+  const measure_task *t = a->task;
+  double timeout = t->policy.timeout, best = r->best * r->cutoff;
+  bool waits = best <= 0 || r->only_check || t->on_device || a->pool->via;
+  if (waits) return timeout;
+  return fmin(timeout, fmax(TIMES * best, soon + 2 * t->prepare));
 }
 
 /* The phases' time-outs: the policy's for a candidate's run, generous ones for
@@ -117,9 +145,10 @@ static void set_limits(asking *a) {
     limit[i] = a->reference ? reference_of(a->pool) : prepare;
   limit[JOB_PREPARING] = prepare;
   limit[JOB_IDLE] = crew_patience(a->pool);
+  if (a->reference) return;
   double timeout = a->task->policy.timeout;
-  if (!a->reference)
-    limit[JOB_RUNNING] = timeout * (a->run->n > 1 ? a->run->n : 1);
+  limit[JOB_RUNNING] = a->run->n > 1 ? timeout * a->run->n : longest_launch(a);
+  limit[JOB_SAMPLING] = timeout;
 }
 
 static tess_status perform_in_worker(asking *a) {
@@ -223,6 +252,7 @@ static void do_run(measure_pool *pool, measure_task *t, const job_run *r,
     measure_result_free(&a.here[i]);
   l->runs += r->n;
   l->prepare += a.times.prepare;
+  t->prepare = fmax(t->prepare, a.times.prepare);
   l->kernel += a.times.kernel;
   l->check += a.times.check;
 }

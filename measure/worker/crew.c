@@ -129,6 +129,7 @@ static void phase_timed_out(crew *c, slot *x) {
       [JOB_PREPARING] = "preparing tensors took longer",
       [JOB_LOADING] = "loading a kernel took longer",
       [JOB_RUNNING] = "running took longer",
+      [JOB_SAMPLING] = "running took longer",
       [JOB_CHECKING] = "comparing outputs took longer",
   };
   char why[128];
@@ -137,8 +138,9 @@ static void phase_timed_out(crew *c, slot *x) {
     return;
   }
   job_phase phase = x->w->phase;
-  bool its_own = phase == JOB_BUILDING || phase == JOB_RUNNING;
+  bool its_own = phase == JOB_BUILDING || crew_is_running(phase);
   if (phase == JOB_PREPARING) c->work->is_stuck = true;
+  if (phase == JOB_RUNNING) c->work->is_slow = true;
   snprintf(why, sizeof why, "%s than %g s", what[phase], c->work->limit[phase]);
   discard_worker(c, x, its_own ? TESS_TIMEOUT : TESS_INFRA, why);
 }

@@ -23,6 +23,7 @@ typedef struct crew_work {
   void (*fail)(struct crew_work *c, uint32_t i, tess_status s, const char *why);
   double limit[JOB_CHECKING + 1]; /* seconds that a phase may last */
   bool is_stuck; /* preparing tensors timed out, and would again */
+  bool is_slow;  /* a job was ended in its phase JOB_RUNNING */
 } crew_work;
 
 /* Runs all jobs on `nworkers` workers.  CANCELLED: `fail` was called for the
@@ -38,6 +39,11 @@ tess_status crew_open(measure_pool *pool, worker *workers, uint32_t nworkers,
 tess_status crew_until(crew *c, uint32_t end);
 /* Workers in the middle of a job are ended. */
 void crew_close(crew *c);
+
+/* Whether a candidate's kernel runs. */
+static inline bool crew_is_running(job_phase phase) {
+  return phase == JOB_RUNNING || phase == JOB_SAMPLING;
+}
 
 /* The class of a job whose worker ended in the middle of it, and why. */
 tess_status crew_judge(const worker *w, int wait_status, char *why, size_t n);

@@ -47,6 +47,7 @@ static tess_status classify_fault(const worker *w, int sig, char *why,
     snprintf(why, n, "loading the kernel crashed: SIG%s", signal_name(sig));
     return TESS_LAUNCH_ERROR;
   case JOB_RUNNING:
+  case JOB_SAMPLING:
     snprintf(why, n, "the kernel crashed: SIG%s%s", signal_name(sig), where);
     return TESS_CRASHED;
   default:
@@ -68,6 +69,7 @@ static tess_status classify_exit(const worker *w, int status, char *why,
     snprintf(why, n, "loading the kernel ended its process%s%s", colon, words);
     return TESS_LAUNCH_ERROR;
   case JOB_RUNNING:
+  case JOB_SAMPLING:
     snprintf(why, n, "the kernel ended its process with status %d", status);
     return TESS_CRASHED;
   default:
@@ -83,7 +85,7 @@ tess_status crew_judge(const worker *w, int status, char *why, size_t n) {
     snprintf(why, n, "LLVM: %s", fatal);
     return TESS_BUILD_ERROR;
   }
-  if (fatal && w->phase == JOB_RUNNING) {
+  if (fatal && crew_is_running(w->phase)) {
     snprintf(why, n, "%s", fatal);
     return TESS_CRASHED;
   }

@@ -140,6 +140,7 @@ typedef enum job_phase {
   JOB_PREPARING,
   JOB_LOADING,
   JOB_RUNNING,
+  JOB_SAMPLING, /* runs a kernel whose first launch was no longer than others */
   JOB_CHECKING
 } job_phase;
 

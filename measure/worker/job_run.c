@@ -151,7 +151,7 @@ static tess_status take_samples(running *w, kernel *k, double first,
   }
   bench_place(&j->bench, GUARD_FRONT);
   bench_reset(&j->bench);
-  job_enter(j, JOB_RUNNING);
+  job_enter(j, JOB_SAMPLING);
   double faster;
   tess_status st = warm_up(w, k, first, &faster, &is_enough);
   if (st) return st;

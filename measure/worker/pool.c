@@ -147,6 +147,12 @@ static tess_status make_task(void *ud) {
   return str_status(&m->t->program);
 }
 
+static bool is_of_device(const char *text) {
+  target t;
+  err_state e;
+  return target_parse(&t, text, &e) == TESS_OK && backend_find(t.kind)->device;
+}
+
 tess_status measure_task_new(measure_pool *pool, const ir_program *base,
                              const char *target_text,
                              const measure_policy *policy, measure_task **out,
@@ -155,7 +161,8 @@ tess_status measure_task_new(measure_pool *pool, const ir_program *base,
   measure_task *t = mem_try_resize(heap, NULL, 0, sizeof *t);
   *out = NULL;
   if (!t) return err_ran_out(e, heap, mem_refusal(heap), "a task");
-  *t = (measure_task){.pool = pool, .policy = *policy};
+  *t = (measure_task){
+      .pool = pool, .policy = *policy, .on_device = is_of_device(target_text)};
   strbuf *const texts[] = {&t->program, &t->target, &t->reference, &t->note,
                            &t->why,     &t->stuck,  &t->inputs};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)

@@ -45,6 +45,8 @@ struct measure_task {
   bool has_reference;
   double launch; /* seconds of the unscheduled program, for the reference */
   race race;     /* of its candidates */
+  double prepare; /* seconds that a worker took for its tensors, at most */
+  bool on_device; /* kernels run on a device */
   strbuf reference, note, why;
   strbuf inputs; /* contents of its tensors, of policy.inputs; "": drawn */
   strbuf stuck;  /* why it cannot be measured; else empty */
