@@ -386,11 +386,10 @@ static bool perform_job(performing *w, uint32_t i) {
 }
 
 static tess_status perform_each(performing *w) {
-  uint32_t builders = measure_pool_builders(w->m->pool), n = w->b->n;
+  uint32_t n = w->b->n, end = w->building ? 0 : n;
   tess_status s = TESS_OK;
   for (uint32_t i = 0; i < n && s == TESS_OK; i++) {
-    uint32_t end = n - i > builders ? i + builders : n;
-    s = until_built(w, end);
+    if (i == end) s = until_built(w, end = measure_build_part(w->building, i));
     if (s == TESS_OK && !perform_job(w, i)) return TESS_OK;
   }
   return s;

@@ -238,6 +238,14 @@ static tess_status build_on(void *ud) {
   return b->crew ? crew_until(b->crew, end) : build_here(b, end);
 }
 
+uint32_t measure_build_part(const measure_building *b, uint32_t at) {
+  enum { MANY = 4 }; /* a builder */
+  const measure_pool *p = b->pool;
+  bool goes_on = b->crew && p->spare;
+  uint32_t part = at == 0 && goes_on ? p->nbuilders : MANY * p->nbuilders;
+  return b->n - at > part ? at + part : b->n;
+}
+
 tess_status measure_build_until(measure_building *b, uint32_t end) {
   measure_pool *pool = b->pool;
   double start = clock_now();

@@ -107,9 +107,6 @@ void measure_pool_free(measure_pool *pool);
  * with the context. */
 tess_status measure_context_pool(tess_context *c, measure_pool **out);
 
-/* How many candidates it compiles at once. */
-uint32_t measure_pool_builders(const measure_pool *pool);
-
 /* Seconds by activity, summed over workers; `build_wall` and `run_wall` are the
  * time that the caller waited. */
 typedef struct measure_ledger {
@@ -200,6 +197,10 @@ typedef struct measure_building measure_building;
 tess_status measure_build_begin(measure_pool *pool, const measure_task *t,
                                 uint32_t n, const measure_candidate *c,
                                 measure_build *out, measure_building **b);
+/* Up to which candidate to build before number `at` runs: to a few of the first
+ * where building goes on meanwhile; else to many, so that builders seldom wait
+ * for each other. */
+uint32_t measure_build_part(const measure_building *b, uint32_t at);
 /* Builds in parallel until the candidates below `end` have their results; the
  * status is that of measure_build_batch. */
 tess_status measure_build_until(measure_building *b, uint32_t end);

@@ -128,8 +128,6 @@ void measure_pool_free(measure_pool *p) {
   mem_free(heap, p, sizeof *p);
 }
 
-uint32_t measure_pool_builders(const measure_pool *p) { return p->nbuilders; }
-
 const measure_ledger *measure_get_ledger(const measure_pool *p) {
   return &p->ledger;
 }

@@ -105,20 +105,15 @@ static tess_status build_part(batch *b, uint32_t at, uint32_t end) {
   return ctx_fail(m->c, s, "%s", e.message);
 }
 
-/* The first part is one candidate a builder, so that there is a result soon;
- * the parts grow, so that builders seldom wait for each other. */
 static tess_status run_parts(batch *b) {
-  enum { MOST = 4 }; /* candidates a builder */
   measurer *m = b->m;
-  uint32_t part = measure_pool_builders(m->pool), most = MOST * part;
   tess_status s = measure_build_begin(m->pool, m->task, b->n, b->candidate,
                                       b->build, &b->building);
   for (uint32_t at = 0; s == TESS_OK && at < b->n && !b->ended;) {
-    uint32_t end = b->n - at > part ? at + part : b->n;
+    uint32_t end = measure_build_part(b->building, at);
     s = build_part(b, at, end);
     if (s == TESS_OK) run_part(b, at, end);
     at = end;
-    part = 2 * part < most ? 2 * part : most;
   }
   measure_build_end(b->building);
   return s;
