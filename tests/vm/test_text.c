@@ -295,6 +295,7 @@ static void test_seeds(void **state) {
     const char *path;
     uint32_t insts;
   } seeds[] = {{"trace_json/matmul.json", 8},
+               {"trace_lua/by_hand.lua", 7},
                {"trace_lua/matmul.lua", 9},
                {"trace_lua/table.lua", 5}};
   test_heap mem;
