@@ -201,7 +201,8 @@ local rows = {
     "modules" },
   -- Traces
   { "ts.trace.from_lua(text [, program])", "tessera.Trace",
-    "Read what trace:lua wrote, without running it.", "tutorial" },
+    "Read what trace:lua wrote, or calls as they are written by hand, " ..
+    "without running it.", "tutorial" },
   { "ts.trace.from_json(text [, program])", "tessera.Trace",
     "Read what trace:json wrote.", "tutorial" },
   { "ts.trace.from_tvm_json(text [, program])", "tessera.Trace",
