@@ -80,7 +80,7 @@ local function accesses(sch, block)
   for kind, count in pairs { read = info.reads, write = info.writes } do
     for n = 0, count - 1 do
       local a = sch:access_info(block, kind, n)
-      a.used = sch:access(block, kind, n)
+      a.used, a.shifts = sch:access(block, kind, n), info.has_select
       list[#list + 1] = a
     end
   end
@@ -88,17 +88,21 @@ local function accesses(sch, block)
 end
 
 -- Whether the loops from number i on do not move the access, or walk its last
--- dimensions, all of them but the first, as they lie in memory.
+-- dimensions, all of them but the first, as they lie in memory; that of what
+-- pads may be shifted along the first, and along those before it.
 local function lies_along(sch, a, loops, i)
   local before, moves = #a.dims - #loops + i - 1, false
   for k = i, #loops do moves = moves or a.used[k] end
   if not moves then return true end
   for d = 1, before do
-    if not a.dims[d] or a.dims[d] >= i then return false end
+    if not a.dims[d] and not a.shifts or (a.dims[d] or 0) >= i then
+      return false
+    end
   end
   for k = i, #loops do
     local d = before + k - i + 1
-    if a.dims[d] ~= k or
+    local shifted = a.shifts and k == i and k < #loops and not a.dims[d]
+    if a.dims[d] ~= k and not shifted or
        k > i and a.shape[d] ~= sch:extent(loops[k]) then
       return false
     end

@@ -121,3 +121,16 @@ checks.case("sketches", function()
   assert(with(ops.depthwise_conv2d_nhwc { n = 1, h = 8, w = 8, c = 64, k = 3,
                                           pad = 1 }) > 0)
 end)
+
+-- Padding that stays a copy, of pixels of three channels, runs along rows by
+-- vectors of what is beside each other there.
+checks.case("padding of few channels", function()
+  local p = ops.conv2d_nhwc { n = 1, h = 4, w = 94, ci = 3, co = 4, k = 3,
+                              pad = 1 }
+  local along = require "tessera.modules.parallel_vectorize_unroll" {}
+  local s = ts.space.sketches({ along }, p, "llvm")[1]:replay(p)
+  local loops = { s:get_loops(s:get_block "padded") }
+  assert(s:loop_info(loops[#loops]).kind == "vectorized" and
+         s:extent(loops[#loops]) == 16, s)
+  checks.same(s, p)
+end)
