@@ -330,8 +330,8 @@ static void lowering(void **state) {
          "range(");
   expect("lower d.lua --print-after-all", 0, "-- 2. bind_warps: no change\n");
   expect("lower d.lua --print-after-all --after vectorize", 0,
-         "-- 18. flatten_buffer: linearize accesses");
-  if (strstr(c.out, "-- 20.")) fail_msg("%s", c.out);
+         "-- 19. flatten_buffer: linearize accesses");
+  if (strstr(c.out, "-- 21.")) fail_msg("%s", c.out);
   expect("lower t.lua --program d.lua --after plan_allocation", 0, "block C");
   console_run(&c, "sed 's/{2, 8}/{2, 7}/' t.lua > seven.lua");
   expect("lower seven.lua --program d.lua", 1, "does not fit");
