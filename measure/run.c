@@ -127,7 +127,7 @@ static void fail_request(crew_work *work, uint32_t i, tess_status s,
  * worker is ended, where another is soon there. */
 static double longest_launch(const asking *a) {
   enum { TIMES = 4 }; /* the policy's cutoff */
-  static const double soon = 0.5;
+  static const double soon = 0.25;
   const job_run *r = a->run;
   const measure_task *t = a->task;
   double timeout = t->policy.timeout, best = r->best * r->cutoff;
