@@ -52,6 +52,8 @@ static bool step_aside(mutation *x, uint32_t k) {
                       .seed = seed,
                       .given = x->o->given,
                       .ngiven = x->o->ngiven,
+                      .visit = x->o->visit,
+                      .ud = x->o->ud,
                       .memory = x->o->memory};
   vm_cursor given = {o.given, o.ngiven, 0};
   vm_pick pick = {.how = VM_NEIGHBOUR, .seed = seed, .random = x->random};

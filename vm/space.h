@@ -65,6 +65,9 @@ typedef struct vm_mutate_opts {
   uint32_t tries;          /* 0: 32 */
   bool exact;              /* do not repair the decisions that follow */
   bool no_postproc;
+  /* As vm_replay_opts has it; of tries that fail, too. */
+  void (*visit)(void *ud, vm_machine *m, const vm_inst *in);
+  void *ud;
   const vm_memory *memory; /* NULL: none */
 } vm_mutate_opts;
 

@@ -153,37 +153,65 @@ tess_status decisions_begin(tess_session *s) {
 
 /* ---- a row -------------------------------------------------------------- */
 
+void decisions_clear(const tess_session *s, search_worker *w) {
+  vec_reserve(&w->heap, &w->row, s->features.nslot + 1);
+  memset(w->row.v, 0, (s->features.nslot + 1) * sizeof *w->row.v);
+}
+
+/* A sketch that was added later. */
+static bool has_no_columns(const tess_session *s, uint32_t sketch) {
+  return sketch >= s->features.nsketch;
+}
+
+/* What a try before this one left in the slot goes. */
+void decisions_note(const tess_session *s, search_worker *w, uint32_t sketch,
+                    const vm_inst *in) {
+  double number[MAX_SLOT];
+  if (has_no_columns(s, sketch)) return;
+  const uint32_t *slot =
+      s->features.slot[sketch] + (in - s->sketch[sketch]->inst.v);
+  uint32_t n = embed(&w->m, in, number), room = slot[1] - slot[0];
+  for (uint32_t i = 0; i < room; i++)
+    w->row.v[slot[0] + i] = i < n ? (float)number[i] : 0;
+}
+
+void decisions_complete(const tess_session *s, search_worker *w,
+                        uint32_t sketch) {
+  if (has_no_columns(s, sketch)) return;
+  w->row.v[sketch] = 1;
+  fill_derived(s, &w->m, sketch, w->row.v);
+}
+
 typedef struct filling {
-  const vm_trace *t;
-  const uint32_t *slot;
-  float *row;
+  const tess_session *s;
+  search_worker *w;
+  uint32_t sketch;
 } filling;
 
 static void fill(void *ud, vm_machine *m, const vm_inst *in) {
   const filling *f = ud;
-  double number[MAX_SLOT];
-  uint32_t k = (uint32_t)(in - f->t->inst.v), n = embed(m, in, number);
-  uint32_t room = f->slot[k + 1] - f->slot[k];
-  for (uint32_t i = 0; i < n && i < room; i++)
-    f->row[f->slot[k] + i] = (float)number[i];
+  (void)m;
+  decisions_note(f->s, f->w, f->sketch, in);
 }
 
 tess_status decisions_make(const tess_session *s, search_worker *w,
                            const search_cand *c, feature_rows *out) {
   const vm_trace *t = s->sketch[c->sketch];
   feature_begin(out, 1, s->features.nslot, &w->rows);
-  if (c->sketch >= s->features.nsketch) return TESS_OK; /* added later */
-  filling f = {t, s->features.slot[c->sketch], out->v};
+  if (has_no_columns(s, c->sketch)) return TESS_OK;
+  filling f = {s, w, c->sketch};
+  decisions_clear(s, w);
   vm_replay_opts o = {.source = VM_GIVEN,
                       .given = c->d,
                       .ngiven = c->n,
                       .visit = fill,
                       .ud = &f,
                       .stop = vm_decided_at(t)};
-  out->v[c->sketch] = 1;
   tess_status st = vm_replay(&w->m, s->base, t, &o, NULL);
-  if (st == TESS_OK) fill_derived(s, &w->m, c->sketch, out->v);
-  return st;
+  if (st != TESS_OK) return st;
+  decisions_complete(s, w, c->sketch);
+  memcpy(out->v, w->row.v, s->features.nslot * sizeof *out->v);
+  return TESS_OK;
 }
 
 /* ---- names -------------------------------------------------------------- */

@@ -7,16 +7,37 @@
 
 /* ---- what is kept when a candidate is made ------------------------------ */
 
+/* What is kept is of one kind. */
+static void forget_kept(search_worker *w) {
+  map_clear(&w->kept_at);
+  w->kept.n = 0;
+  arena_reset(&w->kept_rows);
+}
+
 void session_want(tess_session *s, feature_kind k) {
   if (s->features.wanted && s->features.want == k) return;
   s->features.wanted = k != FEATURE_DECISIONS;
   s->features.want = k;
   for (uint32_t i = 0; i < s->nworker; i++) {
-    map_clear(&s->worker[i].kept_at);
-    s->worker[i].kept.n = 0;
-    arena_reset(&s->worker[i].kept_rows);
+    forget_kept(&s->worker[i]);
     memo_want(s->worker[i].memo, s->features.wanted, k);
   }
+}
+
+tess_status session_want_decisions(tess_session *s, bool wanted) {
+  tess_status st = wanted ? decisions_begin(s) : TESS_OK;
+  s->features.decides = wanted && st == TESS_OK;
+  for (uint32_t i = 0; i < s->nworker; i++) forget_kept(&s->worker[i]);
+  return st;
+}
+
+static bool keeps_programs(const tess_session *s) {
+  return s->features.wanted && !s->features.decides;
+}
+
+static bool keeps(const tess_session *s, feature_kind k) {
+  if (s->features.decides) return k == FEATURE_DECISIONS;
+  return s->features.wanted && s->features.want == k;
 }
 
 /* The rows of a program, in an arena. */
@@ -32,25 +53,38 @@ static void make_rows(search_worker *w, const ir_program *p, feature_kind k,
 }
 
 /* What the memo has lies there until the batch ends; so does what it has no
- * room for in the arena of the batch. */
+ * room for in the arena of the batch.  It has none of what was made while
+ * decisions were kept instead. */
 static feature_rows rows_of_made(const tess_session *s, search_worker *w,
                                  uint64_t hash) {
   const feature_rows *known = memo_find(w->memo, hash);
   feature_rows r = {0};
   if (known) return *known;
   bool room = memo_has_room(w->memo);
-  if (s->features.wanted)
+  if (keeps_programs(s))
     make_rows(w, &w->m.prog, s->features.want,
               room ? &w->memo->keep : &w->kept_rows, &r);
   if (room) memo_enter(w->memo, hash, &r);
   return r;
 }
 
-void session_keep_rows(const tess_session *s, search_worker *w, uint64_t hash) {
-  feature_rows r = rows_of_made(s, w, hash);
-  if (!s->features.wanted || map_get(&w->kept_at, hash) != MAP_NONE) return;
+static feature_rows decisions_of_made(const tess_session *s, search_worker *w,
+                                      uint32_t sketch) {
+  uint32_t n = s->features.nslot;
+  float *v = arena_array(&w->kept_rows, float, n + 1);
+  decisions_complete(s, w, sketch);
+  memcpy(v, w->row.v, n * sizeof *v);
+  return (feature_rows){.n = 1, .width = n, .v = v};
+}
+
+void session_keep_rows(const tess_session *s, search_worker *w,
+                       const search_cand *c) {
+  feature_rows r = rows_of_made(s, w, c->hash);
+  if (map_get(&w->kept_at, c->hash) != MAP_NONE) return;
+  if (s->features.decides) r = decisions_of_made(s, w, c->sketch);
+  if (!r.n) return;
   vec_push(&w->heap, &w->kept, r);
-  map_put(&w->kept_at, hash, w->kept.n - 1);
+  map_put(&w->kept_at, c->hash, w->kept.n - 1);
 }
 
 typedef struct replacement {
@@ -73,12 +107,12 @@ static tess_status replace_rows(void *ud) {
 void session_keep_rows_of(tess_session *s, const ir_program *p,
                           const search_cand *c) {
   replacement x = {s, p, search_hash(c->sketch, c->n, c->d)};
-  if (s->features.wanted) mem_protect(&s->worker[0].heap, replace_rows, &x);
+  if (keeps_programs(s)) mem_protect(&s->worker[0].heap, replace_rows, &x);
 }
 
 static const feature_rows *find_kept(const tess_session *s, feature_kind k,
                                      uint64_t hash) {
-  if (!s->features.wanted || s->features.want != k) return NULL;
+  if (!keeps(s, k)) return NULL;
   for (uint32_t i = 0; i < s->nworker; i++) {
     uint32_t at = map_get(&s->worker[i].kept_at, hash);
     if (at != MAP_NONE) return &s->worker[i].kept.v[at];

@@ -22,9 +22,11 @@ tess_status session_rows(tess_session *s, feature_kind k, uint32_t n,
                          const search_cand *c, search_rows *out);
 /* From now on candidates get features of this kind when they are made. */
 void session_want(tess_session *s, feature_kind k);
+/* From now on they get their decisions instead, or no longer. */
+tess_status session_want_decisions(tess_session *s, bool wanted);
 /* In the worker's frame, right after a replay: keeps what is wanted. */
 void session_keep_rows(const tess_session *s, search_worker *w,
-                       uint64_t hash);
+                       const search_cand *c);
 /* The same of a program of the context's, instead of what was kept of the
  * candidate before. */
 void session_keep_rows_of(tess_session *s, const ir_program *p,
@@ -48,7 +50,14 @@ typedef struct search_derived {
 
 /* Finds the columns, once. */
 tess_status decisions_begin(tess_session *s);
-/* In the frame of the worker's heap; the row lies in w->rows. */
+/* A row that fills as a sketch is replayed in the worker: at first, at each
+ * sampling instruction (vm_replay_opts.visit), and behind the last. */
+void decisions_clear(const tess_session *s, search_worker *w);
+void decisions_note(const tess_session *s, search_worker *w, uint32_t sketch,
+                    const vm_inst *in);
+void decisions_complete(const tess_session *s, search_worker *w,
+                        uint32_t sketch);
+/* In the frame of the worker's heap; the row is the worker's. */
 tess_status decisions_make(const tess_session *s, search_worker *w,
                            const search_cand *c, feature_rows *out);
 void decisions_name(const tess_session *s, uint32_t column,

@@ -92,6 +92,7 @@ void session_free(tess_session *s) {
     map_free(&w->kept_at);
     memo_free(&w->own);
     vec_free(&w->heap, &w->kept);
+    vec_free(&w->heap, &w->row);
     vm_machine_free(&w->m);
   }
   mem_free(h, s->worker, s->nworker * sizeof *s->worker);
@@ -179,6 +180,18 @@ static vm_known recall_replay(void *ud, vm_machine *m,
   return t->w->skipped ? VM_VALID : VM_UNKNOWN;
 }
 
+static void visit_decision(void *ud, vm_machine *m, const vm_inst *in) {
+  const attempt *t = ud;
+  (void)m;
+  decisions_note(t->s, t->w, t->sketch, in);
+}
+
+typedef void (*decision_visitor)(void *ud, vm_machine *m, const vm_inst *in);
+
+static decision_visitor visitor_of(const attempt *t) {
+  return t->s->features.decides ? visit_decision : NULL;
+}
+
 /* In the frame of the worker's heap, whose limits are no refusal: what runs
  * into one unwinds. */
 static void note_refused(void *ud, const vm_machine *m,
@@ -204,7 +217,11 @@ static void cross_vectors(search_worker *w, const search_cand *a,
 
 static tess_status draw_candidate(attempt *t) {
   const vm_memory memory = {recall_replay, note_refused, t};
-  vm_replay_opts o = {.source = VM_FRESH, .seed = t->seed, .memory = &memory};
+  vm_replay_opts o = {.source = VM_FRESH,
+                      .seed = t->seed,
+                      .visit = visitor_of(t),
+                      .ud = t,
+                      .memory = &memory};
   return vm_replay(&t->w->m, t->s->base, t->s->sketch[t->sketch], &o,
                    &t->w->made);
 }
@@ -220,6 +237,8 @@ static tess_status mutate_steps(attempt *t, rng *r) {
                         .ngiven = w->spare.n,
                         .weight = t->o->weight,
                         .tries = 8,
+                        .visit = visitor_of(t),
+                        .ud = t,
                         .memory = &memory};
     vec_clear(&w->made);
     w->skipped = false;
@@ -239,6 +258,8 @@ static tess_status replay_vector(attempt *t, vm_source source, uint32_t n,
                       .seed = t->seed,
                       .given = d,
                       .ngiven = n,
+                      .visit = visitor_of(t),
+                      .ud = t,
                       .memory = whole ? NULL : &memory};
   const vm_trace *trace = t->trace ? t->trace : t->s->sketch[t->sketch];
   return vm_replay(&t->w->m, t->s->base, trace, &o, &t->w->made);
@@ -277,6 +298,7 @@ static tess_status try_once(void *ud) {
   rng_init(&r, t->seed, UINT64_C(1) << 62);
   vec_clear(&w->made);
   w->skipped = false;
+  if (t->s->features.decides) decisions_clear(t->s, w);
   switch (t->o->how) {
   case SEARCH_DRAW:
     t->sketch = t->o->sketch >= 0 ? (uint32_t)t->o->sketch
@@ -346,7 +368,7 @@ static tess_status make_item(void *ud) {
   if (w->made.n) memcpy(d, w->made.v, w->made.n * sizeof *d);
   j->out[x->i] = (search_cand){t.sketch, w->made.n, d,
                                search_hash(t.sketch, w->made.n, d)};
-  session_keep_rows(j->s, w, j->out[x->i].hash);
+  session_keep_rows(j->s, w, &j->out[x->i]);
   w->tally.valid++;
   return TESS_OK;
 }
@@ -416,7 +438,9 @@ static tess_status note_replayed(void *ud) {
   for (uint32_t i = 0; i < search_npostprocs; i++)
     if (!search_postprocs[i]->run(&w->m.state, t->s->base, &why, &number))
       return TESS_OK;
-  session_keep_rows(t->s, w, search_hash(t->sketch, w->made.n, w->made.v));
+  search_cand c = {t->sketch, w->made.n, w->made.v,
+                   search_hash(t->sketch, w->made.n, w->made.v)};
+  session_keep_rows(t->s, w, &c);
   return TESS_OK;
 }
 

@@ -22,6 +22,7 @@ typedef struct search_worker {
   arena kept_rows;           /* and those made with this batch's candidates */
   map kept_at;               /* hash -> index in kept */
   VEC(feature_rows) kept;
+  VEC(float) row;            /* of decisions, as the replay at hand has them */
   search_memo own, *memo;    /* the one in use: own, or a caller's */
   bool skipped;              /* the last replay ended with its decisions: the
                               * memo knows the candidate */
@@ -46,6 +47,7 @@ typedef struct session_host {
 /* Features of candidates (rows.c). */
 typedef struct session_features {
   bool wanted;               /* candidates get them when they are made, */
+  bool decides;              /*   or now their decisions instead, */
   feature_kind want;         /* of this kind */
   VEC(uint32_t) first;       /* what session_rows gave out */
   VEC(float) v;

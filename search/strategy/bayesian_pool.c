@@ -139,8 +139,11 @@ static tess_status make(bayes *b, tess_session *s, uint32_t n,
                         const search_order *order) {
   search_cand *made = arena_array(&b->spare, search_cand, n + 1);
   session_begin_batch(s);
-  tess_status st = session_make(s, n, order, made);
-  return st == TESS_OK ? add_made(b, s, n, made) : st;
+  tess_status st = session_want_decisions(s, true);
+  if (st == TESS_OK) st = session_make(s, n, order, made);
+  if (st == TESS_OK) st = add_made(b, s, n, made);
+  (void)session_want_decisions(s, false);
+  return st;
 }
 
 /* ---- sketches as arms --------------------------------------------------- */

@@ -33,6 +33,28 @@ static void make(fixture *f) {
   assert_int_equal(session_make(&f->s, MADE, f->order, f->made), TESS_OK);
 }
 
+/* Draws, neighbours of draws, their children, and repaired ones. */
+static void make_others(fixture *f) {
+  static search_cand parent[MADE];
+  static int64_t room[MADE][64];
+  make(f);
+  for (uint32_t i = 0; i < MADE; i++) {
+    assert_true(f->made[i].d && f->made[i].n <= 64);
+    memcpy(room[i], f->made[i].d, f->made[i].n * sizeof **room);
+    parent[i] = f->made[i];
+    parent[i].d = room[i];
+  }
+  for (uint32_t i = 0; i < MADE; i++) {
+    static const search_how how[] = {SEARCH_DRAW, SEARCH_MUTATE, SEARCH_CROSS,
+                                     SEARCH_REPAIR};
+    f->order[i].how = how[i / 2 % 4];
+    f->order[i].steps = 1 + i % 2;
+    f->order[i].a = &parent[i];
+    f->order[i].b = &parent[(i + 2) % MADE];
+  }
+  make(f);
+}
+
 static void end(fixture *f) {
   session_free(&f->s);
   tiled_end(&f->t);
@@ -63,6 +85,36 @@ static void test_same_on_any_threads(void **state) {
     end(&a);
     end(&b);
   }
+}
+
+/* Rows of decisions that were kept, however a candidate was made, and those
+ * that a replay of its own gives. */
+static void test_decisions_are_kept(void **state) {
+  (void)state;
+  fixture a, b;
+  search_rows x, y;
+  start_feature(&a, 1);
+  start_feature(&b, 4);
+  session_want(&b.s, FEATURE_PER_STORE);
+  assert_int_equal(session_want_decisions(&b.s, true), TESS_OK);
+  make_others(&a);
+  make_others(&b);
+  assert_int_equal(session_rows(&a.s, FEATURE_DECISIONS, MADE, a.made, &x),
+                   TESS_OK);
+  assert_int_equal(session_rows(&b.s, FEATURE_DECISIONS, MADE, b.made, &y),
+                   TESS_OK);
+  assert_memory_equal(x.v, y.v, MADE * (size_t)x.width * sizeof *x.v);
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < b.s.nworker; i++) kept += b.s.worker[i].kept.n;
+  assert_in_range(kept, MADE / 2, MADE);
+  assert_int_equal(session_want_decisions(&b.s, false), TESS_OK);
+  assert_int_equal(session_rows(&a.s, FEATURE_PER_STORE, MADE, a.made, &x),
+                   TESS_OK);
+  assert_int_equal(session_rows(&b.s, FEATURE_PER_STORE, MADE, b.made, &y),
+                   TESS_OK);
+  assert_memory_equal(x.v, y.v, x.first[MADE] * (size_t)x.width * sizeof *x.v);
+  end(&a);
+  end(&b);
 }
 
 static uint64_t allocations(const fixture *f) {
@@ -132,6 +184,7 @@ static void test_unfit_candidates(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_same_on_any_threads),
+      cmocka_unit_test(test_decisions_are_kept),
       cmocka_unit_test(test_warm_features_allocate_nothing),
       cmocka_unit_test(test_columns),
       cmocka_unit_test(test_unfit_candidates),
