@@ -4,8 +4,9 @@
  * bench/suite.lua, then timed with its peers, interleaved in one process.
  *   suite [--quick] [--all] [--threads N] [--trials N] [--seed N]
  *         [--rows NAME,NAME..] [--results FILE]
- * Without --all of each operator shapes 1 and 3.  Rows that FILE has, with that
- * many threads and trials, are not measured again. */
+ * Without --all of each operator shapes 1 and 3; with 0 trials what untuned
+ * kernels run.  Rows that FILE has, with that many threads and trials, are not
+ * measured again. */
 #include "bench/suite/measure.h"
 #include "bench/support/bench.h"
 #include "bench/support/openblas.h"
@@ -18,7 +19,7 @@
 #include <unistd.h>
 
 typedef struct plan {
-  bool quick, all;
+  bool quick, all, has_trials;
   uint32_t threads, trials, seed;
   const char *rows, *results;
   char exe[2048], bin[2048];
@@ -44,14 +45,15 @@ static bool parse_plan(plan *p, int argc, char **argv) {
       p->results = argv[++i];
     else if (n && !strcmp(argv[i], "--threads"))
       p->threads = n, i++;
-    else if (n && !strcmp(argv[i], "--trials"))
-      p->trials = n, i++;
+    else if (value && *value >= '0' && *value <= '9' &&
+             !strcmp(argv[i], "--trials"))
+      p->trials = n, p->has_trials = true, i++;
     else if (n && !strcmp(argv[i], "--seed"))
       p->seed = n, i++;
     else
       return false;
   }
-  if (!p->trials) p->trials = p->quick ? 32 : 512;
+  if (!p->has_trials) p->trials = p->quick ? 32 : 512;
   if (!p->seed) p->seed = 1;
   if (!p->threads) p->threads = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
   return p->threads <= 1024;
@@ -162,9 +164,20 @@ static json_t *measure_row(const plan *p, const char *name) {
 /* ---- the table ---------------------------------------------------------- */
 
 typedef struct means {
-  double peers, naive; /* sums of logarithms */
-  uint32_t npeers, nnaive;
+  double peers, products, naive; /* sums of logarithms; products: no norms,
+                                  * of which a library has a product */
+  double least;
+  uint32_t npeers, nproducts, nnaive;
 } means;
+
+static void add_ratio(means *m, const char *row, double ratio) {
+  m->peers += log(ratio);
+  m->npeers++;
+  if (!strncmp(row, "NRM", 3)) return;
+  m->products += log(ratio);
+  m->nproducts++;
+  m->least = fmin(m->least, ratio);
+}
 
 static void print_row(json_t *v, means *m) {
   const char *row = json_string_value(json_object_get(v, "row")), *name;
@@ -182,8 +195,7 @@ static void print_row(json_t *v, means *m) {
             has_peer ? peer / ours : 0, naive / ours);
   if (has_peer) {
     bench_figure("ours_vs_best_peer", peer / ours, "1", json_incref(keys));
-    m->peers += log(peer / ours);
-    m->npeers++;
+    add_ratio(m, row, peer / ours);
   }
   if (naive > 0) {
     bench_figure("ours_vs_naive", naive / ours, "1", json_incref(keys));
@@ -195,7 +207,7 @@ static void print_row(json_t *v, means *m) {
 
 static int run_suite(const plan *p) {
   char line[8192], name[64];
-  means m = {0};
+  means m = {.least = INFINITY};
   snprintf(line, sizeof line, "'%s/bin/tessera' '%s/suite.lua' --rows", p->bin,
            BENCH_SOURCE_DIR);
   FILE *f = popen(line, "r");
@@ -217,6 +229,11 @@ static int run_suite(const plan *p) {
   if (m.npeers)
     bench_figure("mean_vs_best_peer", exp(m.peers / m.npeers), "1",
                  json_pack("{s:i}", "rows", (int)m.npeers));
+  if (m.nproducts) {
+    bench_figure("mean_without_norms", exp(m.products / m.nproducts), "1",
+                 json_pack("{s:i}", "rows", (int)m.nproducts));
+    bench_figure("least_without_norms", m.least, "1", json_object());
+  }
   if (m.nnaive)
     bench_figure("mean_vs_naive", exp(m.naive / m.nnaive), "1",
                  json_pack("{s:i}", "rows", (int)m.nnaive));

@@ -2,40 +2,12 @@
 -- Tunes one row of the operator suite for bench/suite, or lists the rows:
 --   tessera bench/suite.lua --rows
 --   tessera bench/suite.lua FOLDER ROW THREADS TRIALS SEED
--- Writes FOLDER/best.program, scheduled, FOLDER/naive.ll, the LLVM IR of the
--- unscheduled loops, and FOLDER/row.json: the operator with its options, by
--- which peers are called, and what the search found.
+-- Without trials it is what untuned kernels run.  Writes FOLDER/best.program,
+-- scheduled, FOLDER/naive.ll, the LLVM IR of the unscheduled loops, and
+-- FOLDER/row.json: the operator with its options, by which peers are called,
+-- and what the search found.
 local ts = require "tessera"
-local ops = require "tessera.ops"
-
-local rows = {}
-local function row(name, make)
-  rows[#rows + 1] = { name = name, make = make }
-end
-
-for _, name in ipairs(ops.suite_names()) do
-  for i = 1, 4 do
-    if pcall(ops.suite, name, i) then
-      row(("%s-%d"):format(name, i), function() return ops.suite(name, i) end)
-    end
-  end
-end
-for _, n in ipairs { 512, 1024, 2048 } do
-  row("sgemm-" .. n, function()
-    local o = { m = n, n = n, k = n }
-    return ops.matmul(o), "matmul", o
-  end)
-end
-row("int8-gemm", function()
-  local o = { m = 1024, n = 1024, k = 1024, dtype = "int8", acc = "int32" }
-  return ops.matmul(o), "matmul_int8", o
-end)
-row("3mm", function() return ops.polybench("3mm", "LARGE"), "3mm", {} end)
-for _, name in ipairs { "lu", "cholesky" } do
-  row(name, function()
-    return ops.polybench(name, "LARGE"), name, { n = 2000 }
-  end)
-end
+local rows = dofile((arg[0]:gsub("[^/]*$", "suite/rows.lua")))
 
 if arg[1] == "--rows" then
   for _, r in ipairs(rows) do print(r.name) end
@@ -50,20 +22,11 @@ if not chosen then
   error(("there is no row '%s'; --rows lists them"):format(name), 0)
 end
 
--- Weights are constants, for peers as for us: what lays them out runs
--- beforehand.
-local placeholder = ts.placeholder
-function ts.placeholder(tensor, shape, dtype, options)
-  if tensor == "W" and not options then options = { role = "layout_free" } end
-  return placeholder(tensor, shape, dtype, options)
-end
 local program, operator, options = chosen.make()
-ts.placeholder = placeholder
-
-local target = ts.target("llvm -num-cores=" .. threads)
-local result = ts.tune(program, {
-  target = target, trials = tonumber(trials), seed = tonumber(seed),
-})
+local how = { target = ts.target("llvm -num-cores=" .. threads),
+              seed = tonumber(seed) }
+if trials == "0" then how.frozen = true else how.trials = tonumber(trials) end
+local result = ts.tune(program, how)
 local best = program
 if result.trace then
   best = result.trace:replay(program):program()

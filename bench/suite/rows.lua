@@ -1,0 +1,48 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The rows of the operator suite: a list of names, of each what makes its
+-- program, and gives the operator with its options.  Weights are constants, for
+-- peers as for us: what lays them out runs beforehand.
+local ts = require "tessera"
+local ops = require "tessera.ops"
+
+local rows = {}
+local function row(name, make)
+  rows[#rows + 1] = { name = name, make = function()
+    local placeholder = ts.placeholder
+    function ts.placeholder(tensor, shape, dtype, options)
+      if tensor == "W" and not options then
+        options = { role = "layout_free" }
+      end
+      return placeholder(tensor, shape, dtype, options)
+    end
+    local program, operator, options = make()
+    ts.placeholder = placeholder
+    return program, operator, options
+  end }
+end
+
+for _, name in ipairs(ops.suite_names()) do
+  for i = 1, 4 do
+    if pcall(ops.suite, name, i) then
+      row(("%s-%d"):format(name, i), function() return ops.suite(name, i) end)
+    end
+  end
+end
+for _, n in ipairs { 512, 1024, 2048 } do
+  row("sgemm-" .. n, function()
+    local o = { m = n, n = n, k = n }
+    return ops.matmul(o), "matmul", o
+  end)
+end
+row("int8-gemm", function()
+  local o = { m = 1024, n = 1024, k = 1024, dtype = "int8", acc = "int32" }
+  return ops.matmul(o), "matmul_int8", o
+end)
+row("3mm", function() return ops.polybench("3mm", "LARGE"), "3mm", {} end)
+for _, name in ipairs { "lu", "cholesky" } do
+  row(name, function()
+    return ops.polybench(name, "LARGE"), name, { n = 2000 }
+  end)
+end
+
+return rows
