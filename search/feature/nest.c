@@ -2,6 +2,7 @@
  * Builds the loop tree and the stores in it by one walk over the program. */
 #include "search/feature/nest.h"
 #include "ir/analysis/analysis.h"
+#include "ir/tensor_call.h"
 
 #include <math.h>
 
@@ -10,6 +11,7 @@ typedef struct walk {
   nest_chain c;
   uint32_t loops, stores; /* room for so many */
   uint32_t inner;         /* the innermost loop that counts; NEST_NONE */
+  uint32_t call;          /* loops around the instruction; NEST_NONE */
 } walk;
 
 /* ---- what binds variables ----------------------------------------------- */
@@ -82,6 +84,10 @@ static bool is_constant(const ir_program *p, ir_expr e) {
   return n->op == IR_INT || n->op == IR_REAL;
 }
 
+static uint32_t loops_around(const walk *w) {
+  return w->inner == NEST_NONE ? 0 : w->n->loop[w->inner].depth + 1;
+}
+
 static void add_store(walk *w, ir_stmt s) {
   nest *n = w->n;
   const ir_stmt_rec *r = ir_st(n->p, s);
@@ -90,7 +96,8 @@ static void add_store(walk *w, ir_stmt s) {
   nest_store *x = &n->store[n->nstore++];
   *x = (nest_store){
       .stmt = s, .unroll = w->c.unroll, .beforehand = w->c.beforehand};
-  if (w->inner != NEST_NONE) x->depth = n->loop[w->inner].depth + 1;
+  x->depth = loops_around(w);
+  x->call = w->call < x->depth ? w->call : x->depth;
   x->loop = arena_array(n->scratch, uint32_t, x->depth + 1);
   x->times = arena_array(n->scratch, double, x->depth + 1);
   x->drives = arena_zalloc(n->scratch, x->depth + 1);
@@ -154,14 +161,18 @@ static void visit_loop(walk *w, ir_stmt s) {
 static void visit_block(walk *w, ir_stmt s) {
   const ir_program *p = w->n->p;
   bool init = w->c.init, beforehand = w->c.beforehand;
+  uint32_t call = w->call;
   bind_iters(w, s);
   bind_matches(w, s);
   w->c.beforehand = beforehand || ir_anno_get(p, s, IR_PREPARE_KEY) != NULL;
+  if (call == NEST_NONE && ir_anno_get(p, s, IR_TENSOR_CALL))
+    w->call = loops_around(w);
   w->c.init = init || ir_has_reduce_iter(p, s);
   visit_list(w, ir_st(p, s)->alt);
   w->c.init = init;
   visit_list(w, ir_st(p, s)->body);
   w->c.beforehand = beforehand;
+  w->call = call;
 }
 
 static void visit_let(walk *w, const ir_stmt_rec *r) {
@@ -203,7 +214,7 @@ static void visit_list(walk *w, ir_stmt first) {
 }
 
 void nest_build(nest *n, const ir_program *p, arena *scratch) {
-  walk w = {.n = n, .inner = NEST_NONE};
+  walk w = {.n = n, .inner = NEST_NONE, .call = NEST_NONE};
   *n = (nest){.p = p, .scratch = scratch};
   ir_stmt root = ir_entry(p)->root;
   for (ir_stmt s = root; s; s = ir_next(p, s, root)) {

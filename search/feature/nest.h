@@ -43,6 +43,12 @@ typedef struct nest_loop {
   uint8_t kind, thread;      /* ir_loop_kind, ir_thread */
 } nest_loop;
 
+/* How runs of elements lie: so many, so many elements apart, inner first. */
+typedef struct nest_spread {
+  uint32_t dims;
+  double n[4], step[4];
+} nest_spread;
+
 /* What a store does to one buffer, all accesses together. */
 typedef struct nest_access {
   ir_buf buf;
@@ -52,6 +58,7 @@ typedef struct nest_access {
   /* Of level d (0 .. depth), while the loops from depth d on run: */
   double *numel;             /* elements of the region touched */
   double *run;               /* elements of it that lie side by side */
+  nest_spread *spread;       /* of these runs */
   double *stride;            /* of loop d (0 .. depth - 1): elements from one
                               * iteration to the next */
 } nest_access;
@@ -66,6 +73,8 @@ typedef struct nest_store {
   uint32_t naccess;          /* the stored buffer's is the first */
   nest_access *access;
   double unroll;             /* pragma_auto_unroll_max_step around it */
+  uint32_t call;             /* loops from this depth on are what one
+                              * instruction does; depth: none are */
   bool beforehand;           /* it lays a parameter out, once */
 } nest_store;
 enum { NEST_SPATIAL = 1, NEST_REDUCE = 2 };

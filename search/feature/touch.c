@@ -76,10 +76,10 @@ static bool same_range(nest_range a, nest_range b) {
   return a.lo == b.lo && a.hi == b.hi;
 }
 
-/* Loop number `from` of the chain and those inside run, or with `step` it
- * alone goes one iteration ahead: all that hangs on it is evaluated.  Gives
- * the bits of what changed; *drives: which kinds of iters did. */
-static uint32_t propagate(touching *t, uint32_t from, bool step,
+/* Loop number `from` of the chain and those inside run, or it alone goes so
+ * many iterations `ahead`: all that hangs on it is evaluated.  Gives the bits
+ * of what changed; *drives: which kinds of iters did. */
+static uint32_t propagate(touching *t, uint32_t from, int64_t ahead,
                           uint8_t *drives) {
   nest_chain *c = t->c;
   const ir_program *p = t->n->p;
@@ -89,7 +89,7 @@ static uint32_t propagate(touching *t, uint32_t from, bool step,
     uint32_t uses = ir_vars(p, b->lo);
     if (b->is_loop) uses |= ir_vars(p, b->extent);
     if (i != from && !(uses & dirty)) continue;
-    nest_range r = range_of_bound(t, b, !step, step && i == from);
+    nest_range r = range_of_bound(t, b, !ahead, i == from ? ahead : 0);
     if (i != from && same_range(r, c->var[b->var])) continue;
     c->var[b->var] = r;
     dirty |= bit_of(b->var);
@@ -128,14 +128,11 @@ static void find_ranges(const touching *t, place *x, uint32_t dirty) {
   }
 }
 
-/* The box around all places of access k: its elements, and those side by
- * side. */
-static void measure_box(const touching *t, uint32_t k, double *numel,
-                        double *run) {
-  const ir_program *p = t->n->p;
-  nest_range box[MAX_RANK];
+/* The box around all places of access k; its rank. */
+static uint32_t find_box(const touching *t, uint32_t k,
+                         nest_range box[MAX_RANK]) {
   uint32_t rank = 0;
-  bool first = true, whole = true;
+  bool first = true;
   for (uint32_t i = 0; i < t->nplace; i++) {
     const place *x = &t->place[i];
     if (x->access != k) continue;
@@ -146,20 +143,41 @@ static void measure_box(const touching *t, uint32_t k, double *numel,
     }
     first = false;
   }
-  *numel = *run = 1;
-  for (uint32_t d = rank; d-- > 0;) {
+  return rank;
+}
+
+/* Runs lie apart along the innermost dimensions behind theirs. */
+static void add_spread(nest_spread *s, double width, double step) {
+  const uint32_t most = sizeof s->n / sizeof *s->n;
+  if (width <= 1 || s->dims == most) return;
+  s->n[s->dims] = width;
+  s->step[s->dims++] = step;
+}
+
+/* Its elements, those side by side, and how these lie. */
+static void measure_box(const touching *t, uint32_t k, uint32_t level) {
+  const ir_program *p = t->n->p;
+  nest_access *a = &t->s->access[k];
+  nest_range box[MAX_RANK];
+  bool whole = true;
+  double numel = 1, run = 1;
+  nest_spread spread = {0};
+  for (uint32_t d = find_box(t, k, box); d-- > 0;) {
     double width = (double)(box[d].hi - box[d].lo + 1);
-    *numel *= width;
-    if (whole) *run *= width;
-    whole &= width >= (double)shape_of(p, t->s->access[k].buf, d);
+    numel *= width;
+    if (whole)
+      run *= width;
+    else
+      add_spread(&spread, width, dim_stride(p, a->buf, d));
+    whole &= width >= (double)shape_of(p, a->buf, d);
   }
+  a->numel[level] = numel;
+  a->run[level] = run;
+  a->spread[level] = spread;
 }
 
 static void measure_level(touching *t, uint32_t level) {
-  for (uint32_t k = 0; k < t->s->naccess; k++) {
-    nest_access *a = &t->s->access[k];
-    measure_box(t, k, &a->numel[level], &a->run[level]);
-  }
+  for (uint32_t k = 0; k < t->s->naccess; k++) measure_box(t, k, level);
 }
 
 /* ---- strides ------------------------------------------------------------ */
@@ -187,21 +205,37 @@ static bool is_first_place(const touching *t, uint32_t i) {
   return true;
 }
 
-/* Everything stands at its start; loop `at` of the chain, at depth d, takes
- * one step and comes back. */
-static void find_strides(touching *t, uint32_t at, uint32_t d,
+/* Everything stands at its start; loop `at` of the chain, at depth d, goes so
+ * many iterations ahead and comes back.  Strides that are 0 so far become what
+ * an iteration moves on the average; gives whether some still are. */
+static bool find_strides(touching *t, uint32_t at, uint32_t d, int64_t ahead,
                          const double *start) {
-  uint32_t dirty = propagate(t, at, true, NULL);
+  uint32_t dirty = propagate(t, at, ahead, NULL);
+  bool again = false;
   for (uint32_t i = 0; i < t->nplace; i++) {
     const place *x = &t->place[i];
-    if (!is_first_place(t, i)) continue;
     double *stride = &t->s->access[x->access].stride[d];
-    *stride =
-        touch_uses_any(t, x, dirty) ? fabs(flat_index(t, x) - start[i]) : 0;
+    if (!is_first_place(t, i) || !touch_uses_any(t, x, dirty) || *stride > 0)
+      continue;
+    *stride = fabs(flat_index(t, x) - start[i]) / (double)ahead;
+    again |= *stride == 0;
   }
   for (uint32_t i = at; i < t->c->n; i++)
     if (bit_of(t->c->v[i].var) & dirty)
       t->c->var[t->c->v[i].var] = range_of_bound(t, &t->c->v[i], false, 0);
+  return again;
+}
+
+/* By one step; where that moves nothing, as of channels in groups, by all. */
+static void find_all_strides(touching *t, const double *start) {
+  uint32_t d = t->s->depth;
+  for (uint32_t i = t->c->n; i-- > 0;) {
+    const nest_bound *b = &t->c->v[i];
+    if (!b->is_loop || b->loop == NEST_NONE) continue;
+    int64_t last = (int64_t)t->n->loop[b->loop].extent - 1;
+    bool again = find_strides(t, i, --d, 1, start);
+    if (again && last > 1) find_strides(t, i, d, last, start);
+  }
 }
 
 /* ---- a store ------------------------------------------------------------ */
@@ -250,7 +284,9 @@ static void make_tables(touching *t) {
   arena *scratch = t->n->scratch;
   for (uint32_t k = 0; k < s->naccess; k++) {
     nest_access *a = &s->access[k];
-    double *v = arena_array(scratch, double, 3 * (size_t)(s->depth + 1));
+    size_t levels = s->depth + 1;
+    double *v = arena_zalloc(scratch, 3 * levels * sizeof *v);
+    a->spread = arena_zalloc(scratch, levels * sizeof *a->spread);
     a->numel = v;
     a->run = v + s->depth + 1;
     a->stride = v + 2 * (s->depth + 1);
@@ -277,14 +313,11 @@ static void run_loops(touching *t) {
     start[i] = flat_index(t, &t->place[i]);
   }
   measure_level(t, d);
-  uint32_t at = d;
-  for (uint32_t i = t->c->n; i-- > 0;)
-    if (t->c->v[i].is_loop && t->c->v[i].loop != NEST_NONE)
-      find_strides(t, i, --at, start);
+  find_all_strides(t, start);
   for (uint32_t i = t->c->n; i-- > 0;) {
     if (!t->c->v[i].is_loop || t->c->v[i].loop == NEST_NONE) continue;
     uint8_t drives = 0;
-    uint32_t dirty = propagate(t, i, false, &drives);
+    uint32_t dirty = propagate(t, i, 0, &drives);
     s->drives[--d] = drives;
     for (uint32_t k = 0; k < t->nplace; k++)
       find_ranges(t, &t->place[k], dirty);

@@ -42,11 +42,32 @@ static double lines_of(const nest_store *s, const nest_access *a,
   return fmin(a->numel[level] / run * each, most);
 }
 
-static double footprint(const nest_store *s, uint32_t level) {
+/* The part of a cache's sets, of which a way has so many bytes, in which the
+ * runs can lie: those that are a multiple of a way apart share one. */
+static double part_of_sets(const nest_access *a, uint32_t level, double way) {
+  const nest_spread *spread = &a->spread[level];
+  double bytes = fmax(NEST_LINE, a->run[level] * a->elem);
+  if (!spread->dims) return 1;
+  for (uint32_t i = 0; i < spread->dims; i++) {
+    int64_t step = (int64_t)(spread->step[i] * a->elem);
+    double apart = fmin((double)(step & -step), way);
+    bytes *= fmin(spread->n[i], way / apart);
+  }
+  return fmin(1, bytes / way);
+}
+
+/* What a cache of so many bytes has to be, to keep what the loops from `level`
+ * on touch, in times its size.  Of eight ways; the sets of large ones are not
+ * told by addresses. */
+static double fullness(const nest_store *s, uint32_t level, double bytes) {
+  static const double ways = 8, told = 1 << 21;
   double sum = 0;
-  for (uint32_t k = 0; k < s->naccess; k++)
-    sum += lines_of(s, &s->access[k], level);
-  return sum * NEST_LINE;
+  for (uint32_t k = 0; k < s->naccess; k++) {
+    const nest_access *a = &s->access[k];
+    double part = bytes > told ? 1 : part_of_sets(a, level, bytes / ways);
+    sum += lines_of(s, a, level) / part;
+  }
+  return sum * NEST_LINE / bytes;
 }
 
 /* Lines fetched where all is kept that loops inside of `level` touch. */
@@ -57,17 +78,12 @@ static double fetched(const nest_store *s, uint32_t level) {
   return sum * (nest_executions(s, 0) / nest_executions(s, level));
 }
 
-static void fetches(const nest_store *s, float *row) {
-  uint32_t level = s->depth; /* the outermost that fits */
-  double bytes = SMALLEST;
-  for (uint32_t i = 0; i < SIZES; i++, bytes *= 2) {
-    while (level > 0 && footprint(s, level - 1) <= bytes) level--;
-    row[i] = feature_log(fetched(s, level > 0 ? level - 1 : 0));
-  }
-  row[SIZES] = feature_log(fetched(s, 0));
-}
-
 /* ---- registers ---------------------------------------------------------- */
+
+/* Bytes of a lane, of which what an instruction takes is so many. */
+enum { LANE = 4 };
+
+static bool is_called(const nest_store *s) { return s->call < s->depth; }
 
 /* What stays in registers: the loops from `level` on, of which `vector` is the
  * vectorized one (the depth of the store: there is none). */
@@ -77,36 +93,26 @@ typedef struct tile {
   bool sums; /* they stay there while the loop around it runs */
 } tile;
 
-/* The innermost loop of several iterations; the depth of the store: none. */
-static uint32_t find_innermost(const nest_store *s) {
-  for (uint32_t d = s->depth; d-- > 0;)
-    if (s->times[d] > 1) return d;
-  return s->depth;
+/* Lanes of what one execution of the instruction takes of an access; without
+ * one it is an element. */
+static double width_of(const nest_store *s, const nest_access *a) {
+  return is_called(s) ? fmax(1, a->numel[s->call] * a->elem / LANE) : 1;
 }
 
-/* LLVM makes vectors of an innermost loop that walks side by side; it does not
- * add up in another order. */
-static bool becomes_vector(const nest_store *s, uint32_t d) {
-  if (d == s->depth || s->times[d] < 4 || s->access[0].stride[d] == 0)
-    return false;
-  for (uint32_t k = 0; k < s->naccess; k++)
-    if (s->access[k].stride[d] > 1) return false;
-  return true;
-}
-
+/* LLVM makes no others; the depth of the store: there is none. */
 static uint32_t find_vector(const nest *n, const nest_store *s) {
   for (uint32_t d = s->depth; d-- > 0;)
     if (n->loop[s->loop[d]].kind == IR_VECTORIZED && s->times[d] > 1) return d;
-  uint32_t d = find_innermost(s);
-  return becomes_vector(s, d) ? d : s->depth;
+  return s->depth;
 }
 
 /* The sums are those that the innermost loop of several iterations leaves where
  * they are. */
 static tile find_tile(const nest *n, const nest_store *s) {
   const nest_access *a = &s->access[0];
-  uint32_t vector = find_vector(n, s), d = s->depth;
+  uint32_t vector = find_vector(n, s), d = s->call;
   tile t = {vector, vector, vector < s->depth ? s->times[vector] : 1, false};
+  if (is_called(s)) t = (tile){d, s->depth, width_of(s, a), false};
   while (a->reads && !t.sums && d-- > 0) {
     t.sums = s->times[d] > 1 && a->stride[d] == 0;
     if (t.sums) t.level = d + 1;
@@ -114,17 +120,20 @@ static tile find_tile(const nest *n, const nest_store *s) {
   return t;
 }
 
-/* Different elements of an access while the loops from `level` on run. */
+/* Different elements of an access while the loops from `level` on run, those
+ * of an instruction as lanes. */
 static double elements(const nest_store *s, const nest_access *a,
                        uint32_t level) {
-  double most = a->n;
-  for (uint32_t d = level; d < s->depth; d++)
+  double most = is_called(s) ? 1 : a->n;
+  for (uint32_t d = level; d < s->call; d++)
     if (a->stride[d] > 0) most *= s->times[d];
-  return fmin(a->numel[level], most);
+  return fmin(a->numel[level] / (is_called(s) ? a->numel[s->call] : 1), most) *
+         width_of(s, a);
 }
 
 static int how_loaded(const nest_access *a, const nest_store *s, tile t) {
   double stride = t.vector < s->depth ? a->stride[t.vector] : 0;
+  if (is_called(s)) return width_of(s, a) > 1 ? AT_WIDE : AT_ONE;
   return stride == 0 ? AT_ONE : stride == 1 ? AT_WIDE : AT_APART;
 }
 
@@ -136,7 +145,7 @@ static double most_steps(const nest_store *s) {
 
 static double steps(const nest_store *s, tile t) {
   double product = 1;
-  for (uint32_t d = t.level; d < s->depth; d++)
+  for (uint32_t d = t.level; d < s->call; d++)
     if (d != t.vector) product *= s->times[d];
   return product;
 }
@@ -158,8 +167,8 @@ static double shared(const nest_store *s, const nest_access *a, tile t,
 static void keep_operand(const nest_store *s, const nest_access *a, tile t,
                          double *kept) {
   bool one = how_loaded(a, s, t) == AT_ONE;
-  double n = one ? 1 : t.lanes, all = 1;
-  for (uint32_t d = s->depth; d-- > 0;) {
+  double n = one ? 1 : fmax(t.lanes, width_of(s, a)), all = 1;
+  for (uint32_t d = s->call; d-- > 0;) {
     if (d == t.vector) continue;
     all *= s->times[d];
     if (d < t.level && all > most_steps(s)) break;
@@ -180,6 +189,13 @@ static double additions(const nest_store *s, tile t) {
   return product;
 }
 
+/* Results, of which an instruction makes several at once, while the loops from
+ * `level` on run. */
+static double results(const nest_store *s, tile t, uint32_t level) {
+  double n = nest_executions(s, level);
+  return is_called(s) ? n / nest_executions(s, s->call) * t.lanes : n;
+}
+
 /* Iterations of a vectorized loop around the tile are in it, too. */
 static double widened(tile t, double x) {
   return t.vector < t.level ? x * t.lanes : x;
@@ -187,8 +203,8 @@ static double widened(tile t, double x) {
 
 static void registers(const nest *n, const nest_store *s, float *row) {
   tile t = find_tile(n, s);
-  double all = nest_executions(s, 0);
-  double inside = widened(t, nest_executions(s, t.level));
+  double all = results(s, t, 0);
+  double inside = widened(t, results(s, t, t.level));
   double moved[AT_LINES] = {0};
   for (uint32_t k = 0; k < s->naccess; k++) {
     const nest_access *a = &s->access[k];
@@ -207,6 +223,18 @@ static void registers(const nest *n, const nest_store *s, float *row) {
   row[AT_AGAIN] = feature_log(t.sums ? all / additions(s, t) : 0);
 }
 
+/* Registers keep what the tile takes, so that it is fetched once. */
+static void fetches(const nest_store *s, tile t, float *row) {
+  uint32_t level = s->depth; /* the outermost that fits */
+  double bytes = SMALLEST;
+  for (uint32_t i = 0; i < SIZES; i++, bytes *= 2) {
+    while (level > 0 && (level > t.level || fullness(s, level - 1, bytes) <= 1))
+      level--;
+    row[i] = feature_log(fetched(s, level > 0 ? level - 1 : 0));
+  }
+  row[SIZES] = feature_log(fetched(s, 0));
+}
+
 /* ---- rows --------------------------------------------------------------- */
 
 static double pieces(const nest *n, const nest_store *s) {
@@ -216,12 +244,20 @@ static double pieces(const nest *n, const nest_store *s) {
   return product;
 }
 
-static void make_row(const nest *n, const nest_store *s, float *row) {
+/* An instruction is one multiply-add, whatever it is described by. */
+static void operations(const nest *n, const nest_store *s, float *row) {
   double all = nest_executions(s, 0);
-  for (int k = 0; k < NEST_OPS; k++) row[k] = feature_log(s->op[k] * all);
+  for (int k = 0; k < NEST_OPS; k++)
+    row[k] = feature_log(is_called(s) ? 0 : s->op[k] * all);
+  if (is_called(s) && nest_ops(s) > 0)
+    row[NEST_MAD] = feature_log(results(s, find_tile(n, s), 0));
+}
+
+static void make_row(const nest *n, const nest_store *s, float *row) {
+  operations(n, s, row);
   registers(n, s, row);
   row[AT_PIECES] = feature_log(pieces(n, s));
-  fetches(s, row + AT_LINES);
+  fetches(s, find_tile(n, s), row + AT_LINES);
 }
 
 /* What lays a parameter out beforehand has a row of zeros, as a program that

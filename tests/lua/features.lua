@@ -3,6 +3,8 @@
 -- what is refused.
 local ts = require "tessera"
 local ops = require "tessera.ops"
+local intrin = require "tessera.intrin"
+local tensor = require "tessera.tensor"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local fails = checks.fails
 
@@ -235,6 +237,66 @@ do
   end, "traffic")[1]
   expect(straight, { lanes = 16, sums = 64, ["kept.one"] = 7,
                      ["kept.wide"] = 16 })
+end
+
+-- Lanes that read channel 4 (c // 4) + k are no copies of one element, though
+-- the first four are.
+do
+  local A, B = ts.placeholder("A", { 16 }), ts.placeholder("B", { 4, 16 })
+  local k = ts.reduce_axis("k", 4)
+  local C = ts.compute("C", { 16 }, function(c)
+    return ts.sum(A(c // 4 * 4 + k) * B(k, c), k)
+  end)
+  local row = features(ts.program("groups", { A, B }, { C }), function(sch)
+    local c, l = sch:get_loops(sch:get_block "C")
+    sch:reorder(l, c)
+    sch:vectorize(c)
+  end, "traffic")[1]
+  expect(row, { lanes = 16, ["loads.one"] = 0, ["loads.wide"] = 64 })
+  assert(row["loads.apart"] > 16)
+end
+
+-- Rows a multiple of 4 KB apart share the sets of a cache of 32 KB, and are
+-- fetched again for each column of lines; 128 bytes more, and they do not.
+do
+  local function lines(width)
+    local A, k = ts.placeholder("A", { 64, width }), ts.reduce_axis("k", 64)
+    local C = ts.compute("C", { 2, 32 }, function(i, j)
+      return ts.sum(A(k, i * 16 + j), k)
+    end)
+    local row = features(ts.program("columns", { A }, { C }), function(sch)
+      local i, j, l = sch:get_loops(sch:get_block "C")
+      sch:reorder(i, l, j)
+      sch:vectorize(j)
+    end, "traffic")[1]
+    return row["lines.32K"], row["lines.4096K"]
+  end
+  local same, large = lines(1024)
+  local other = lines(1056)
+  assert(math.abs(other - large) < 1 and same > 1.2 * large)
+end
+
+-- What an instruction does is one multiply-add of its lanes, and what it takes
+-- are vectors, or 4 bytes for all lanes.
+do
+  local A = ts.placeholder("A", { 4, 64 }, "int8")
+  local B = ts.placeholder("B", { 16, 16, 4 }, "int8")
+  local k = ts.reduce_axis("k", 64)
+  local C = ts.compute("C", { 4, 16 }, function(i, j)
+    return ts.sum(ts.cast(A(i, k), "int32") *
+                  ts.cast(B(k // 4, j, k % 4), "int32"), k)
+  end)
+  local rows = features(ts.program("dots", { A, B }, { C }), function(sch)
+    local c = sch:get_block "C"
+    local piece = assert(tensor.tile(sch, c, { 16, 4 }))
+    local i, _, l = sch:get_loops(c)
+    sch:reorder(l, i)
+    sch:decompose_reduction(c, l)
+    sch:tensorize(piece, intrin.use "dot_16x4_vnni_s8s8s32")
+  end, "traffic")
+  expect(rows[#rows], { ["op.float_mad"] = 4 * 16 * 16, lanes = 16, sums = 64,
+                        ["op.int_mad"] = 0, ["loads.wide"] = 16 * 16,
+                        ["loads.one"] = 4 * 16, ["loads.apart"] = 0 })
 end
 
 -- What lays a parameter out is done beforehand, and moves nothing.
