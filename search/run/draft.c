@@ -5,73 +5,110 @@
 #include "search/run/draft.h"
 #include "search/run/loop.h"
 
-/* They are drawn in rounds, until one brings no better. */
-enum { ROUND = 64 };
+#include <math.h>
+
+/* They are made in rounds: drawn until one brings no better, then neighbours
+ * of the best until some have brought none. */
+enum { ROUND = 64, TOP = 8, IDLE_ROUNDS = 2 };
 
 /* The best so far by a model that is taught nothing. */
 typedef struct preference {
   tess_session *s;
   tess_model *m;
-  uint32_t drawn, draws;
-  bool found; /* something valid was */
-  search_cand best;
-  double score;
+  uint32_t made, most;
+  uint32_t n; /* of those that follow, best first */
+  search_cand top[TOP];
+  double score[TOP];
 } preference;
 
-/* All sketches in turn. */
-static tess_status draw_round(preference *p, search_cand made[ROUND],
-                              uint32_t *n) {
-  search_order order[ROUND];
-  search_cand all[ROUND];
-  *n = 0;
-  for (uint32_t i = 0; i < ROUND; i++)
-    order[i] = (search_order){.how = SEARCH_DRAW,
-                              .sketch = (int32_t)(p->drawn++ % p->s->nsketch)};
-  tess_status st = session_make(p->s, ROUND, order, all);
-  for (uint32_t i = 0; st == TESS_OK && i < ROUND; i++)
-    if (all[i].d) made[(*n)++] = all[i];
-  return st;
+static void offer(preference *p, const search_cand *c, double score) {
+  uint32_t at = p->n;
+  for (uint32_t i = 0; i < p->n; i++)
+    if (p->top[i].hash == c->hash) return;
+  while (at > 0 && score > p->score[at - 1]) at--;
+  if (at == TOP) return;
+  p->n += p->n < TOP;
+  for (uint32_t i = p->n - 1; i > at; i--) {
+    p->top[i] = p->top[i - 1];
+    p->score[i] = p->score[i - 1];
+  }
+  p->top[at] = *c;
+  p->score[at] = score;
 }
 
-static tess_status prefer_round(preference *p, bool *better) {
-  search_cand made[ROUND];
+/* All sketches in turn. */
+static search_order drawing(const preference *p, uint32_t i) {
+  uint32_t sketch = (p->made + i) % p->s->nsketch;
+  return (search_order){.how = SEARCH_DRAW, .sketch = (int32_t)sketch};
+}
+
+static search_order neighbouring(const preference *p, uint32_t i) {
+  return (search_order){
+      .how = SEARCH_MUTATE, .steps = 1 + i / p->n % 2, .a = &p->top[i % p->n]};
+}
+
+static tess_status make_round(preference *p, const search_order order[ROUND],
+                              bool *better) {
+  search_cand all[ROUND], made[ROUND];
   tess_candidate view[ROUND];
-  double score[ROUND];
-  uint32_t n;
+  double score[ROUND], before = p->n ? p->score[0] : -INFINITY;
+  uint32_t n = 0;
   bool knows;
   *better = false;
-  tess_status st = draw_round(p, made, &n);
+  tess_status st = session_make(p->s, ROUND, order, all);
+  p->made += ROUND;
+  for (uint32_t i = 0; st == TESS_OK && i < ROUND; i++)
+    if (all[i].d) made[n++] = all[i];
   if (st != TESS_OK || !n) return st;
   for (uint32_t i = 0; i < n; i++) session_to_public(&made[i], &view[i]);
   st = model_predict(p->m, p->s, n, view, score, NULL, &knows);
-  for (uint32_t i = 0; st == TESS_OK && i < n; i++) {
-    if (p->found && score[i] <= p->score) continue;
-    p->score = score[i];
-    p->best = made[i];
-    *better = p->found = true;
+  for (uint32_t i = 0; st == TESS_OK && i < n; i++)
+    offer(p, &made[i], score[i]);
+  *better = p->n && p->score[0] > before;
+  return st;
+}
+
+static tess_status draw_some(preference *p) {
+  search_order order[ROUND];
+  bool better = true;
+  tess_status st = TESS_OK;
+  while (st == TESS_OK && p->made < p->most &&
+         (better || !p->n || p->made < p->s->nsketch)) {
+    for (uint32_t i = 0; i < ROUND; i++) order[i] = drawing(p, i);
+    st = make_round(p, order, &better);
   }
   return st;
 }
 
-/* The best of some that are drawn, if any is valid. */
+static tess_status climb(preference *p) {
+  search_order order[ROUND];
+  tess_status st = TESS_OK;
+  for (uint32_t idle = 0;
+       st == TESS_OK && p->n && idle < IDLE_ROUNDS && p->made < p->most;) {
+    bool better;
+    for (uint32_t i = 0; i < ROUND; i++) order[i] = neighbouring(p, i);
+    st = make_round(p, order, &better);
+    idle = better ? 0 : idle + 1;
+  }
+  return st;
+}
+
+/* The best of some that are made, if any is valid. */
 static tess_status prefer(preference *p) {
   tess_cost_model unused;
-  bool better = true;
   tess_status st = model_attach(p->m, p->s, &unused);
-  while (st == TESS_OK && p->drawn < p->draws &&
-         (better || !p->found || p->drawn < p->s->nsketch))
-    st = prefer_round(p, &better);
-  return st;
+  if (st == TESS_OK) st = draw_some(p);
+  return st == TESS_OK ? climb(p) : st;
 }
 
 /* ---- in a session of its own -------------------------------------------- */
 
 static tess_status prefer_in(tess_session *s, uint32_t draws, draft_taker *take,
                              void *ud) {
-  preference p = {.s = s, .draws = draws};
+  preference p = {.s = s, .most = draws};
   tess_status st = model_new(s->c, "analytic", &p.m);
   if (st == TESS_OK) st = prefer(&p);
-  if (st == TESS_OK && p.found) st = take(ud, s, &p.best);
+  if (st == TESS_OK && p.n) st = take(ud, s, &p.top[0]);
   tess_model_free(p.m);
   return st;
 }
