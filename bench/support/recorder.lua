@@ -135,7 +135,7 @@ local function read_points(path)
   return known, best, f ~= nil
 end
 
-local function begin_file(f, name, program, sketches)
+function recorder.begin(f, name, program, sketches)
   f:write(('{"op": "%s", "machine": "%s", "program": "%s"}\n')
           :format(name, recorder.machine(), hexadecimal(program)))
   for k, t in ipairs(sketches) do
@@ -152,7 +152,7 @@ function recorder.record(name, space, program, measure, path, seconds)
   local sketches = ts.space.sketches(space, program, "llvm")
   local known, best, old = read_points(path)
   local f <close> = assert(io.open(path, "a"))
-  if not old then begin_file(f, name, program, sketches) end
+  if not old then recorder.begin(f, name, program, sketches) end
   local stop, all, done = os.time() + seconds, 0, 0
   for k, sketch in ipairs(sketches) do
     local drawn = draw_point(sketch, program)

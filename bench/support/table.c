@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static _Noreturn void table_stop(const char *path, const char *what) {
   bench_say("%s: %s", path, what);
@@ -91,9 +92,28 @@ static void read_candidate(table *t, const char *path, const json_t *line) {
   t->seconds[t->n++] = time;
 }
 
+static bool is_gzipped(const char *path) {
+  const char *end = strrchr(path, '.');
+  return end && !strcmp(end, ".gz");
+}
+
+static FILE *open_table(const char *path) {
+  char line[4096];
+  if (!is_gzipped(path)) return fopen(path, "r");
+  snprintf(line, sizeof line, "gzip -dc '%s'", path);
+  return access(path, R_OK) ? NULL : popen(line, "r");
+}
+
+static void close_table(const char *path, FILE *f) {
+  if (is_gzipped(path))
+    pclose(f);
+  else
+    fclose(f);
+}
+
 uint32_t table_read(tess_context *c, const char *path, table *list, uint32_t n,
                     uint32_t max) {
-  FILE *f = fopen(path, "r");
+  FILE *f = open_table(path);
   char *text = NULL;
   size_t room = 0;
   uint32_t first = n;
@@ -115,7 +135,7 @@ uint32_t table_read(tess_context *c, const char *path, table *list, uint32_t n,
     json_decref(line);
   }
   free(text);
-  fclose(f);
+  close_table(path, f);
   return n;
 }
 

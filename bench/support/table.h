@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Recorded search spaces: programs, their sketches, and measured candidates,
- * as bench/record.lua and bench/convergence.lua write them. */
+ * as bench/record.lua and bench/convergence.lua write them; gzipped
+ * where their names end in .gz. */
 #ifndef BENCH_TABLE_H
 #define BENCH_TABLE_H
 
