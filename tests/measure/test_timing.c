@@ -101,7 +101,7 @@ static void test_enough(void **state) {
   (void)state;
   static const timing_margins any = {{0}},
                               few = {{9, .3, .15, .1, .08, .06, .05, .04}};
-  static const struct {
+  const struct {
     timing_limits l;
     uint32_t n;
   } cases[] = {
