@@ -172,10 +172,16 @@ static void skip_zeros(ir_program *p, arena *scratch, ir_stmt block,
   ir_wrap(p, store, ir_if_new(p, k.guard));
 }
 
+static bool is_marked(const ir_program *p, ir_stmt s) {
+  const ir_anno *a = ir_is_block(p, s) ? ir_anno_get(p, s, SKIP_KEY) : NULL;
+  const ir_value *v = a ? &p->value.v[a->val] : NULL;
+  return v && (v->tag == IR_VAL_INT || v->tag == IR_VAL_BOOL) && v->i == 1;
+}
+
 LOWER_PASS(skip_zeros) {
   (void)o, (void)e;
   LOWER_EACH(p, s) {
-    if (!ir_is_block(p, s) || !ir_anno_get(p, s, SKIP_KEY)) continue;
+    if (!is_marked(p, s)) continue;
     for (ir_stmt t = ir_next(p, s, s), next; t; t = next) {
       next = ir_next(p, t, s);
       if (ir_st(p, t)->kind == IR_STORE) skip_zeros(p, scratch, s, t);

@@ -75,7 +75,7 @@ end)
 
 -- ---- what is left alone ----------------------------------------------------
 
-local function reduced(name, value, reducer)
+local function reduced(name, value, reducer, mark)
   local A = ts.placeholder("A", { 8 })
   local B = ts.placeholder("B", { 4, 8 })
   local k = ts.reduce_axis("k", 8)
@@ -84,7 +84,8 @@ local function reduced(name, value, reducer)
   end)
   local p = ts.program(name, { A, B }, { C })
   local s = ts.schedule(p)
-  s:annotate(s:get_block "C", "skip_zeros", 1)
+  if mark == nil then mark = 1 end
+  s:annotate(s:get_block "C", "skip_zeros", mark)
   checks.same(s, p)
   return tostring(ts.lower(s))
 end
@@ -99,6 +100,14 @@ checks.case("other choices", function()
   assert(not reduced("zero", choice(0.0), ts.sum):find "select")
   assert(reduced("one", choice(1.0), ts.sum):find "select")
   assert(reduced("most", choice(0.0), ts.reduce_max):find "select")
+end)
+
+checks.case("another value of the annotation", function()
+  assert(not reduced("true", choice(0.0), ts.sum, true):find "select")
+  for i, mark in ipairs { 0, 2, false, "no" } do
+    local text = reduced("mark" .. i, choice(0.0), ts.sum, mark)
+    assert(text:find "select", text)
+  end
 end)
 
 -- ---- in spaces -------------------------------------------------------------
