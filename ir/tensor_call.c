@@ -241,10 +241,12 @@ static uint32_t take_assigned(parser *p, const char *word) {
   if (!find_param(p, word, &p->call->result)) return 0;
   skip(p);
   at = p->at;
+  while (take_token(p, "("))
+    ;
   if (!take_word(p, next, sizeof next)) return 0;
   bool is_applied = take_token(p, "(");
   tess_dtype as;
-  if (is_applied && !strcmp(next, "asm")) {
+  if (is_applied && *at != '(' && !strcmp(next, "asm")) {
     if (!p->call->adds) return take_asm(p);
     call_parse_fail(p, "assembly does not add to a value");
     return 0;

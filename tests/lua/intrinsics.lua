@@ -335,10 +335,14 @@ do
     ["C = llvm.x(" .. ("("):rep(300) .. "A" .. (")"):rep(301)] = "too many",
     ["C = llvm.x((A + B)"] = "a ',' or ')' is missing",
     ["C = llvm.x((A + B"] = "a ')' is missing",
+    ["C = (A + B)"] = "LLVM's intrinsics",
+    ["C = (llvm.x(A) + B"] = "a ')' is missing",
   } do
     fails(nil, what, ts.tensor_intrin,
           { name = "bad", desc = gemm, impl = text })
   end
+  ts.tensor_intrin { name = "sum_first", desc = gemm,
+                     impl = "C = (llvm.x(A) + B) + C" }
   local sch = ts.schedule(matmul(16))
   fails(nil, "tensorize", sch.annotate, sch, sch:get_block("C"), "tensor_call",
         "test_gemm(%0, %1, %2)")
