@@ -1,17 +1,19 @@
 -- SPDX-License-Identifier: Apache-2.0
--- bench/peers.lua reads Kernel Tuner's cache files, and says what is none.
+-- bench/peers.lua reads Kernel Tuner's cache files, and says what is none;
+-- bench/outer.lua chooses options on them.
 local root = arg[0]:match "^(.*)/tests/lua/[^/]+$" or "."
 local path = os.tmpname()
 os.remove(path)
 path = path .. ".json"
 
-local function run(text, what)
+local function run(text, what, script, first)
   if text then
     local f <close> = assert(io.open(path, "w"))
     f:write(text)
   end
-  local f = assert(io.popen(("'%s' '%s/bench/peers.lua' '%s' %s 2>&1"):format(
-    arg[-1], root, text and path or root .. "/LICENSE", what)))
+  local f = assert(io.popen(("'%s' '%s/bench/%s.lua' %s '%s' %s 2>&1"):format(
+    arg[-1], root, script or "peers", first or "",
+    text and path or root .. "/LICENSE", what)))
   local said = f:read "a"
   f:close()
   os.remove(path)
@@ -28,7 +30,8 @@ for key, time in pairs(points) do
 end
 local head = '{"tune_params_keys":["a","b"],' ..
              '"tune_params":{"a":[1,2,4],"b":[1,2]},"cache":{'
-local said = run(head .. table.concat(list, ",") .. "}}",
+local whole = head .. table.concat(list, ",") .. "}}"
+local said = run(whole,
                  "--seeds 2 --trials 25 --search 'replay;hybrid'")
 for _, search in ipairs { "replay", "hybrid" } do
   assert(said:find(search .. "%s+1%.000%s+2/2"), said)
@@ -44,3 +47,12 @@ for text, why in pairs {
 end
 said = run(nil, "")
 assert(said:find("LICENSE: there is no .json or .json.gz", 1, true), said)
+
+-- The first of equal settings stays, and both are judged.
+said = run(whole, "--seeds 2 --trials 25 --judge '" .. path .. "'", "outer",
+           "'genetic:population_size=8|4'")
+assert(said:find "population_size=4%s+0%.000" and
+       said:find("chosen: genetic:population_size=8\njudged: ", 1, true) and
+       select(2, said:gsub("judged: %S+%s+1%.000", "")) == 2, said)
+said = run(whole, "", "outer", "genetic")
+assert(said:find("names no option", 1, true), said)
