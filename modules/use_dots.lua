@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Multi-level tiling of products of bytes for instructions that add up four
--- of them: VNNI, or SDOT and the like.  Rows by vectors of sums, as many as
--- registers hold, stay in registers throughout the reduction, and the operand
--- that columns index is laid out so that an instruction's part of it is one
--- load: a constant or layout-free one beforehand, another by a copy.  The last
--- level of tiles is in registers.
+-- of them, one or several in a row: VNNI, or SDOT and the like.  Rows by
+-- vectors of sums, as many as registers hold, stay in registers throughout the
+-- reduction, and the operand that columns index is laid out so that an
+-- instruction's part of it is one load: a constant or layout-free one
+-- beforehand, another by a copy.  The last level of tiles is in registers.
 local ts = require "tessera"
 local amx = require "tessera.steps.amx_tiling"
 local intrin = require "tessera.intrin"
@@ -16,13 +16,6 @@ local tiling = require "tessera.tiling"
 
 local full = { u8 = "uint8", s8 = "int8" }
 
--- How many products a sum of the block is of.
-local function summands(sch, block, m)
-  local n, loops = 1, { sch:get_loops(block) }
-  for _, i in ipairs(m.groups[#m.groups]) do n = n * sch:extent(loops[i]) end
-  return n
-end
-
 -- The form of B in which the block has the fewest copies: [k, j] or [j, k].
 local function form(sch, block, name, k, types)
   local width = tonumber(name:match "dot_(%d+)x")
@@ -33,7 +26,7 @@ local function form(sch, block, name, k, types)
       dtype_b = full[types:sub(3, 4)],
       acc = types == "u8u8" and "uint32" or "int32", trans = trans }
     local m, no = tensor.mapping(sch, block, name, desc)
-    if m and k > 4 and summands(sch, block, m) % k ~= 0 then
+    if m and k > 4 and amx.extent(sch, block, m.groups[#m.groups]) % k ~= 0 then
       m, no = nil, "sums would be filled up"
     end
     if m and (not best or m.copies < least) then

@@ -10,17 +10,19 @@ local full = { u8 = "uint8", s8 = "int8", bf16 = "bfloat16", f32 = "float32",
                s32 = "int32" }
 
 local function dot(types, lanes, k)
+  k = k or 4
   return function()
-    return kit.product { n = lanes, k = k or 4, dtype = full[types:sub(1, 2)],
+    return kit.product { n = lanes, k = k, dtype = full[types:sub(1, 2)],
                          dtype_b = full[types:sub(3, 4)], acc = "int32",
-                         trans = not k or k == 4, packed = k ~= 4 and k and 4 }
+                         trans = k == 4, packed = k > 4 and 4 or nil }
   end
 end
 
 local function summary(types, lanes, how, k)
-  local rows = (k or 4) > 4 and ("%d, "):format(k // 4) or ""
+  k = k or 4
+  local rows = k > 4 and ("%d, "):format(k // 4) or ""
   return ("int32[%d] += %s[%d] . %s[%s%d, 4], %s"):format(
-    lanes, full[types:sub(1, 2)], k or 4, full[types:sub(3, 4)], rows, lanes,
+    lanes, full[types:sub(1, 2)], k, full[types:sub(3, 4)], rows, lanes,
     how)
 end
 

@@ -22,6 +22,13 @@ local function describe(types, trans)
                                 acc = full[acc], trans = trans } }
 end
 
+-- Of these loops of the block together.
+function amx.extent(sch, block, group)
+  local extent, loops = 1, { sch:get_loops(block) }
+  for _, i in ipairs(group) do extent = extent * sch:extent(loops[i]) end
+  return extent
+end
+
 -- What does the block with the fewest copies, or nil and why nothing does.
 function amx.choose(sch, block, p)
   local best, least, why
@@ -33,10 +40,7 @@ function amx.choose(sch, block, p)
         m, no = nil, "the target lacks what it needs"
       end
       for g = 1, m and 3 or 0 do
-        local extent, loops = 1, { sch:get_loops(block) }
-        for _, i in ipairs(m.groups[g]) do
-          extent = extent * sch:extent(loops[i])
-        end
+        local extent = amx.extent(sch, block, m.groups[g])
         if extent < p.least * (g == 3 and x.packed or 1) then
           m, no = nil, ("%d %s are too few"):format(
             extent, ({ "rows", "columns", "steps" })[g])
