@@ -135,12 +135,30 @@ bool vm_check_call(const vm_trace *t, const vm_call *c, vm_failure *why) {
   return true;
 }
 
-bool vm_append(vm_trace *t, const vm_call *c, uint32_t nout, vm_failure *why) {
+/* The elements of the list of outputs, by the operand that says how many. */
+static uint32_t count_list(const vm_call *c) {
+  const sch_prim *p = c->prim;
+  uint32_t i = 0;
+  while (strcmp(p->specs[i].name, p->as_many)) i++;
+  vm_value v = c->operand[i];
+  if (v.tag == VM_LIST) return v.n;
+  int64_t n = v.tag == VM_INT ? v.i : p->specs[i].dflt.i;
+  return n < 0 ? 0 : n > UINT16_MAX ? UINT16_MAX : (uint32_t)n;
+}
+
+bool vm_known_outputs(const vm_call *c, uint32_t *n) {
   bool list;
-  uint32_t fixed = vm_fixed_outputs(c->prim, &list);
+  *n = vm_fixed_outputs(c->prim, &list);
+  if (list && c->prim->as_many) *n += count_list(c);
+  return !list || c->prim->as_many;
+}
+
+bool vm_append(vm_trace *t, const vm_call *c, uint32_t nout, vm_failure *why) {
+  uint32_t known;
   if (!vm_check_call(t, c, why)) return false;
-  if (nout < fixed || (nout > fixed && !list))
-    return refuse_append(c, VM_W_MANY_OUTPUTS, fixed, nout, why);
+  bool exact = vm_known_outputs(c, &known);
+  if (nout < known || (nout > known && exact))
+    return refuse_append(c, VM_W_MANY_OUTPUTS, known, nout, why);
   vm_append_raw(t, c, nout, NULL);
   return true;
 }

@@ -134,6 +134,10 @@ void vm_gone_text(const vm_trace *t, vm_rv rv, uint32_t k, strbuf *out) {
   str_puts(out, " removed it");
 }
 
+static int64_t number_of(const sentence *s, const char *hole) {
+  return s->f->n[hole[1] - '0'];
+}
+
 static void put_hole(const sentence *s, const char *hole) {
   switch (*hole) {
   case 'o': str_puts(s->out, spec_of(s)->name); break;
@@ -145,7 +149,8 @@ static void put_hole(const sentence *s, const char *hole) {
   case 'd': put_decision_given(s); break;
   case 'a': put_place(s); break;
   case 'g': vm_gone_text(s->t, s->f->rv, (uint32_t)s->f->n[0], s->out); break;
-  case 'n': str_printf(s->out, "%" PRId64, s->f->n[hole[1] - '0']); break;
+  case 's': str_puts(s->out, number_of(s, hole) == 1 ? "" : "s"); break;
+  case 'n': str_printf(s->out, "%" PRId64, number_of(s, hole)); break;
   default: break;
   }
 }

@@ -183,6 +183,9 @@ bool vm_append(vm_trace *t, const vm_call *c, uint32_t nout, vm_failure *why);
 /* How many outputs: at least, and whether more may be (a list is among
  * them). */
 uint32_t vm_fixed_outputs(const sch_prim *p, bool *list);
+/* How many outputs a call gives; false: at least, more depends on the
+ * program. */
+bool vm_known_outputs(const vm_call *c, uint32_t *n);
 /* The kind of output number `i` of `nout`. */
 vm_rv_kind vm_output_kind(const sch_prim *p, uint32_t i, uint32_t nout);
 

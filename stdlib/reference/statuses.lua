@@ -75,9 +75,9 @@ local reasons = {
   { "ZERO_DIVISION", "arithmetic on sampled values divides by zero" },
   { "MARK", "a loop is the mark that stands for no place: a sampled " ..
     "location said to leave a block at the root, or to inline it" },
-  { "MANY_OUTPUTS", "more results were asked for than a step gives" },
-  { "OTHER_OUTPUTS", "a step gives another number of results than when the " ..
-    "trace was recorded" },
+  { "MANY_OUTPUTS", "another number of results is named than a step gives" },
+  { "OTHER_OUTPUTS", "a step gives another number of results than the " ..
+    "trace has" },
   { "NOT_SAMPLING", "a decision is given to an instruction that takes none" },
   { "NOT_BEGUN", "nothing has been run yet" },
   { "OPEN", "a sampling instruction has no decision" },

@@ -381,9 +381,10 @@ void fuzz_note(fuzz *f, const vm_call *c) {
   str_init(&text, &f->heap);
   vm_write_lua(&f->s.trace, &text);
   if (c) {
-    bool list;
+    uint32_t nout;
+    vm_known_outputs(c, &nout);
     vm_trace_copy(&f->shown, &f->s.trace);
-    if (vm_append(&f->shown, c, vm_fixed_outputs(c->prim, &list), &why)) {
+    if (vm_append(&f->shown, c, nout, &why)) {
       str_clear(&text);
       vm_write_lua(&f->shown, &text);
     }

@@ -284,7 +284,9 @@ static vm_value default_of(bench *b, const sch_spec *sp) {
 static void append(bench *b, const sch_prim *p, const vm_value *operand) {
   vm_failure why;
   vm_call c = {.prim = p, .pool = &b->pool, .operand = operand};
-  assert_true(vm_append(&b->t, &c, outputs(p), &why));
+  uint32_t nout;
+  if (!vm_known_outputs(&c, &nout)) nout += 3;
+  assert_true(vm_append(&b->t, &c, nout, &why));
 }
 
 /* A default given explicitly is the same instruction. */

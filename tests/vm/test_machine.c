@@ -113,7 +113,7 @@ static void test_other_outputs(void **state) {
   recording_expect_over(&m, &f, &f.s.m.prog, &o, TESS_REFUSED,
                         VM_W_OTHER_OUTPUTS, 2);
   vm_failure_text(&m, &f.s.trace, &why);
-  assert_non_null(strstr(str_get(&why), "4 results where 3 were recorded"));
+  assert_non_null(strstr(str_get(&why), "4 results where the trace has 3"));
   str_free(&why);
   vm_machine_free(&m);
   recording_end(&f);

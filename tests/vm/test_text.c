@@ -323,7 +323,7 @@ static void test_seeds(void **state) {
 }
 
 /* As calls are written by hand: operands by position, those of a list one after
- * the other, names of any kind, either quote. */
+ * the other, names of any kind, strings of any, results without a name. */
 static void test_by_hand(void **state) {
   (void)state;
   static const char printed[] =
@@ -337,6 +337,9 @@ static void test_by_hand(void **state) {
       "local l9 = sch:fuse{loops = {l2, l7}}\n"
       "sch:annotate{block_or_loop = l9, ann_key = \"it's\", ann_val = {a = "
       "\"\\\"\"}}\n"
+      "local l10, l11 = sch:split{loop = l9, factors = {ts.auto, 2}}\n"
+      "sch:annotate{block_or_loop = l10, ann_key = \"long\", ann_val = "
+      "\"a]\\n\"}\n"
       "sch:enter_postproc()\n";
   static const char hand[] =
       "local block = sch:get_block 'C';\n"
@@ -347,6 +350,8 @@ static void test_by_hand(void **state) {
       "sch:reorder(j, outer)\n"
       "local both = sch:fuse({ j, outer })\n"
       "sch:annotate(both, 'it\\'s', { a = '\"' })\n"
+      "local outermost = sch:split(both, { ts.auto, 2 })\n"
+      "sch:annotate(outermost, [[long]], [=[\na]\n]=])\n"
       "sch:enter_postproc();\n";
   test_heap mem;
   err_state err;

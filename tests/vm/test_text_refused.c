@@ -94,7 +94,7 @@ static const bad bad_json[] = {
      "(the block)",
      "instruction 3", TESS_TYPE},
     {HEAD "{\"op\": \"get_block\", \"args\": {\"name\": \"C\"}}]}",
-     "get_block: gives 1 results, and 0 were asked for", "instruction 1",
+     "get_block: gives 1 result, not the 0 asked for", "instruction 1",
      TESS_INVALID},
     {HEAD "{\"op\": \"get_block\", \"args\": {\"name\": \"C\"}, \"out\": "
           "[\"l0\"]}]}",
@@ -111,6 +111,10 @@ static const bad bad_json[] = {
      "sample_perfect_tile: operand 'decision' must be a list of "
      "integers; element 2 is a real number (the factors, outer first)",
      "instruction 3", TESS_TYPE},
+    {HEAD BLOCK ", " LOOPS ", {\"op\": \"split\", \"args\": {\"loop\": "
+                "\"l1\", \"factors\": [2, 8]}, \"out\": [\"l2\"]}]}",
+     "split: gives 2 results, not the 1 asked for", "instruction 3",
+     TESS_INVALID},
     {HEAD
      "{\"op\": \"get_block\", \"args\": {\"name\": \"C\"}, \"decision\": 1,"
      " \"out\": [\"b0\"]}]}",
@@ -146,8 +150,14 @@ static const bad bad_lua[] = {
      "get_block: operand 'name' is given twice", "line 1, instruction 1",
      TESS_PARSE},
     {"local b0, b1 = sch:get_block{name = \"C\"}",
-     "get_block: gives 1 results, and 2 were asked for",
-     "line 1, instruction 1", TESS_INVALID},
+     "get_block: gives 1 result, not the 2 asked for", "line 1, instruction 1",
+     TESS_INVALID},
+    {"local b0 = sch:get_block{name = \"C\"}\nlocal l1 = sch:get_loops(b0)\n"
+     "local l2, l3, l4 = sch:split(l1, {2, ts.auto})",
+     "split: gives 2 results, not the 3 asked for", "line 3, instruction 3",
+     TESS_INVALID},
+    {"local b0 = sch:get_block [=[C]]", "a string is not closed",
+     "line 1, instruction 1", TESS_PARSE},
     {"sch:guard{var = 1.5, value = 1}",
      "guard: operand 'var' must be an "
      "integer or integer variable, not a real number (what was read: an "
@@ -187,7 +197,7 @@ static const bad bad_lua[] = {
     {"local C = sch:get_block('C\")", "a string is not closed",
      "line 1, instruction 1", TESS_PARSE},
     {"local C = sch:get_block 'C'\nsch:get_loops(D)",
-     "'D' is no variable (b0, l1, v2, ...)", "line 2, instruction 2",
+     "variable D is used before it is defined", "line 2, instruction 2",
      TESS_PARSE},
     {"local ts = sch:get_block 'C'", "require expected before 'sch'",
      "line 1, instruction 1", TESS_PARSE},

@@ -27,18 +27,27 @@ static const char *bracket_end(const char *s, const char *end, int level) {
   return NULL;
 }
 
+/* Behind the long bracket that begins at x->at, with its lines counted; *s and
+ * *n, what it holds.  `what` it is, where it does not end. */
+static bool skip_bracket(vm_lexer *x, int level, const char *what,
+                         const char **s, size_t *n) {
+  const char *end = bracket_end(x->at + level + 2, x->end, level);
+  if (!end) return vm_reader_fail(x->r, TESS_PARSE, "a %s is not closed", what);
+  *s = x->at + level + 2;
+  *n = (size_t)(end - *s) - (size_t)level - 2;
+  for (; x->at < end; x->at++) x->r->line += *x->at == '\n';
+  return true;
+}
+
 /* As Lua does: to the end of the line, or of the block. */
 static bool skip_comment(vm_lexer *x) {
-  const char *s = x->at + 2, *end = NULL;
-  int level = bracket_level(s, x->end);
-  if (level < 0) {
-    end = memchr(s, '\n', (size_t)(x->end - s));
-    x->at = end ? end : x->end;
-    return true;
-  }
-  end = bracket_end(s + level + 2, x->end, level);
-  if (!end) return vm_reader_fail(x->r, TESS_PARSE, "a comment is not closed");
-  for (; x->at < end; x->at++) x->r->line += *x->at == '\n';
+  const char *s;
+  size_t n;
+  x->at += 2;
+  int level = bracket_level(x->at, x->end);
+  if (level >= 0) return skip_bracket(x, level, "comment", &s, &n);
+  const char *end = memchr(x->at, '\n', (size_t)(x->end - x->at));
+  x->at = end ? end : x->end;
   return true;
 }
 
@@ -94,6 +103,16 @@ static bool lex_string(vm_lexer *x) {
   return true;
 }
 
+/* "[[text]]": a line that ends right behind the bracket does not count. */
+static bool lex_long_string(vm_lexer *x, int level) {
+  x->token = VM_T_STRING;
+  if (!skip_bracket(x, level, "string", &x->s, &x->n)) return false;
+  size_t drop = x->n && *x->s == '\n' ? 1 : 0;
+  x->s += drop;
+  x->n -= drop;
+  return true;
+}
+
 /* The number is copied out, for it may end the text. */
 static bool lex_number(vm_lexer *x) {
   char copy[64];
@@ -140,7 +159,9 @@ bool vm_lex(vm_lexer *x) {
   if (x->at == x->end) return true;
   char c = *x->at;
   char next = x->end - x->at > 1 ? x->at[1] : '\0';
+  int level = bracket_level(x->at, x->end);
   if (c == '"' || c == '\'') return lex_string(x);
+  if (level >= 0) return lex_long_string(x, level);
   if (is_digit(c) || (c == '.' && is_digit(next))) return lex_number(x);
   if (vm_is_name_char(c, false)) {
     lex_name(x);

@@ -177,9 +177,19 @@ static bool define(vm_lua_parser *p, uint32_t i) {
   return true;
 }
 
+/* The outputs of the call just parsed: those that are named and, as in Lua,
+ * further ones that nobody names, where the call says how many it gives. */
+static uint32_t count_results(const vm_lua_parser *p) {
+  enum { MOST_UNNAMED = 64 }; /* more than any valid call leaves */
+  const vm_call c = {p->prim, &p->r.pool, p->r.operand, NULL, 0};
+  uint32_t known, named = p->targets.n;
+  bool exact = vm_known_outputs(&c, &known);
+  return exact && known > named && known <= MOST_UNNAMED ? known : named;
+}
+
 /* Appends the call just parsed, with these outputs. */
 static bool end_instruction(vm_lua_parser *p) {
-  if (!vm_reader_end(&p->r, p->prim, p->targets.n, NULL, 0)) return false;
+  if (!vm_reader_end(&p->r, p->prim, count_results(p), NULL, 0)) return false;
   for (uint32_t i = 0; i < p->targets.n; i++)
     if (!define(p, i)) return false;
   return true;

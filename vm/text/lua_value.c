@@ -106,6 +106,11 @@ static bool parse_name(vm_lua_parser *p, vm_value *out) {
       *out = vm_var(p->locals.v[i].rv);
       return vm_lua_next(p);
     }
+  char letter;
+  if (!vm_parse_rv_name(s, n, &letter, &number))
+    return vm_reader_fail(&p->r, TESS_PARSE,
+                          "variable %.*s is used before it is defined",
+                          (int)(n < 40 ? n : 40), s);
   return vm_reader_variable(&p->r, s, n, out) && vm_lua_next(p);
 }
 
