@@ -11,21 +11,26 @@ local function any_value(sketch, k)
   return values[math.random(#values)]
 end
 
--- The decisions, with one of them another.  Those behind it may not fit any
--- more: `repair` has the engine mend them.
+-- Decisions that may not all fit: `repair` has the engine mend them.
+local function candidate(sketch, decisions)
+  return { sketch = sketch, decisions = decisions, ["repair"] = true }
+end
+
+-- The decisions, with one of them another: those behind it may not fit any
+-- more.
 local function neighbour(sketches, c)
   local decisions = { table.unpack(c.decisions) }
   local k = math.random(#decisions)
   for _, sketch in ipairs(sketches) do
     if sketch.sketch == c.sketch then decisions[k] = any_value(sketch, k) end
   end
-  return { sketch = c.sketch, decisions = decisions, ["repair"] = true }
+  return candidate(c.sketch, decisions)
 end
 
 local function draw(sketches)
   local sketch, decisions = sketches[math.random(#sketches)], {}
   for k = 1, #sketch.space do decisions[k] = any_value(sketch, k) end
-  return { sketch = sketch.sketch, decisions = decisions, ["repair"] = true }
+  return candidate(sketch.sketch, decisions)
 end
 
 local function propose()
@@ -38,8 +43,10 @@ local function propose()
     else
       local list = {}
       for i = 1, said.n do
+        local hint = said.known == 0 and task.hints[i]
         local best = said.best[math.random(#said.best + 1)]
-        list[i] = best and neighbour(task.sketches, best)
+        list[i] = hint and candidate(hint.sketch, hint.decisions)
+                  or best and neighbour(task.sketches, best)
                   or draw(task.sketches)
       end
       io.write(json.text { candidates = list }, "\n")

@@ -3,7 +3,7 @@
  * not have, and proposals that are none and cost a trial. */
 #include "search/candidate/session.h"
 
-enum { MOST_ADDED = 1024 };
+enum { MOST_ADDED = 1024, MOST_REASONS = 16 };
 
 typedef struct added_work {
   tess_session *s;
@@ -41,17 +41,30 @@ tess_status session_add_sketch(tess_session *s, const vm_trace *t,
   return mem_protect(&s->c->heap, add_sketch, &w);
 }
 
-static tess_status keep_waste(void *ud) {
-  const added_work *w = ud;
+/* The text that is kept of this reason; of what has too many, one for all. */
+static const char *text_of_waste(tess_session *s, const char *why) {
   enum { MOST = 512 };
-  char *line = arena_array(&w->s->keep, char, MOST);
-  err_one_line(w->why, line, MOST);
-  w->s->wasted.first = line;
+  char line[MOST];
+  err_one_line(why, line, MOST);
+  for (uint32_t i = 0; i < s->wasted.why.n; i++)
+    if (!strcmp(s->wasted.why.v[i], line)) return s->wasted.why.v[i];
+  if (s->wasted.why.n == MOST_REASONS) return "for further reasons";
+  size_t bytes = strlen(line) + 1;
+  char *kept = arena_array(&s->keep, char, bytes);
+  memcpy(kept, line, bytes);
+  vec_push(&s->c->heap, &s->wasted.why, kept);
+  return kept;
+}
+
+static tess_status count_waste(void *ud) {
+  const added_work *w = ud;
+  funnel_add(&w->s->total, &w->s->c->heap, FUNNEL_WASTED, "",
+             text_of_waste(w->s, w->why), 0);
   return TESS_OK;
 }
 
 tess_status session_waste(tess_session *s, const char *why) {
   added_work w = {.s = s, .why = why};
   s->wasted.n++;
-  return s->wasted.first ? TESS_OK : mem_protect(&s->c->heap, keep_waste, &w);
+  return mem_protect(&s->c->heap, count_waste, &w);
 }

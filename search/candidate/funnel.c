@@ -25,11 +25,6 @@ void funnel_add(funnel *f, mem_heap *heap, funnel_stage stage, const char *who,
   add_row(f, heap, &(funnel_row){stage, who, why, 1, number});
 }
 
-void funnel_wasted(funnel *f, mem_heap *heap, const char *first,
-                   uint64_t count) {
-  vec_push(heap, &f->row, ((funnel_row){FUNNEL_WASTED, "", first, count, 0}));
-}
-
 void funnel_measured(funnel *f, mem_heap *heap, const char *class,
                      const char *first_message, uint64_t count) {
   vec_push(heap, &f->row,

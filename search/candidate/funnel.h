@@ -13,12 +13,12 @@ typedef enum funnel_stage {
   FUNNEL_DUPLICATE,    /* proposed or measured before */
   FUNNEL_EQUAL,        /* its program was, as another candidate's */
   FUNNEL_UNFIT,        /* proposed from outside, and not valid */
-  FUNNEL_WASTED,       /* the same where that is a trial; `why` as below */
+  FUNNEL_WASTED,       /* the same where that is a trial; why is a text */
   FUNNEL_MEASURED      /* measured: `who` is the class of the result */
 } funnel_stage;
 
-/* `who` and `why` are static texts (names of the registry); for measured
- * results `why` is the first message of the class, which the caller keeps. */
+/* `who` and `why` are static texts (names of the registry), or the
+ * caller keeps them; for measured results `why` is the first message of the class, which the caller keeps. */
 typedef struct funnel_row {
   funnel_stage stage;
   const char *who, *why;
@@ -37,9 +37,6 @@ typedef struct funnel {
 
 void funnel_add(funnel *f, mem_heap *heap, funnel_stage stage,
                 const char *who, const char *why, int64_t number);
-/* Trials that were no candidates, and how the first was none. */
-void funnel_wasted(funnel *f, mem_heap *heap, const char *first,
-                   uint64_t count);
 /* `count` results of one class. */
 void funnel_measured(funnel *f, mem_heap *heap, const char *class,
                      const char *first_message, uint64_t count);

@@ -110,6 +110,7 @@ void session_free(tess_session *s) {
   vec_free(h, &s->finish.reason);
   for (uint32_t i = 0; i < s->added.n; i++) vm_trace_free(s->added.v[i]);
   vec_free(h, &s->added);
+  vec_free(h, &s->wasted.why);
   arena_free(&s->keep);
 }
 

@@ -76,7 +76,8 @@ typedef struct session_finish_state {
 /* What was proposed from outside and is no candidate, and yet a trial. */
 typedef struct session_wasted {
   uint32_t n;
-  const char *first;         /* how the first was none, in keep */
+  VEC(const char *) why;     /* how they were none, in keep; the first of each
+                              * kind, while there are not too many */
 } session_wasted;
 
 struct tess_session {
@@ -121,7 +122,8 @@ void session_begin_batch(tess_session *s);
  * there are too many. */
 tess_status session_add_sketch(tess_session *s, const vm_trace *t,
                                uint32_t *sketch);
-/* One more trial is lost, for this reason (in one line, which is copied). */
+/* One more trial is lost, for this reason (in one line, which is copied), and
+ * counted in the funnel. */
 tess_status session_waste(tess_session *s, const char *why);
 /* vm_replay_numbered by worker 0, whose `made` has the decisions; where the
  * postprocessors accept it the memo knows the candidate then.  A refusal is

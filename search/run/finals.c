@@ -329,8 +329,6 @@ static tess_status fill_funnel(void *ud) {
       funnel_measured(&t->s.total, &t->c->heap, err_status_text((tess_status)i),
                       t->results.message[i] ? t->results.message[i] : "",
                       t->results.count[i]);
-  if (t->s.wasted.n)
-    funnel_wasted(&t->s.total, &t->c->heap, t->s.wasted.first, t->s.wasted.n);
   funnel_print(&t->s.total, &t->r->funnel);
   return TESS_OK;
 }
@@ -411,9 +409,9 @@ static void note_first_failure(tune *t) {
 /* Where no candidate was one: what was wrong with the first proposal. */
 static void note_wasted(tune *t) {
   char text[600];
-  if (!t->s.wasted.n || t->s.history.n) return;
+  if (!t->s.wasted.why.n || t->s.history.n) return;
   snprintf(text, sizeof text, "the first that was no candidate: %s",
-           t->s.wasted.first);
+           t->s.wasted.why.v[0]);
   add_note(t, text);
 }
 

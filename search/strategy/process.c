@@ -52,16 +52,18 @@ static void tell(process *p, const char *line) {
   vm_write_string(&p->told, line, strlen(line));
 }
 
-/* A trial is lost; the host is told of the first. */
-static tess_status waste(asking *a, const char *why) {
-  char line[512];
+/* A trial is lost; the host is told of the first.  `whose` it is, as
+ * "candidate 3: ", or "". */
+static tess_status waste(asking *a, const char *whose, const char *why) {
+  char line[512], told[560];
   err_one_line(why, line, sizeof line);
-  tell(a->p, line);
+  snprintf(told, sizeof told, "%s%s", whose, line);
+  tell(a->p, told);
   if (!a->s->wasted.n)
     ctx_warn(a->s->c, hash_bytes(a->p->command, strlen(a->p->command)),
              "the proposing process '%s': %s; this and its like cost a trial "
              "each",
-             a->p->command, line);
+             a->p->command, told);
   return session_waste(a->s, line);
 }
 
@@ -70,7 +72,7 @@ static tess_status lose(asking *a, const char *what) {
   char why[256];
   process_end(&a->p->pipe, 0, NULL, 0);
   snprintf(why, sizeof why, "%s", what);
-  tess_status st = waste(a, why);
+  tess_status st = waste(a, "", why);
   if (st != TESS_OK || ++a->p->losses < MOST_LOSSES) return st;
   return ctx_fail(a->s->c, TESS_INFRA,
                   "the proposing process '%s' was lost %d times in a row: %s",
@@ -113,9 +115,9 @@ static tess_status count_known(asking *a, uint32_t i) {
 }
 
 static tess_status waste_candidate(asking *a, uint32_t i, const char *why) {
-  char line[512];
-  snprintf(line, sizeof line, "candidate %u: %s", i + 1, why);
-  return waste(a, line);
+  char whose[32];
+  snprintf(whose, sizeof whose, "candidate %u: ", i + 1);
+  return waste(a, whose, why);
 }
 
 /* What was measured is no trial, and nothing else. */
@@ -169,7 +171,7 @@ static tess_status take_answer(asking *a) {
     snprintf(why, sizeof why, "its answer is of no use: ");
     size_t at = strlen(why);
     put_refusal(e.message, e.place, why + at, sizeof why - at);
-    return waste(a, why);
+    return waste(a, "", why);
   }
   tess_status st = TESS_OK;
   for (uint32_t i = 0; st == TESS_OK && i < json_array_size(list) && i < a->n;

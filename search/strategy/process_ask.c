@@ -176,7 +176,7 @@ static tess_status put_drawn(tess_session *s, const search_cand *c,
 }
 
 /* One of which no draw is valid is left out. */
-static tess_status put_sketches(tess_session *s, strbuf *out) {
+static tess_status put_each_sketch(tess_session *s, strbuf *out) {
   tess_status st = TESS_OK;
   bool first = true;
   for (uint32_t i = 0; st == TESS_OK && i < s->nsketch; i++) {
@@ -191,6 +191,29 @@ static tess_status put_sketches(tess_session *s, strbuf *out) {
   return st;
 }
 
+/* Nobody proposed what is drawn here, so that the funnel does not have it. */
+static tess_status put_sketches(tess_session *s, strbuf *out) {
+  funnel before = s->total;
+  s->total = (funnel){0};
+  str_puts(out, ",\"sketches\":[");
+  tess_status st = put_each_sketch(s, out);
+  str_putc(out, ']');
+  funnel_free(&s->total, &s->c->heap);
+  s->total = before;
+  return st;
+}
+
+/* What may be good, and has not been measured here. */
+static void put_hints(const tess_session *s, strbuf *out) {
+  str_puts(out, ",\"hints\":[");
+  for (uint32_t i = 0; i < s->hint.n; i++) {
+    str_puts(out, i ? ",{" : "{");
+    put_candidate(out, &s->hint.v[i]);
+    str_putc(out, '}');
+  }
+  str_putc(out, ']');
+}
+
 tess_status process_put_task(tess_session *s, strbuf *out) {
   char *text = NULL;
   str_puts(out, "{\"type\":\"task\",\"version\":1");
@@ -201,9 +224,9 @@ tess_status process_put_task(tess_session *s, strbuf *out) {
              s->host.target ? tess_target_text(s->host.target) : "");
   str_printf(out, ",\"threads\":%u,\"seed\":%" PRIu64 ",\"trials\":%u",
              s->host.kernel_threads, s->seed, s->host.trials);
-  str_puts(out, ",\"sketches\":[");
+  put_hints(s, out);
   st = put_sketches(s, out);
-  str_puts(out, "]}\n");
+  str_puts(out, "}\n");
   return st;
 }
 

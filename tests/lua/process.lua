@@ -143,9 +143,11 @@ local function run(command, o)
 end
 
 local function count(result, what)
+  local n = 0
   for line in result.funnel:gmatch "[^\n]+" do
-    if line:find(what, 1, true) then return tonumber(line:match "%d+") end
+    if line:find(what, 1, true) then n = n + tonumber(line:match "%d+") end
   end
+  return n
 end
 
 -- ---- what it says is measured ----------------------------------------------
@@ -183,6 +185,7 @@ do
   assert(choice.kind == "choice" and choice.name == "steps")
   assert(table.concat(choice.candidates, " ") == "0 16 16")
   assert(said[2].type == "propose" and said[2].n == 4 and #said[2].best == 0)
+  assert(#task.hints == 0 and said[2].funnel.tried == 0)
   local later = said[3]
   assert(later.known > 0 and later.failed == 1)
   assert(later.best[1].seconds == 1e-3 and #later.best[1].decisions == 3)
@@ -214,8 +217,11 @@ do
   local r, n = run(this "odd", { trials = 12, batch = 12 })
   assert(n == 2 and r.trials == 12 and r.failed == 11, r.funnel)
   assert(count(r, "trials lost to no candidate") == 11, r.funnel)
+  -- Each reason with how often.
   assert(r.funnel:find("the factors multiply to 24, .* %(at instruction %d"),
          r.funnel)
+  assert(r.funnel:find("1  trials lost to no candidate: it is an integer",
+                       1, true), r.funnel)
 end
 
 -- Each of these costs all of the trials; the process lives on.
