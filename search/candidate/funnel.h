@@ -18,7 +18,8 @@ typedef enum funnel_stage {
 } funnel_stage;
 
 /* `who` and `why` are static texts (names of the registry), or the
- * caller keeps them; for measured results `why` is the first message of the class, which the caller keeps. */
+ * caller keeps them; for measured results `why` is the first message of the
+ * class. */
 typedef struct funnel_row {
   funnel_stage stage;
   const char *who, *why;

@@ -149,7 +149,8 @@ static bool parse_arguments(vm_lua_parser *p, by_position *at) {
 static bool parse_call(vm_lua_parser *p) {
   char name[64];
   bool last;
-  if (!vm_lua_eat_word(p, "sch") || !vm_lua_eat(p, ':')) return false;
+  if (!vm_is_word(&p->x, "sch")) return vm_lua_fail_at(p, "a call of sch");
+  if (!vm_lua_next(p) || !vm_lua_eat(p, ':')) return false;
   if (p->x.token != VM_T_NAME || p->x.n >= sizeof name)
     return vm_lua_fail_at(p, "an instruction's name");
   memcpy(name, p->x.s, p->x.n);

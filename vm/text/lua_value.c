@@ -96,6 +96,11 @@ static bool parse_name(vm_lua_parser *p, vm_value *out) {
     *out = vm_bool(*s == 't');
     return vm_lua_next(p);
   }
+  if (vm_is_word(&p->x, "sch"))
+    return vm_reader_fail(&p->r, TESS_PARSE,
+                          "a call is no operand: name its result before");
+  if (vm_is_word(&p->x, "nil"))
+    return vm_lua_fail_at(p, "a value (ts.auto is an open factor)");
   if (vm_is_word(&p->x, "ts"))
     return vm_lua_next(p) && vm_lua_eat(p, '.') && parse_ts(p, out);
   if (vm_is_word(&p->x, "rv"))
