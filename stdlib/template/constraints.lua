@@ -18,6 +18,8 @@ local function ask(f, fixed, assigned, read)
     if assigned[name] == nil then return fixed[name] end
     read[name] = true
     return assigned[name]
+  end, __newindex = function(_, name)
+    error(("a constraint sets no value (of %s)"):format(name), 2)
   end, __pairs = function(p)
     local all = {}
     for _, values in ipairs { fixed, assigned } do

@@ -166,6 +166,15 @@ local function restrict(sch, left, variables)
   end
 end
 
+-- A name of no parameter is an error, and not nil, which a parameter is that
+-- does not apply.
+local function check_known(m, name)
+  for _, x in ipairs(m.parameters) do
+    if x.name == name then return end
+  end
+  error(("there is no parameter %s"):format(shown(name)), 3)
+end
+
 -- One run of a mold, where the sampled parameters have the values at chosen[
 -- name].  With `plain` it is a trial, as branching.find has it: those named in
 -- it are handed out as integers.
@@ -193,6 +202,7 @@ local function apply(m, sch, values, left, chosen, plain)
   end
   restrict(sch, left, variables)
   m.apply(sch, setmetatable(p, { __index = function(_, name)
+    if of_draws[name] == nil then check_known(m, name) end
     read[name] = true
     return of_draws[name]
   end }))
@@ -234,14 +244,10 @@ local function check_branches(m, sch, values, left, limit)
   end
 end
 
--- The fixed values, as constraints read them: a name of no parameter is an
--- error where they do, since a constraint that reads nothing excludes nothing.
+-- The fixed values, as constraints read them.
 local function only_known(m, values)
-  local known = {}
-  for _, x in ipairs(m.parameters) do known[x.name] = true end
   local own = setmetatable({}, { __index = function(_, name)
-    if known[name] then return nil end
-    error(("there is no parameter %s"):format(shown(name)), 3)
+    check_known(m, name)
   end })
   for name, value in next, values do own[name] = value end
   return own

@@ -203,6 +203,10 @@ refused("constraint is a function(p) or a list of such, not the number 7",
 -- It reads what there is, also by pairs: else it would exclude nothing.
 refused("there is no parameter 'nothing'", template.mold,
         of_parts { constraint = function(p) return p.nothing ~= 1 end })
+refused("there is no parameter 'nothing'", sketches, template.mold(of_parts {
+  apply = function(_, p) return p.nothing end }))
+refused("a constraint sets no value (of a)", template.mold,
+        of_parts { constraint = function(p) p.a = 2 end })
 assert(values_of(template.mold(of_parts { constraint = function(p)
   local sum = 0
   for _, value in pairs(p) do sum = sum + value end
