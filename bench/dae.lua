@@ -17,29 +17,15 @@ local use_dae = require "tessera.modules.use_dae"
 
 -- ---- the command line ------------------------------------------------------
 
-local given = { machine = "vdla,vta", layer = "", trials = "128", seed = "1" }
-do
-  local i = 1
-  while arg[i] do
-    local name = arg[i]:match "^%-%-(%a+)$"
-    if name == "quick" or name == "timeline" or name == "bare" then
-      given[name] = true
-    elseif given[name] and arg[i + 1] then
-      given[name] = arg[i + 1]
-      i = i + 1
-    else
-      io.stderr:write(("dae: what is '%s'?\nusage: dae [--quick] [--bare] " ..
-        "[--machine M,..] [--layer C2,..] [--trials N] [--seed N] " ..
-        "[--timeline]\n"):format(arg[i]))
-      os.exit(2)
-    end
-    i = i + 1
-  end
-end
-local trials = given.quick and 16 or assert(math.tointeger(given.trials),
-                                            "--trials is a number")
+local arguments = dofile(here .. "/support/arguments.lua")(
+  "dae [--quick] [--bare] [--machine M,..] [--layer C2,..] [--trials N] " ..
+  "[--seed N] [--timeline]")
+local given, rest = arguments.options {
+  quick = false, bare = false, timeline = false, machine = "vdla,vta",
+  layer = "", trials = 128, seed = 1 }
+if rest[1] then arguments.refuse("what is '%s'?", rest[1]) end
 if given.quick and given.layer == "" then given.layer = "C6" end
-if given.quick then given.machine = "vdla" end
+if given.quick then given.machine, given.trials = "vdla", 16 end
 
 -- ---- what a layer takes ----------------------------------------------------
 
@@ -83,8 +69,8 @@ end
 
 local function tune(p, machine, hiding)
   local r = ts.tune(p, {
-    target = "dae -model=" .. machine, trials = trials,
-    seed = math.tointeger(given.seed), min_time = 1e-6,
+    target = "dae -model=" .. machine, trials = given.trials,
+    seed = given.seed, min_time = 1e-6,
     space = ts.space.compose { use_dae { hiding = hiding } },
   })
   assert(r.schedule, "no candidate fits the machine")

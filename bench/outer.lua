@@ -10,41 +10,22 @@
 -- of the best found in times the best of the space: 0 at best, and 1 is one
 -- per cent.  --judge names spaces that choose nothing: the setting that is
 -- chosen and the first one are run on them at the end.
-local function usage(why)
-  io.stderr:write("outer.lua: ", why, "\nusage: tessera bench/outer.lua " ..
-    "'STRATEGY:OPTION=V|V,..' FILE .. [--judge FILE ..] [--seeds N] " ..
-    "[--trials N] [--model M]\n")
-  os.exit(2)
-end
-
-local given = { seeds = "10", trials = "100", model = "" }
-local chosen, judged, text = {}, {}, nil
-local list, i = chosen, 1
-while arg[i] do
-  local option = arg[i]:match "^%-%-(.*)"
-  if option == "judge" then
-    list = judged
-  elseif option then
-    if not given[option] or not arg[i + 1] then
-      usage(arg[i] .. " is no option, or has no value")
-    end
-    given[option], i = arg[i + 1], i + 1
-  elseif not text then
-    text = arg[i]
-  else
-    list[#list + 1] = arg[i]
-  end
-  i = i + 1
-end
-if #chosen == 0 then usage "a strategy and files are needed" end
+local arguments = dofile((arg[0]:gsub("[^/]*$", "support/arguments.lua")))(
+  "outer.lua 'STRATEGY:OPTION=V|V,..' FILE .. [--judge FILE ..] [--seeds N] " ..
+  "[--trials N] [--model M]")
+local quoted, refuse = arguments.quoted, arguments.refuse
+local given, chosen = arguments.options(
+  { seeds = 10, trials = 100, model = "" }, { judge = true })
+local judged, text = chosen.judge, table.remove(chosen, 1)
+if #chosen == 0 then refuse "a strategy and files are needed" end
 
 -- { name =, values = } of each option, in order.
 local strategy, rest = text:match "^([%w_]+):(.+)$"
-if not strategy then usage("'" .. text .. "' names no option") end
+if not strategy then refuse("'%s' names no option", text) end
 local options = {}
 for word in rest:gmatch "[^,]+" do
   local name, values = word:match "^([%w_]+)=(.+)$"
-  if not name then usage("'" .. word .. "' is no OPTION=V|V") end
+  if not name then refuse("'%s' is no OPTION=V|V", word) end
   local o = { name = name, values = {} }
   for v in values:gmatch "[^|]+" do o.values[#o.values + 1] = v end
   options[#options + 1] = o
@@ -59,8 +40,6 @@ local function setting(at)
          (given.model ~= "" and "/" .. given.model or "")
 end
 
-local function quoted(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
-
 local nothing = 1e3   -- in place of a ratio where nothing ran
 
 -- The lines of bench/peers.lua for these files: { space =, search =, r = }.
@@ -68,9 +47,9 @@ local function run(files, search)
   local words = { quoted(arg[-1]),
                   quoted((arg[0]:gsub("[^/]*$", "")) .. "peers.lua") }
   for _, path in ipairs(files) do words[#words + 1] = quoted(path) end
-  local f <close> = assert(io.popen(("%s --search %s --seeds %s --trials %s")
-    :format(table.concat(words, " "), quoted(search), quoted(given.seeds),
-            quoted(given.trials))))
+  local f <close> = assert(io.popen(("%s --search %s --seeds %d --trials %d")
+    :format(table.concat(words, " "), quoted(search), given.seeds,
+            given.trials)))
   local found = {}
   for line in f:lines() do
     local space, curve = line:match "^(%S+)%s+%S+%s+([%d%.inf ]+)%s+%d+/%d+"

@@ -3,13 +3,13 @@
 -- (JSON, van Werkhoven, 2019), as those of the FAIR benchmark hub
 -- (github.com/AutoTuningAssociation/benchmark_hub), plain or gzipped.
 --   tessera bench/peers.lua DIR|FILE ... [--search 'S;...'] [--seeds N]
---     [--trials N] [--noise SHARE] [--batch N] [--runs FILE]
+--     [--trials N] [--noise SHARE] [--batch N]
 -- A point that the file lacks breaks a restriction that Kernel Tuner knows
 -- before it compiles anything, and is no trial; one with an error is a trial
 -- that failed.  For each file and search a line: at 25, 50, 100, 200 and 400
--- trials the median over the seeds of the true time of the best by what was
--- measured, in times the best of the space, and how many of the seeds are
--- within 5 % of that at the end.
+-- trials, and at the end, the median over the seeds of the true time of the best
+-- by what was measured, in times the best of the space, and how many of the
+-- seeds are within 5 % of that at the end.
 -- With --noise 0.1 a reading is the true time times 1 + 0.1 x (normal), one in
 -- fifty five times as long; a point that is measured again gives another.
 local ts = require "tessera"
@@ -17,27 +17,15 @@ local read_json = require "tessera.lang.read_json"
 
 local AT = { 25, 50, 100, 200, 400 }
 
-local given = { search = "hybrid", seeds = 20, trials = 400, noise = 0,
-                batch = 32 }
-local paths, i = {}, 1
-while arg[i] do
-  local option = arg[i]:match "^%-%-(.*)"
-  if not option then
-    paths[#paths + 1] = arg[i]
-  else
-    local value = arg[i + 1]
-    if math.type(given[option]) then value = tonumber(value) end
-    assert(given[option] ~= nil and value,
-           "peers.lua: " .. arg[i] .. " is no option, or has no value")
-    given[option], i = value, i + 1
-  end
-  i = i + 1
-end
-assert(#paths > 0, "peers.lua: no file of Kernel Tuner is named")
+local arguments = dofile((arg[0]:gsub("[^/]*$", "support/arguments.lua")))(
+  "peers.lua DIR|FILE ... [--search 'S;...'] [--seeds N] [--trials N] " ..
+  "[--noise SHARE] [--batch N]")
+local quoted = arguments.quoted
+local given, paths = arguments.options {
+  search = "hybrid", seeds = 20, trials = 400, noise = 0.0, batch = 32 }
+if #paths == 0 then arguments.refuse "no file of Kernel Tuner is named" end
 
 -- ---- files of Kernel Tuner -----------------------------------------------
-
-local function quoted(path) return "'" .. path:gsub("'", "'\\''") .. "'" end
 
 -- Ends with what is wrong with a file.
 local function refuse(path, why, ...)
@@ -226,6 +214,23 @@ local function searches()
   return list
 end
 
+-- The numbers of trials that there is a column for.
+local function trials_shown()
+  local list = {}
+  for _, at in ipairs(AT) do
+    if at < given.trials then list[#list + 1] = at end
+  end
+  list[#list + 1] = given.trials
+  return list
+end
+
+local function print_head()
+  local cells = {}
+  for k, at in ipairs(trials_shown()) do cells[k] = ("%6d"):format(at) end
+  print(("%-26s %-28s %s  within 5 %%  time a trial"):format(
+    "space", "search", table.concat(cells, " ")))
+end
+
 local function line_of(space, by_hand, search)
   local curves, near, spent, rank = {}, 0, 0, 0
   for seed = 1, given.seeds do
@@ -234,14 +239,12 @@ local function line_of(space, by_hand, search)
     if (curve[#curve] or math.huge) <= 1.05 then near = near + 1 end
   end
   local cells = {}
-  for _, at in ipairs(AT) do
-    if at <= given.trials then
-      local list = {}
-      for seed, curve in ipairs(curves) do
-        list[seed] = curve[math.min(at, #curve)] or math.huge
-      end
-      cells[#cells + 1] = ("%6.3f"):format(quantile(list, 0.5))
+  for k, at in ipairs(trials_shown()) do
+    local list = {}
+    for seed, curve in ipairs(curves) do
+      list[seed] = curve[math.min(at, #curve)] or math.huge
     end
+    cells[k] = ("%6.3f"):format(quantile(list, 0.5))
   end
   print(("%-26s %-28s %s  %2d/%d  %.1f ms"):format(
     space.name, search, table.concat(cells, " "), near, given.seeds,
@@ -249,7 +252,9 @@ local function line_of(space, by_hand, search)
   io.stdout:flush()
 end
 
-for _, path in ipairs(files()) do
+local list = files()
+print_head()
+for _, path in ipairs(list) do
   local space = read_space(path)
   local by_hand = describe(space)
   for _, search in ipairs(searches()) do line_of(space, by_hand, search) end

@@ -13,22 +13,10 @@ local ops = require "tessera.ops"
 local here = arg[0]:match "^(.*)/[^/]*$"
 local recorder = dofile(here .. "/support/recorder.lua")
 
-local given = { trials = 256, seeds = 5, threads = 1, strategy = "hybrid",
-                winners = false }
-local names, i = {}, 1
-while arg[i] do
-  local option = arg[i]:match "^%-%-(.*)"
-  if not option then
-    names[#names + 1] = arg[i]
-  else
-    local value = arg[i + 1]
-    if math.type(given[option]) then value = tonumber(value) end
-    assert(given[option] ~= nil and value,
-           "strategies.lua: " .. arg[i] .. " is no option, or has no value")
-    given[option], i = value, i + 1
-  end
-  i = i + 1
-end
+local given, names = dofile(here .. "/support/arguments.lua")(
+  "strategies.lua [--trials N] [--seeds N] [--threads N] [--strategy S,..] " ..
+  "[--winners FILE] [WORKLOAD ..]").options {
+  trials = 256, seeds = 5, threads = 1, strategy = "hybrid", winners = "" }
 local target = "llvm -num-cores=" .. given.threads
 
 local workloads = {
@@ -56,7 +44,7 @@ end
 local machine = ("%s, threads %d"):format(recorder.machine(), given.threads)
 
 local function keep(name, x)
-  if not given.winners then return end
+  if given.winners == "" then return end
   local f <close> = assert(io.open(given.winners, "a"))
   local text = x.trace:json():gsub(', "at": %b[]', ""):gsub("\n%s*", " ")
   f:write(('{"workload": "%s", "machine": "%s", "from": "%s", "trace": %s}\n')
@@ -66,7 +54,7 @@ end
 -- The winners of earlier runs.
 local function read_winners(name, program)
   local list = {}
-  local f <close> = given.winners and io.open(given.winners)
+  local f <close> = given.winners ~= "" and io.open(given.winners)
   for line in f and f:lines() or function() end do
     local w, m, from, text =
       line:match('^{"workload": "(.-)", "machine": "(.-)", "from": "(.-)", ' ..
