@@ -7,9 +7,9 @@
 -- A point that the file lacks breaks a restriction that Kernel Tuner knows
 -- before it compiles anything, and is no trial; one with an error is a trial
 -- that failed.  For each file and search a line: at 25, 50, 100, 200 and 400
--- trials, and at the end, the median over the seeds of the true time of the best
--- by what was measured, in times the best of the space, and how many of the
--- seeds are within 5 % of that at the end.
+-- trials, and at the end, the median over the seeds of the true time of the
+-- best by what was measured, in times the best of the space, and how many of
+-- the seeds are within 5 % of that at the end.
 -- With --noise 0.1 a reading is the true time times 1 + 0.1 x (normal), one in
 -- fifty five times as long; a point that is measured again gives another.
 local ts = require "tessera"

@@ -5,9 +5,8 @@
  * Labels: threads */
 #include "search/strategy/bayesian.h"
 #include "search/strategy/judging.h"
-#include "search/run/tune.h"
+#include "support/recorded.h"
 #include "support/test.h"
-#include "support/tiled.h"
 
 #include <math.h>
 
@@ -74,13 +73,6 @@ static tess_status synthetic_compare(void *ud, const strbuf *code,
   return TESS_OK;
 }
 
-static tess_status synthetic_rematch(void *ud, uint32_t n,
-                                     const strbuf *const *code,
-                                     double *seconds) {
-  (void)ud, (void)n, (void)code, (void)seconds;
-  return TESS_OK;
-}
-
 /* Some candidate of the second sketch that runs. */
 static void choose_best(synthetic *f) {
   const vm_trace *sketch[2];
@@ -107,28 +99,14 @@ static void synthetic_start(synthetic *f, const char *strategy) {
   choose_best(f);
   f->m = (search_measurer){.measure = synthetic_measure,
                            .compare = synthetic_compare,
-                           .rematch = synthetic_rematch,
+                           .rematch = recorded_rematch,
                            .ud = f};
-  f->o = (tess_tune_options){.struct_size = sizeof f->o,
-                             .trials = TRIALS,
-                             .batch = 16,
-                             .seed = 3,
-                             .threads = 1,
-                             .kernel_threads = 1,
-                             .strategy = strategy,
-                             .cost_model = "random"};
+  f->o = recorded_options(strategy, TRIALS, 3);
 }
 
 static tess_status synthetic_tune(synthetic *f, double *best) {
   tess_result *r = NULL;
-  tune_setup set = {.c = f->t.c,
-                    .program = f->t.p,
-                    .target = f->t.target,
-                    .nsketch = f->t.nsketch,
-                    .sketch = f->t.sketch,
-                    .o = f->o,
-                    .policy = "v1 test",
-                    .measurer = f->m};
+  tune_setup set = recorded_setup(&f->t, &f->o, &f->m);
   f->n = f->failed = 0;
   tess_status st = tune_run(&set, &r);
   if (st == TESS_OK) *best = r->curve.v[r->curve.n - 1];

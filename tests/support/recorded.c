@@ -59,10 +59,34 @@ static tess_status recorded_compare(void *ud, const strbuf *code,
   return TESS_OK;
 }
 
-static tess_status rematch(void *ud, uint32_t n, const strbuf *const *code,
-                           double *seconds) {
+tess_status recorded_rematch(void *ud, uint32_t n, const strbuf *const *code,
+                             double *seconds) {
   (void)ud, (void)n, (void)code, (void)seconds;
   return TESS_OK;
+}
+
+tess_tune_options recorded_options(const char *strategy, uint32_t trials,
+                                   uint64_t seed) {
+  return (tess_tune_options){.struct_size = sizeof(tess_tune_options),
+                             .trials = trials,
+                             .batch = 16,
+                             .seed = seed,
+                             .threads = 1,
+                             .kernel_threads = 1,
+                             .strategy = strategy,
+                             .cost_model = "random"};
+}
+
+tune_setup recorded_setup(const tiled *t, const tess_tune_options *o,
+                          const search_measurer *m) {
+  return (tune_setup){.c = t->c,
+                      .program = t->p,
+                      .target = t->target,
+                      .nsketch = t->nsketch,
+                      .sketch = t->sketch,
+                      .o = *o,
+                      .policy = "v1 test",
+                      .measurer = *m};
 }
 
 void recorded_start_with(recorded_run *f, const tess_options *options) {
@@ -70,16 +94,9 @@ void recorded_start_with(recorded_run *f, const tess_options *options) {
   tiled_start_with(&f->t, options);
   f->m = (search_measurer){.measure = measure,
                            .compare = recorded_compare,
-                           .rematch = rematch,
+                           .rematch = recorded_rematch,
                            .ud = &f->r};
-  f->o = (tess_tune_options){.struct_size = sizeof f->o,
-                             .trials = 100,
-                             .batch = 16,
-                             .seed = 7,
-                             .threads = 1,
-                             .kernel_threads = 1,
-                             .strategy = EVOLUTIONARY,
-                             .cost_model = "random"};
+  f->o = recorded_options(EVOLUTIONARY, 100, 7);
 }
 
 void recorded_start(recorded_run *f) { recorded_start_with(f, NULL); }
@@ -87,15 +104,9 @@ void recorded_start(recorded_run *f) { recorded_start_with(f, NULL); }
 void recorded_end(recorded_run *f) { tiled_end(&f->t); }
 
 static tune_setup setup_of(const recorded_run *f) {
-  return (tune_setup){.c = f->t.c,
-                      .program = f->t.p,
-                      .target = f->t.target,
-                      .nsketch = f->t.nsketch,
-                      .sketch = f->t.sketch,
-                      .o = f->o,
-                      .policy = "v1 test",
-                      .measurer = f->m,
-                      .timed = f->timed};
+  tune_setup set = recorded_setup(&f->t, &f->o, &f->m);
+  set.timed = f->timed;
+  return set;
 }
 
 tess_status recorded_tune(recorded_run *f, tess_result **out) {

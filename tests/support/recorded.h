@@ -15,6 +15,15 @@
 #define EVOLUTIONARY "evolutionary"
 #endif
 
+/* A run over these sketches with a measurer of one's own, and its options. */
+tune_setup recorded_setup(const tiled *t, const tess_tune_options *o,
+                          const search_measurer *m);
+tess_tune_options recorded_options(const char *strategy, uint32_t trials,
+                                   uint64_t seed);
+/* Of a measurer whose times are the same at once. */
+tess_status recorded_rematch(void *ud, uint32_t n, const strbuf *const *code,
+                             double *seconds);
+
 typedef struct recorded {
   uint64_t order[4096];      /* hashes in the order of measuring */
   uint32_t n;
