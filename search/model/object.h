@@ -43,7 +43,7 @@ struct tess_model {
   bool based;                /* base was trained, or tried to be */
   thread_task task;
   bool training;
-  uint32_t started;          /* own samples that the newest training has */
+  uint32_t started;          /* `own` when the newest training began */
   VEC(tess_quality) quality; /* of the run at work */
   /* Of the candidates that are predicted or learnt from: their features, and
    * room for what is computed of them. */

@@ -90,7 +90,7 @@ static model_fits *make_fits(tess_model *m, bool others) {
 static void train_start(tess_model *m) {
   model_fits *x = make_fits(m, false);
   if (!x) return;
-  m->started = x->data.sample.n;
+  m->started = m->own;
   m->next = x;
   m->training = true;
   thread_task_start(&m->task, train, x);

@@ -202,6 +202,30 @@ static void test_old_candidates(void **state) {
   model_end(&f);
 }
 
+/* What is equal to a measured program is learnt from and is no trial: nothing
+ * is trained again before there are more. */
+static void test_equal_candidates(void **state) {
+  (void)state;
+  fixture f;
+  double score[MADE];
+  model_start(&f, "forest");
+  model_make(&f, false);
+  for (uint32_t i = 0; i < MADE; i++) {
+    search_trial t = trial_from_public(&f.c[i]);
+    t.equal = i % 2;
+    if (session_knows(&f.s, &t.c)) continue;
+    assert_int_equal(session_learn(&f.s, &t), TESS_OK);
+  }
+  teach(&f);
+  assert_int_equal(f.f.predict(f.f.ud, &f.s, MADE, f.c, score), TESS_OK);
+  assert_in_range(f.m->own, 1, MADE - 1);
+  const model_fits *first = f.m->now;
+  assert_non_null(first);
+  assert_int_equal(f.f.predict(f.f.ud, &f.s, MADE, f.c, score), TESS_OK);
+  assert_ptr_equal(f.m->now, first);
+  model_end(&f);
+}
+
 /* ---- runs --------------------------------------------------------------- */
 
 static void test_same_with_any_threads(void **state) {
@@ -483,6 +507,7 @@ int main(void) {
       cmocka_unit_test(test_analytic),
       cmocka_unit_test(test_failures),
       cmocka_unit_test(test_old_candidates),
+      cmocka_unit_test(test_equal_candidates),
       cmocka_unit_test(test_kept_models),
       cmocka_unit_test(test_quality_is_stored),
       cmocka_unit_test(test_spread),
