@@ -2,6 +2,7 @@
  * The default tess_runtime: parallel_for on a team of threads, and a caching
  * allocator. */
 #include "backends/runtime.h"
+#include "base/clock.h"
 #include <stdatomic.h>
 #include <string.h>
 
@@ -19,11 +20,16 @@ typedef struct parallel {
   body_fn fn;
   void *closure;
   int64_t n, piece;
+  double until; /* as the runtime's */
   _Atomic int64_t next;
   _Atomic int32_t status; /* of the first piece that failed */
 } parallel;
 
 enum { PIECES_PER_THREAD = 4 };
+
+static bool is_late(const parallel *p) {
+  return p->until > 0 && clock_now() > p->until;
+}
 
 static void take_pieces(void *data) {
   parallel *p = data;
@@ -33,8 +39,16 @@ static void take_pieces(void *data) {
     if (at >= p->n) return;
     int64_t end = p->n - at < p->piece ? p->n : at + p->piece;
     int32_t none = TESS_OK, s = p->fn(p->closure, at, end);
+    if (s == TESS_OK && is_late(p)) s = TESS_TIMEOUT;
     if (s != TESS_OK) atomic_compare_exchange_strong(&p->status, &none, s);
   }
+}
+
+/* A loop from `start` on has ended early. */
+static void expect_rest(runtime *r, const parallel *p, double start) {
+  int64_t next = atomic_load(&p->next), done = next < p->n ? next : p->n;
+  double share = (double)done / (double)p->n;
+  r->expected = start - r->began + (clock_now() - start) / share;
 }
 
 static int32_t run_parallel(void *ud, int64_t n, body_fn fn, void *closure) {
@@ -44,10 +58,16 @@ static int32_t run_parallel(void *ud, int64_t n, body_fn fn, void *closure) {
       (omp_in_parallel && omp_in_parallel()))
     return n > 0 ? fn(closure, 0, n) : TESS_OK;
   int64_t piece = n / (threads * PIECES_PER_THREAD);
-  parallel p = {
-      .fn = fn, .closure = closure, .n = n, .piece = piece ? piece : 1};
+  parallel p = {.fn = fn,
+                .closure = closure,
+                .n = n,
+                .piece = piece ? piece : 1,
+                .until = r->until};
+  double start = p.until > 0 ? clock_now() : 0;
   team_run(&r->team, (uint32_t)threads, take_pieces, &p);
-  return atomic_load(&p.status);
+  int32_t s = atomic_load(&p.status);
+  if (s == TESS_TIMEOUT && p.until > 0) expect_rest(r, &p, start);
+  return s;
 }
 
 /* ---- memory ------------------------------------------------------------- */
@@ -142,4 +162,17 @@ void runtime_free(runtime *r) {
     release_block(r, b);
   }
   thread_mutex_free(&r->lock);
+}
+
+/* ---- watching a launch -------------------------------------------------- */
+
+void runtime_watch(runtime *r, double seconds) {
+  r->began = clock_now();
+  r->until = r->began + seconds;
+  r->expected = 0;
+}
+
+double runtime_unwatch(runtime *r) {
+  r->until = 0;
+  return r->expected;
 }

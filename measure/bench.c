@@ -214,18 +214,25 @@ void bench_reset(bench *b) {
 /* A few bytes of a result may equal the poison by chance. */
 enum { MIN_BYTES = 8 };
 
-tess_status bench_inspect(const bench *b, err_state *e) {
-  for (uint32_t i = 0; i < b->n; i++) {
-    const bench_param *x = &b->param[i];
-    if (!guard_check(&x->mem))
+tess_status bench_check_guards(const bench *b, err_state *e) {
+  for (uint32_t i = 0; i < b->n; i++)
+    if (!guard_check(&b->param[i].mem))
       return err_set(e, TESS_WRONG_RESULT,
-                     "the kernel wrote beside '%s', out of bounds", x->name);
+                     "the kernel wrote beside '%s', out of bounds",
+                     b->param[i].name);
+  return TESS_OK;
+}
+
+tess_status bench_inspect(const bench *b, err_state *e) {
+  tess_status s = bench_check_guards(b, e);
+  for (uint32_t i = 0; !s && i < b->n; i++) {
+    const bench_param *x = &b->param[i];
     if (x->written && !x->in_place && x->bytes >= MIN_BYTES &&
         fill_is_poison(x->mem.data, x->bytes, b->seed, i))
       return err_set(e, TESS_WRONG_RESULT, "the kernel wrote nothing to '%s'",
                      x->name);
   }
-  return TESS_OK;
+  return s;
 }
 
 /* ---- references --------------------------------------------------------- */

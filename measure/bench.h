@@ -66,6 +66,8 @@ static inline int32_t bench_launch(bench *b, const backend *by,
 /* After a launch that followed bench_reset: checks that each output was written
  * and that nothing beside a tensor was; WRONG_RESULT names the tensor. */
 tess_status bench_inspect(const bench *b, err_state *e);
+/* The second of these, of a launch that ended early. */
+tess_status bench_check_guards(const bench *b, err_state *e);
 
 /* The outputs' bytes, one after the other. */
 void bench_get_outputs(const bench *b, strbuf *out);

@@ -33,11 +33,15 @@ typedef struct sampling {
   double total, least;
 } sampling;
 
-bool timing_is_beaten(const timing_limits *l, uint32_t n, double least) {
+double timing_longest(const timing_limits *l, uint32_t n) {
   enum { LAST = TIMING_STEPS - 1 };
   double margin =
       n <= LAST ? l->margin.v[n] : l->margin.v[LAST] * LAST / (double)n;
-  return l->best > 0 && margin > 0 && least > l->best * (1 + margin);
+  return l->best > 0 && margin > 0 ? l->best * (1 + margin) : INFINITY;
+}
+
+bool timing_is_beaten(const timing_limits *l, uint32_t n, double least) {
+  return least > timing_longest(l, n);
 }
 
 static bool has_enough(const timing_limits *l, const timing_subject *s,

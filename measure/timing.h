@@ -37,9 +37,10 @@ typedef struct timing_limits {
  * are not. */
 #define TIMING_LONG 2e-3
 
-/* Whether a kernel whose least of n samples, 0: whose first launch, took that
- * long cannot well be the best: the more there are the less the least of them
+/* How long the least of a kernel's n samples, 0: its first launch, may take
+ * where it can well be the best: the more there are the less the least of them
  * is above what a run takes, so the nearer to the best it must be. */
+double timing_longest(const timing_limits *l, uint32_t n);
 bool timing_is_beaten(const timing_limits *l, uint32_t n, double least);
 
 enum { TIMING_MAX = 64 }; /* subjects at once */

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "measure/worker/job_state.h"
 #include "measure/timing.h"
+#include <math.h>
 #include <string.h>
 
 typedef struct running {
@@ -23,6 +24,7 @@ typedef struct kernel {
   void **args;    /* where parameters are converted, else NULL */
   bool is_there;  /* a device has the tensors, and samples run on these */
   int32_t status; /* of the launch that failed */
+  bool is_beaten; /* its first launch ended early */
 } kernel;
 
 /* ---- launches ----------------------------------------------------------- */
@@ -63,19 +65,32 @@ static tess_status run_failed(const kernel *k) {
                            k->status);
 }
 
+/* A launch that need not go on for longer; *seconds: how long it lasts, or
+ * would have lasted.  Only kernels with parallel loops can be ended so. */
+static bool launch_watched(kernel *k, double longest, double *seconds) {
+  runtime *rt = &k->w->j->bench.rt;
+  runtime_watch(rt, longest);
+  bool ok = launch_counted(k, 1, seconds);
+  double expected = runtime_unwatch(rt);
+  k->is_beaten = !ok && expected > 0;
+  if (k->is_beaten) *seconds = expected;
+  return ok || k->is_beaten;
+}
+
 /* The launch whose writes are checked: outputs poisoned and placed against the
  * guard pages behind them. */
-static tess_status launch_guarded(kernel *k, double *seconds) {
+static tess_status launch_guarded(kernel *k, double longest, double *seconds) {
   job_state *j = k->w->j;
   bench_place(&j->bench, GUARD_BACK);
   bench_reset(&j->bench);
   k->is_there = false;
   job_enter(j, JOB_RUNNING);
-  bool ok = launch_counted(k, 1, seconds);
+  bool ok = launch_watched(k, longest, seconds);
   job_enter(j, JOB_CHECKING);
   if (!ok) return run_failed(k);
   keep_tensors(k);
-  return bench_inspect(&j->bench, &j->err);
+  return k->is_beaten ? bench_check_guards(&j->bench, &j->err)
+                      : bench_inspect(&j->bench, &j->err);
 }
 
 /* Of a success the message is the state of the device's clocks. */
@@ -138,14 +153,26 @@ static tess_status warm_up(running *w, kernel *k, double first, double *faster,
   return TESS_OK;
 }
 
+static timing_limits limits_of(const job_run *r) {
+  return (timing_limits){r->min_time, r->repeats, clock_now() + r->timeout / 2,
+                         r->best, r->margin};
+}
+
+/* From when on a first launch tells that the kernel is beaten, which is then
+ * all that is asked of it; but what is compared runs whole. */
+static double longest_first(const job_run *r) {
+  timing_limits l = limits_of(r);
+  bool compares = r->only_check || r->check == MEASURE_CHECK_ALWAYS;
+  return compares ? INFINITY : fmax(TIMING_LONG, timing_longest(&l, 0));
+}
+
 static tess_status take_samples(running *w, kernel *k, double first,
                                 measure_result *out) {
   job_state *j = w->j;
-  timing_limits l = {w->r->min_time, w->r->repeats,
-                     clock_now() + w->r->timeout / 2, w->r->best, w->r->margin};
+  timing_limits l = limits_of(w->r);
   bool is_enough = false;
   out->first = tells_time(k, first) ? first : 0;
-  if (out->first > 0 && timing_is_beaten(&l, 0, first)) {
+  if (k->is_beaten || (out->first > 0 && timing_is_beaten(&l, 0, first))) {
     note_single(w, out, first);
     return TESS_OK;
   }
@@ -170,7 +197,7 @@ static tess_status take_samples(running *w, kernel *k, double first,
 static tess_status run_one(running *w, kernel *k, measure_result *out) {
   const job_run *r = w->r;
   double first;
-  tess_status s = launch_guarded(k, &first);
+  tess_status s = launch_guarded(k, longest_first(r), &first);
   if (!s && (r->only_check || r->check == MEASURE_CHECK_ALWAYS))
     s = check_outputs(w, out);
   if (r->only_check) return s;
@@ -178,7 +205,7 @@ static tess_status run_one(running *w, kernel *k, measure_result *out) {
   if (!s) timing_summarize(&w->j->heap, out);
   bool is_best = r->best <= 0 || out->median < r->best;
   if (s || r->check != MEASURE_CHECK_IF_BEST || !is_best) return s;
-  s = launch_guarded(k, &first);
+  s = launch_guarded(k, INFINITY, &first);
   return s ? s : check_outputs(w, out);
 }
 

@@ -2,6 +2,7 @@
  * The kernels' runtime: each iteration once, failures reported, memory reused.
  * Labels: threads */
 #include "backends/runtime.h"
+#include "base/clock.h"
 #include "support/huge_pages.h"
 #include "support/test.h"
 #include <stdatomic.h>
@@ -67,6 +68,60 @@ static void failure(void **state) {
   atomic_int hits[100] = {0};
   job j = {&rt, hits, 42};
   assert_int_equal(rt.rt.parallel_for(rt.rt.ud, 100, hit, &j), TESS_LIMIT);
+  runtime_free(&rt);
+}
+
+/* ---- watching a launch -------------------------------------------------- */
+
+/* An iteration that lasts until 10 ms after the launch began, or no time. */
+static int32_t linger(void *closure, int64_t begin, int64_t end) {
+  job *j = closure;
+  if (j->fail_at >= 0)
+    while (clock_now() < j->rt->began + 0.01) continue;
+  for (int64_t i = begin; i < end; i++) atomic_fetch_add(&j->hits[i], 1);
+  return TESS_OK;
+}
+
+static int count_hits(const atomic_int *hits, int n) {
+  int sum = 0;
+  for (int i = 0; i < n; i++) sum += hits[i];
+  return sum;
+}
+
+/* A loop ends after the piece at which the launch has lasted too long, and what
+ * it would have taken is told by the share that was done. */
+static void watched(void **state) {
+  enum { N = 64, THREADS = 2 };
+  (void)state;
+  atomic_int hits[N] = {0};
+  runtime rt;
+  runtime_init(&rt, mem_default_allocator, THREADS);
+  job j = {&rt, hits, 0};
+  runtime_watch(&rt, 0.005);
+  assert_int_equal(rt.rt.parallel_for(rt.rt.ud, N, linger, &j), TESS_TIMEOUT);
+  int done = count_hits(hits, N);
+  assert_in_range(done, 1, N / 4);
+  assert_true(runtime_unwatch(&rt) >= 0.01 * N / done);
+  assert_int_equal(rt.rt.parallel_for(rt.rt.ud, N, linger, &j), TESS_OK);
+  runtime_free(&rt);
+}
+
+/* What does not last too long, and what fails for another reason. */
+static void watched_in_vain(void **state) {
+  enum { N = 64 };
+  (void)state;
+  atomic_int hits[N] = {0};
+  runtime rt;
+  runtime_init(&rt, mem_default_allocator, 2);
+  job j = {&rt, hits, -1};
+  runtime_watch(&rt, 1000);
+  assert_int_equal(rt.rt.parallel_for(rt.rt.ud, N, linger, &j), TESS_OK);
+  assert_int_equal(count_hits(hits, N), N);
+  assert_true(runtime_unwatch(&rt) == 0);
+  j.fail_at = 42;
+  runtime_watch(&rt, 1000);
+  assert_int_equal(rt.rt.parallel_for(rt.rt.ud, N, hit, &j), TESS_LIMIT);
+  assert_true(runtime_unwatch(&rt) == 0);
   runtime_free(&rt);
 }
 
@@ -193,7 +248,9 @@ static void memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_once),         cmocka_unit_test(nested),
-      cmocka_unit_test(failure),           cmocka_unit_test(many_regions),
+      cmocka_unit_test(failure),
+      cmocka_unit_test(watched),
+      cmocka_unit_test(watched_in_vain),           cmocka_unit_test(many_regions),
       cmocka_unit_test(shared_by_threads), cmocka_unit_test(in_parallel),
       cmocka_unit_test(after_fork),        cmocka_unit_test(memory),
   };
