@@ -3,6 +3,7 @@
  * allocator. */
 #include "backends/runtime.h"
 #include "base/clock.h"
+#include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -25,7 +26,8 @@ typedef struct parallel {
   _Atomic int32_t status; /* of the first piece that failed */
 } parallel;
 
-enum { PIECES_PER_THREAD = 4 };
+/* More where it may end after any. */
+enum { PIECES = 4, WATCHED_PIECES = 32 };
 
 static bool is_late(const parallel *p) {
   return p->until > 0 && clock_now() > p->until;
@@ -54,19 +56,20 @@ static void expect_rest(runtime *r, const parallel *p, double start) {
 static int32_t run_parallel(void *ud, int64_t n, body_fn fn, void *closure) {
   runtime *r = ud;
   int64_t threads = n < r->threads ? n : r->threads;
-  if (threads <= 1 || tess_in_parallel() ||
+  bool is_watched = r->until > 0;
+  if (n <= 0 || (threads <= 1 && !is_watched) || tess_in_parallel() ||
       (omp_in_parallel && omp_in_parallel()))
     return n > 0 ? fn(closure, 0, n) : TESS_OK;
-  int64_t piece = n / (threads * PIECES_PER_THREAD);
+  int64_t piece = n / (threads * (is_watched ? WATCHED_PIECES : PIECES));
   parallel p = {.fn = fn,
                 .closure = closure,
                 .n = n,
                 .piece = piece ? piece : 1,
                 .until = r->until};
-  double start = p.until > 0 ? clock_now() : 0;
+  double start = is_watched ? clock_now() : 0;
   team_run(&r->team, (uint32_t)threads, take_pieces, &p);
   int32_t s = atomic_load(&p.status);
-  if (s == TESS_TIMEOUT && p.until > 0) expect_rest(r, &p, start);
+  if (s == TESS_TIMEOUT && is_watched) expect_rest(r, &p, start);
   return s;
 }
 
@@ -168,7 +171,7 @@ void runtime_free(runtime *r) {
 
 void runtime_watch(runtime *r, double seconds) {
   r->began = clock_now();
-  r->until = r->began + seconds;
+  r->until = isinf(seconds) ? 0 : r->began + seconds;
   r->expected = 0;
 }
 

@@ -28,7 +28,8 @@ void runtime_init(runtime *r, tess_allocator alloc, uint32_t threads);
 void runtime_free(runtime *r);
 
 /* The launch that follows is not to last longer than that: parallel loops end
- * after the piece at which it has, with TIMEOUT. */
+ * after the piece at which it has, with TIMEOUT.  INFINITY: it is not
+ * watched. */
 void runtime_watch(runtime *r, double seconds);
 /* After it: 0, or, of a launch that was ended so, how long it would have taken
  * up to the end of the loop that it was in, by the share that was done. */

@@ -153,8 +153,8 @@ void measure_task_give_inputs(measure_task *t, strbuf *contents);
 /* Notes about the quality of the reference, "" for none: for example that it
  * could not be checked against the interpreter. */
 const char *measure_task_note(const measure_task *t);
-/* Seconds of the unscheduled program's one run for the reference; 0 while there
- * is no reference. */
+/* Seconds of the unscheduled program's one run for the reference, or that it
+ * would have taken at least; 0 while there is no reference. */
 double measure_task_launch(const measure_task *t);
 /* Whether a task of the program fits this machine: NOMEM says how much memory
  * its tensors need; LIMIT; UNSUPPORTED for a symbolic extent. */
@@ -239,7 +239,8 @@ typedef struct measure_result {
   VEC(double) sample;                    /* seconds a run, in order */
   uint64_t runs;                         /* launches that were timed */
   bool cut_off;                          /* too slow: only one sample, or, of
-                                          * what was ended, what it ran for */
+                                          * what was ended, what it ran for or
+                                          * would have */
   bool checked;        /* outputs were compared, and agree if status is OK */
   double error, bound; /* greatest difference found, and allowed, as a
                         * fraction of |reference| + rms of the output; both

@@ -276,9 +276,9 @@ typedef struct tess_result_info {
                                  * knew something */
   const tess_quality *quality;
   double unscheduled;           /* seconds of the unscheduled program: of its
-                                 * one run, or, where that is not clearly
-                                 * slower, timed interleaved with the best; 0:
-                                 * not known */
+                                 * one run, or by the part that was run, or,
+                                 * where that is not clearly slower, timed
+                                 * interleaved with the best; 0: not known */
 } tess_result_info;
 /* Facts of a run; texts and the curve live as long as the result. */
 TESS_API tess_status tess_result_get(tess_result *r, tess_result_info *out);

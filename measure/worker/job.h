@@ -122,7 +122,7 @@ typedef struct job_reference {
   strbuf message, note;
   strbuf outputs;
   double seconds; /* all of it */
-  double launch;  /* the unscheduled program, once */
+  double launch;  /* the unscheduled program, once, or what it would take */
 } job_reference;
 
 /* The seconds of a run by activity. */

@@ -14,8 +14,11 @@ struct job_builder {
 
 const vm_trace *job_trace(job_state *j, uint64_t key);
 /* Leaves in s->m.prog the program with its outermost loops parallel, where they
- * may be; of a refused one nothing changes.  NOMEM, LIMIT. */
-tess_status job_parallelise(mem_heap *heap, const ir_program *p, vm_sched *s);
+ * may be, and where `moved` is not NULL with sums moved out of the loops along
+ * which data lie; *moved is set where some are.  Of what is refused nothing
+ * changes.  NOMEM, LIMIT.  `s` is to be freed, also where this unwinds. */
+tess_status job_parallelise(mem_heap *heap, const ir_program *p, bool *moved,
+                            vm_sched *s);
 /* Lowers and compiles `p`, appending to `out`; *lower and *compile get the
  * seconds.  Sets j->err. */
 tess_status job_compile(job_state *j, ir_program *p, backend_form form,

@@ -88,6 +88,26 @@ static void test_compare_near(void **state) {
   close_compared(&x);
 }
 
+/* Of a reference that was not written whole what it wrote is compared. */
+static void test_compare_part(void **state) {
+  (void)state;
+  compared x;
+  float reference[1000];
+  open_compared(&x, false);
+  memcpy(reference, x.out, sizeof reference);
+  bench_reset(&x.b);
+  memcpy(reference + 500, x.out + 500, 500 * sizeof *reference);
+  for (int i = 0; i < 1000; i++) x.out[i] = (float)i;
+  assert_int_equal(bench_set_reference(&x.b, reference, sizeof reference, &x.e),
+                   TESS_OK);
+  assert_int_equal(bench_compare_part(&x.b, &x.e), TESS_OK);
+  x.out[700] = 1;
+  assert_int_equal(bench_compare_part(&x.b, &x.e), TESS_OK);
+  x.out[300] = 1;
+  assert_int_equal(bench_compare_part(&x.b, &x.e), TESS_WRONG_RESULT);
+  close_compared(&x);
+}
+
 /* Unwritten elements are poison; writing there is an error, and it does not
  * count in the magnitude. */
 static void test_compare_unwritten(void **state) {
@@ -309,6 +329,7 @@ int main(void) {
       cmocka_unit_test(test_compare_exact),
       cmocka_unit_test(test_compare_near),
       cmocka_unit_test(test_compare_unwritten),
+      cmocka_unit_test(test_compare_part),
       cmocka_unit_test(test_compare_jumps),
       cmocka_unit_test(test_compare_indices),
       cmocka_unit_test(test_compare_like_poison),

@@ -288,33 +288,6 @@ static void test_wrong_later(void **state) {
   measured_end(&m);
 }
 
-/* The reference's outermost loops are parallel, where they may be; functions of
- * the host's are called one after another. */
-static void expect_parallel(tess_program *p, bool yes) {
-  vm_sched s = {.heap = NULL};
-  bool is = false;
-  assert_int_equal(job_parallelise(&p->c->heap, &p->p, &s), TESS_OK);
-  for (uint32_t i = 1; i < s.m.prog.stmt.n; i++) {
-    const ir_stmt_rec *r = &s.m.prog.stmt.v[i];
-    is = is || (r->kind == IR_LOOP && r->loop_kind == IR_PARALLEL);
-  }
-  assert_int_equal(is, yes);
-  vm_sched_free(&s);
-}
-
-static void test_parallel_reference(void **state) {
-  (void)state;
-  measured m;
-  misbehave_start(&m);
-  tess_program *good = measured_matmul(m.c, 8);
-  tess_program *calls = measured_extern(m.c, "test_wrong_in_parallel", N);
-  expect_parallel(good, true);
-  expect_parallel(calls, false);
-  tess_program_free(good);
-  tess_program_free(calls);
-  measured_end(&m);
-}
-
 /* The program that the others are compared with never ends: nobody waits for
  * it again. */
 static void test_endless_reference(void **state) {
@@ -413,7 +386,6 @@ int main(void) {
       cmocka_unit_test(test_wrong),
       cmocka_unit_test(test_wrong_rounded),
       cmocka_unit_test(test_wrong_later),
-      cmocka_unit_test(test_parallel_reference),
       cmocka_unit_test(test_endless_reference),
       cmocka_unit_test(test_out_of_bounds),
   };

@@ -5,7 +5,6 @@
 #include "ir/query.h"
 #include "measure/worker/job_state.h"
 #include "measure/worker/pool.h"
-#include "measure/timing.h"
 #include "support/measured.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -206,54 +205,6 @@ static void test_broken_off(void **state) {
 }
 
 /* ---- times -------------------------------------------------------------- */
-
-static void test_cut_off(void **state) {
-  (void)state;
-  measured m;
-  measure_build b;
-  measure_result r;
-  measured_start(&m, false, NULL);
-  tess_program *p = measured_matmul(m.c, 64);
-  measured_task(&m, p);
-  assert_int_equal(measured_build(&m, NULL, &b), TESS_OK);
-  measure_request q = {
-      .code = &b.code, .check = MEASURE_CHECK_IF_BEST, .best = 1e-12};
-  assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_OK);
-  assert_true(r.cut_off && !r.checked && r.sample.n == 1 && r.median > 0);
-  measure_result_free(&r);
-  q.best = 1e6;
-  assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_OK);
-  assert_true(!r.cut_off && r.checked && r.sample.n > 1);
-  measure_result_free(&r);
-  measure_build_free(&b);
-  tess_program_free(p);
-  measured_end(&m);
-}
-
-/* The first launch of a long kernel is enough where the best is faster; else
- * samples follow. */
-static void test_beaten_at_once(void **state) {
-  (void)state;
-  measured m;
-  measure_build b;
-  measure_result r;
-  measured_start(&m, false, NULL);
-  tess_program *p = measured_matmul(m.c, 256);
-  measured_task(&m, p);
-  assert_int_equal(measured_build(&m, NULL, &b), TESS_OK);
-  measure_request q = {.code = &b.code, .check = MEASURE_CHECK_NEVER};
-  assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_OK);
-  q.best = r.min / 2; /* far from what `cutoff` says */
-  bool is_long = r.min >= TIMING_LONG;
-  assert_true(r.sample.n > 1 && !r.cut_off);
-  measure_result_free(&r);
-  assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_OK);
-  assert_true(r.sample.n == 1 && r.cut_off == is_long);
-  measure_result_free(&r);
-  measure_build_free(&b);
-  tess_program_free(p);
-  measured_end(&m);
-}
 
 static void test_rematch(void **state) {
   (void)state;
@@ -583,22 +534,13 @@ static void test_policy(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_in_process),
-      cmocka_unit_test(test_workers),
-      cmocka_unit_test(test_batches),
-      cmocka_unit_test(test_behind),
-      cmocka_unit_test(test_broken_off),
-      cmocka_unit_test(test_cut_off),
-      cmocka_unit_test(test_beaten_at_once),
-      cmocka_unit_test(test_rematch),
-      cmocka_unit_test(test_recycled),
-      cmocka_unit_test(test_wrong_reference),
-      cmocka_unit_test(test_two_tasks),
-      cmocka_unit_test(test_note),
-      cmocka_unit_test(test_no_room),
-      cmocka_unit_test(test_in_place),
-      cmocka_unit_test(test_cancelled),
-      cmocka_unit_test(test_policy),
+      cmocka_unit_test(test_in_process), cmocka_unit_test(test_workers),
+      cmocka_unit_test(test_batches),    cmocka_unit_test(test_behind),
+      cmocka_unit_test(test_broken_off), cmocka_unit_test(test_rematch),
+      cmocka_unit_test(test_recycled),   cmocka_unit_test(test_wrong_reference),
+      cmocka_unit_test(test_two_tasks),  cmocka_unit_test(test_note),
+      cmocka_unit_test(test_no_room),    cmocka_unit_test(test_in_place),
+      cmocka_unit_test(test_cancelled),  cmocka_unit_test(test_policy),
   };
   const struct CMUnitTest exhausted[] = {cmocka_unit_test(test_exhausted)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
