@@ -34,7 +34,7 @@ static tess_status find_block(nest *x, const char *name) {
   return call_primitive(x->s, "get_block", text, vm_nil(), &x->block, &n);
 }
 
-static tess_status find_loops(nest *x) {
+static tess_status list_loops(nest *x) {
   return call_primitive(x->s, "get_loops", vm_var(x->block), vm_nil(), &x->loop,
                         &x->n);
 }
@@ -42,7 +42,7 @@ static tess_status find_loops(nest *x) {
 static tess_status parallelise(nest *x) {
   vm_rv none;
   uint32_t n;
-  tess_status st = find_loops(x);
+  tess_status st = list_loops(x);
   if (st != TESS_OK || !x->n) return st;
   return call_primitive(x->s, "parallel", vm_var(x->loop), vm_nil(), &none, &n);
 }
@@ -109,7 +109,7 @@ static tess_status move_sum_out(nest *x, bool *moved) {
   uint32_t line, sum, n = 0;
   vm_value order[MOST];
   vm_rv none;
-  tess_status st = find_loops(x);
+  tess_status st = list_loops(x);
   if (st != TESS_OK || x->n > MOST || !finds_line(x, &line, &sum)) return st;
   for (uint32_t i = line + 1; i < x->n; i++) order[n++] = vm_var(x->loop + i);
   order[n++] = vm_var(x->loop + line);

@@ -53,7 +53,7 @@ static void test_beaten_at_once(void **state) {
 }
 
 /* Its loop of the sums is parallel. */
-static tess_schedule *in_parallel(tess_program *p) {
+static tess_schedule *sum_in_parallel(tess_program *p) {
   tess_schedule *s;
   assert_int_equal(tess_schedule_new(p, NULL, 1, &s), TESS_OK);
   tess_arg a = {"loop", {.kind = TESS_V_RV, .rv = measured_loop(s, "C")}};
@@ -73,7 +73,7 @@ static void test_ended_early(void **state) {
     measured_start(&m, in_process, NULL);
     tess_program *p = measured_matmul(m.c, LONG);
     measured_task(&m, p);
-    tess_schedule *s = in_parallel(p);
+    tess_schedule *s = sum_in_parallel(p);
     assert_int_equal(measured_build(&m, s, &b), TESS_OK);
     measure_request q = {
         .code = &b.code, .check = MEASURE_CHECK_IF_BEST, .best = 1e-6};
