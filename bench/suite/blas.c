@@ -13,6 +13,9 @@ typedef struct blas {
   void (*sgemm)(int order, int ta, int tb, int m, int n, int k, float alpha,
                 const float *a, int lda, const float *b, int ldb, float beta,
                 float *c, int ldc);
+  void (*sgemv)(int order, int ta, int m, int n, float alpha, const float *a,
+                int lda, const float *x, int x_step, float beta, float *y,
+                int y_step);
   void (*dgemm)(int order, int ta, int tb, int m, int n, int k, double alpha,
                 const double *a, int lda, const double *b, int ldb, double beta,
                 double *c, int ldc);
@@ -36,6 +39,7 @@ static bool blas_open(blas *b, const char *const *names, const char *threads,
   *b = (blas){0};
   for (; *names && !so; names++) so = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
   if (!so || !blas_symbol(so, "cblas_sgemm", &b->sgemm)) return false;
+  blas_symbol(so, "cblas_sgemv", &b->sgemv);
   blas_symbol(so, "cblas_dgemm", &b->dgemm);
   blas_symbol(so, "cblas_snrm2", &b->snrm2);
   blas_symbol(so, "dgetrf_", &b->getrf);
@@ -51,6 +55,7 @@ typedef struct job {
   blas b;
   row r;
   int batch, m, n, k, heads;
+  bool trans_b;
   void *more; /* intermediate results, pivots */
 } job;
 
@@ -62,6 +67,24 @@ static void run_sgemm(void *self) {
     j->b.sgemm(ROW_MAJOR, PLAIN, PLAIN, j->m, j->n, j->k, 1,
                a + i * j->m * j->k, j->k, x + i * j->k * j->n, j->n, 0,
                c + i * j->m * j->n, j->n);
+}
+
+static void run_gemm(void *self) {
+  const job *j = self;
+  j->b.sgemm(ROW_MAJOR, PLAIN, j->trans_b ? TRANSPOSED : PLAIN, j->m, j->n,
+             j->k, 1, j->r.data[0], j->k, j->r.data[1],
+             j->trans_b ? j->k : j->n, 0, j->r.out, j->n);
+}
+
+/* One row times a matrix, which is what a library has for a matrix and a
+ * vector; or a matrix times one column. */
+static void run_sgemv(void *self) {
+  const job *j = self;
+  bool is_row = j->m == 1, across = is_row && !j->trans_b;
+  int columns = across ? j->n : j->k;
+  j->b.sgemv(ROW_MAJOR, across ? TRANSPOSED : PLAIN,
+             across ? j->k : is_row ? j->n : j->m, columns, 1,
+             j->r.data[is_row], columns, j->r.data[!is_row], 1, 0, j->r.out, 1);
 }
 
 /* Heads lie beside each other in the rows of both factors. */
@@ -124,7 +147,9 @@ static void (*blas_function(job *j))(void *) {
   j->batch = of(r, "b", 1);
   if (!strcmp(op, "matmul") || !strcmp(op, "batch_matmul")) {
     j->m = of(r, "m", 1), j->n = of(r, "n", 1), j->k = of(r, "k", 1);
-    return run_sgemm;
+    j->trans_b = json_is_true(json_object_get(r->options, "trans_b"));
+    if (*op == 'b') return run_sgemm;
+    return j->b.sgemv && (j->m == 1 || j->n == 1) ? run_sgemv : run_gemm;
   } else if (!strcmp(op, "transpose_batch_matmul")) {
     j->m = j->n = of(r, "seq", 1);
     j->k = of(r, "dim", 1), j->heads = of(r, "heads", 1);

@@ -194,6 +194,7 @@ static bool onednn_matmul(onednn *d, const row *r, bool heads, bool int8) {
   int64_t m = row_number(r, heads ? "seq" : "m", 1);
   int64_t n = row_number(r, heads ? "seq" : "n", 1);
   int64_t k = row_number(r, heads ? "dim" : "k", 1);
+  bool trans_b = json_is_true(json_object_get(r->options, "trans_b"));
   dnnl_memory_desc_t x, w, y;
   dnnl_data_type_t in = int8 ? dnnl_s8 : dnnl_f32;
   dnnl_data_type_t out = int8 ? dnnl_s32 : dnnl_f32;
@@ -202,7 +203,8 @@ static bool onednn_matmul(onednn *d, const row *r, bool heads, bool int8) {
                  (int64_t[]){m * row_step, heads ? k : m * k, row_step, 1}, in);
   onednn_strides(&w, 4, (int64_t[]){b, h, k, n},
                  heads ? (int64_t[]){n * row_step, k, 1, row_step}
-                       : (int64_t[]){k * n, k * n, n, 1},
+                       : (int64_t[]){k * n, k * n, trans_b ? 1 : n,
+                                     trans_b ? k : 1},
                  in);
   onednn_strides(&y, 4, (int64_t[]){b, h, m, n},
                  (int64_t[]){h * m * n, m * n, n, 1}, out);

@@ -34,6 +34,18 @@ for _, n in ipairs { 512, 1024, 2048 } do
     return ops.matmul(o), "matmul", o
   end)
 end
+-- One row times a matrix, as where a model ends, and a matrix times one column.
+for _, o in ipairs { { m = 1, n = 16, k = 1024 }, { m = 1, n = 1000, k = 2048 },
+                     { m = 1, n = 1000, k = 2048, trans_b = true },
+                     { m = 1000, n = 1, k = 2048 } } do
+  local name = ("sgemv-%dx%dx%d%s"):format(o.m, o.n, o.k, o.trans_b and "t" or "")
+  row(name, function() return ops.matmul(o), "matmul", o end)
+end
+for _, shape in ipairs { { 1, 32000 }, { 12, 1024 } } do
+  row(("softmax-%dx%d"):format(shape[1], shape[2]), function()
+    return ops.softmax { shape = shape }, "softmax", { shape = shape }
+  end)
+end
 row("int8-gemm", function()
   local o = { m = 1024, n = 1024, k = 1024, dtype = "int8", acc = "int32" }
   return ops.matmul(o), "matmul_int8", o
