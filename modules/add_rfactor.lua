@@ -13,6 +13,7 @@
 local ts = require "tessera"
 local alike = require "tessera.steps.alike"
 local machine = require "tessera.steps.machine"
+local reductions = require "tessera.steps.reductions"
 local rfactor = require "tessera.steps.rfactor"
 
 -- Whether jobs for cores, which the outer part makes, can pay.
@@ -42,6 +43,9 @@ return ts.module {
       least = 1 },
     { "max_innermost_factor", 64, "the inner part is at most that long",
       least = 1 },
+    { "along", false, "also a reduction along which lies what it reads most " ..
+      "of, each element once, as a matrix times a vector, however many " ..
+      "spatial iterations it has" },
     { "tree", false, "one more sketch adds the partial results of a row up " ..
       "by vectors, to as many as are sampled, and only these one by one" },
     { "together", false, "reductions of the program with as many spatial " ..
@@ -54,13 +58,13 @@ return ts.module {
   apply = function(sch, block, p)
     local cores = machine.cores(sch)
     local most = cores * p.max_jobs_per_core
-    if not sch:needs_rfactor(block, most) then
+    if not reductions.needs_parts(sch, block, most, p.along) then
       return nil, "it is no reduction, or has enough spatial iterations"
     end
     local group, name = { block }, sch:block_info(block).name
     if p.together then
       if alike.is_split(sch, block) then return nil, "it is split" end
-      local names = alike.names(sch:copy(), block, most)
+      local names = alike.names(sch:copy(), block, most, p.along)
       if names[1] ~= name then return nil, "it goes with " .. names[1] end
       for i = 2, #names do group[i] = sch:get_block(names[i]) end
     end

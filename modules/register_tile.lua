@@ -96,7 +96,7 @@ end
 -- in which there are some.
 local function is_split(sch, block)
   return reductions.makes_partials(sch, block) or
-         sch:needs_rfactor(block, 16 * machine.cores(sch))
+         reductions.needs_parts(sch, block, 16 * machine.cores(sch), true)
 end
 
 return ts.module {

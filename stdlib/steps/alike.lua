@@ -3,6 +3,7 @@
 -- each.
 local attempts = require "tessera.steps.attempts"
 local nests = require "tessera.steps.nests"
+local reductions = require "tessera.steps.reductions"
 local alike = {}
 
 -- How many spatial and how many other iterations there are.
@@ -25,12 +26,13 @@ end
 
 -- The names of the reductions of the program that have as many iterations of
 -- each kind, in the order in which modules are applied to them.
-function alike.names(sch, block, most)
+function alike.names(sch, block, most, along)
   local rows, length = alike.iterations(sch, block)
   local list, leaves = {}, nests.leaves(sch, (sch:get_block "root"))
   for i = #leaves, 1, -1 do
     local leaf = leaves[i]
-    if sch:needs_rfactor(leaf, most) and not alike.is_split(sch, leaf) then
+    if reductions.needs_parts(sch, leaf, most, along) and
+       not alike.is_split(sch, leaf) then
       local n, others = alike.iterations(sch, leaf)
       if n == rows and others == length then
         list[#list + 1] = sch:block_info(leaf).name

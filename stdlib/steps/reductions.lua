@@ -67,6 +67,35 @@ function reductions.order_iters(sch, block, n)
   sch:reorder_block_iter_var(block, order)
 end
 
+-- Whether each element of what the block reads most of is read once, and these
+-- lie beside each other along the reduction, as in a matrix times a vector.
+-- Vectors of spatial iterations would gather them.
+function reductions.lies_along(sch, block)
+  local kinds, loops = sch:block_info(block).iters, { sch:get_loops(block) }
+  local most, largest = 0, nil
+  for r = 0, sch:block_info(block).reads - 1 do
+    local size = sch:footprint(block, "read", r) or 0
+    if size > most then most, largest = size, r end
+  end
+  if not largest or #loops ~= #kinds then return false end
+  local used = sch:access(block, "read", largest)
+  for i, kind in ipairs(kinds) do
+    if kind == "spatial" and sch:extent(loops[i]) ~= 1 and not used[i] then
+      return false
+    end
+  end
+  local dims = sch:access_info(block, "read", largest).dims
+  return kinds[dims[#dims]] == "reduce"
+end
+
+-- Whether partial results of the reduction pay: it has at most that many
+-- spatial iterations, or with `along` its vectors are along the reduction.
+function reductions.needs_parts(sch, block, most, along)
+  return sch:needs_rfactor(block, most) or
+         along and sch:needs_multi_level_tiling(block) and
+         reductions.lies_along(sch, block)
+end
+
 -- Whether the block makes partial results of a split reduction: rfactor made
 -- it, or the loop of partial results that it adds up was factored out again.
 function reductions.makes_partials(sch, block)

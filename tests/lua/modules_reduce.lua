@@ -119,6 +119,24 @@ do
         require "tessera.modules.add_rfactor", { tree = 1 })
 end
 
+-- add_rfactor: a matrix times a vector has vectors along the reduction, however
+-- many rows it has; where columns lie beside each other it has not.
+do
+  local along = use("add_rfactor", { along = true, outer_rows = 1 })
+  local column = { m = 100, n = 1, k = 24 }
+  for _, o in ipairs { column, { m = 1, n = 100, k = 24, trans_b = true },
+                       { batch = { 3 }, m = 1, n = 9, k = 8, trans_b = true } } do
+    assert(#sketches(ops.matmul(o), { along }) == 2)
+  end
+  for _, o in ipairs { { m = 1, n = 100, k = 24 },
+                       { m = 100, n = 1, k = 24, trans_a = true },
+                       { m = 30, n = 100, k = 24, trans_b = true } } do
+    assert(why(ops.matmul(o), { along }):find("C: not applicable", 1, true))
+  end
+  assert(ts.space.explain(ts.space.default "llvm", ops.matmul(column), "llvm")
+         :find "add_rfactor at C: applied")
+end
+
 -- random_compute_location: the partial results follow.
 do
   local p = row_sums(4, 24, true)
