@@ -83,8 +83,11 @@ static void run_sgemv(void *self) {
   bool is_row = j->m == 1, across = is_row && !j->trans_b;
   int columns = across ? j->n : j->k;
   j->b.sgemv(ROW_MAJOR, across ? TRANSPOSED : PLAIN,
-             across ? j->k : is_row ? j->n : j->m, columns, 1,
-             j->r.data[is_row], columns, j->r.data[!is_row], 1, 0, j->r.out, 1);
+             across   ? j->k
+             : is_row ? j->n
+                      : j->m,
+             columns, 1, j->r.data[is_row], columns, j->r.data[!is_row], 1, 0,
+             j->r.out, 1);
 }
 
 /* Heads lie beside each other in the rows of both factors. */

@@ -201,11 +201,11 @@ static bool onednn_matmul(onednn *d, const row *r, bool heads, bool int8) {
   const int64_t row_step = heads ? h * k : k;
   onednn_strides(&x, 4, (int64_t[]){b, h, m, k},
                  (int64_t[]){m * row_step, heads ? k : m * k, row_step, 1}, in);
-  onednn_strides(&w, 4, (int64_t[]){b, h, k, n},
-                 heads ? (int64_t[]){n * row_step, k, 1, row_step}
-                       : (int64_t[]){k * n, k * n, trans_b ? 1 : n,
-                                     trans_b ? k : 1},
-                 in);
+  onednn_strides(
+      &w, 4, (int64_t[]){b, h, k, n},
+      heads ? (int64_t[]){n * row_step, k, 1, row_step}
+            : (int64_t[]){k * n, k * n, trans_b ? 1 : n, trans_b ? k : 1},
+      in);
   onednn_strides(&y, 4, (int64_t[]){b, h, m, n},
                  (int64_t[]){h * m * n, m * n, n, 1}, out);
   dnnl_matmul_desc_t product;

@@ -38,7 +38,8 @@ end
 for _, o in ipairs { { m = 1, n = 16, k = 1024 }, { m = 1, n = 1000, k = 2048 },
                      { m = 1, n = 1000, k = 2048, trans_b = true },
                      { m = 1000, n = 1, k = 2048 } } do
-  local name = ("sgemv-%dx%dx%d%s"):format(o.m, o.n, o.k, o.trans_b and "t" or "")
+  local name = ("sgemv-%dx%dx%d"):format(o.m, o.n, o.k)
+  if o.trans_b then name = name .. "t" end
   row(name, function() return ops.matmul(o), "matmul", o end)
 end
 for _, shape in ipairs { { 1, 32000 }, { 12, 1024 } } do
