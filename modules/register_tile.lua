@@ -92,11 +92,9 @@ local function tiled_blocks(sch)
   return n
 end
 
--- Whether it makes partial results of a reduction, or add_rfactor has a sketch
--- in which there are some.
+-- Whether add_rfactor has a sketch in which it makes partial results.
 local function is_split(sch, block)
-  return reductions.makes_partials(sch, block) or
-         reductions.needs_parts(sch, block, 16 * machine.cores(sch), true)
+  return reductions.needs_parts(sch, block, 16 * machine.cores(sch), true)
 end
 
 return ts.module {
@@ -116,14 +114,16 @@ return ts.module {
     { "must", true, "no sketch is the block as it was" },
     { "few_from", 0, "of a program with so many blocks to tile only the " ..
       "last sketch is made for each, since the numbers multiply (0: never); " ..
-      "then of a reduction that add_rfactor splits, and of its partial " ..
-      "results, there are but the last sketch and the block as it " ..
-      "was", least = 0 },
+      "then of a reduction that add_rfactor splits there are but the last " ..
+      "sketch and the block as it was", least = 0 },
   }),
   check = tiling_parameters.check,
   apply = function(sch, block, p)
     local unfit = tiling.unfit(sch, block, p.structure)
     if unfit then return nil, unfit end
+    if reductions.makes_partials(sch, block) then
+      return nil, "it makes partial results, as many as are drawn"
+    end
     local all, whys = {}, {}
     local few = p.few_from > 0 and tiled_blocks(sch:copy()) >= p.few_from
     local split = p.few_from > 0 and is_split(sch, block)

@@ -37,15 +37,31 @@ static void mark_family(const ir_program *p, ir_var v, uint8_t bits,
     if (!has_one_value(p, r->from[i])) mark_family(p, r->from[i], bits, family);
 }
 
+/* The kind of the iter that was made for v, as partial results have them for
+ * the loops of their reduction; 0: there is none. */
+static uint8_t kind_made_for(const ir_program *p, ir_span iters, ir_var v) {
+  const ir_var_rec *r = &p->var.v[v];
+  for (uint32_t i = iters.at; i < iters.at + iters.n; i++) {
+    const ir_var_rec *made = &p->var.v[p->iter.v[i].var];
+    if (made->form == IR_NAME_SPLIT && made->part == r->part &&
+        made->from[0] == r->from[0])
+      return (uint8_t)(1u << p->iter.v[i].kind);
+  }
+  return 0;
+}
+
 /* What the nearest relatives of v drive.  A loop that a move made represents
  * the iter of its number.  0: no binding mentions a relative. */
 static uint8_t inherit(const ir_program *p, ir_stmt block, ir_var v,
                        const uint8_t *family) {
   const ir_var_rec *r = &p->var.v[v];
   ir_span it = ir_blk(p, block)->iters;
+  uint8_t kind;
   if (family[v]) return family[v];
   switch (r->form) {
-  case IR_NAME_SPLIT: return inherit(p, block, r->from[0], family);
+  case IR_NAME_SPLIT:
+    kind = kind_made_for(p, it, v);
+    return kind ? kind : inherit(p, block, r->from[0], family);
   case IR_NAME_FUSED:
     return (uint8_t)(inherit(p, block, r->from[0], family) |
                      inherit(p, block, r->from[1], family));

@@ -70,7 +70,7 @@ end
 -- Whether each element of what the block reads most of is read once, and these
 -- lie beside each other along the reduction, as in a matrix times a vector.
 -- Vectors of spatial iterations would gather them.
-function reductions.lies_along(sch, block)
+local function lies_along(sch, block)
   local kinds, loops = sch:block_info(block).iters, { sch:get_loops(block) }
   local most, largest = 0, nil
   for r = 0, sch:block_info(block).reads - 1 do
@@ -91,9 +91,10 @@ end
 -- Whether partial results of the reduction pay: it has at most that many
 -- spatial iterations, or with `along` its vectors are along the reduction.
 function reductions.needs_parts(sch, block, most, along)
-  return sch:needs_rfactor(block, most) or
-         along and sch:needs_multi_level_tiling(block) and
-         reductions.lies_along(sch, block)
+  if sch:needs_rfactor(block, most) then return true end
+  if not along or not sch:needs_multi_level_tiling(block) then return false end
+  local copy <close> = sch:copy()
+  return lies_along(copy, block)
 end
 
 -- Whether the block makes partial results of a split reduction: rfactor made
