@@ -44,6 +44,18 @@ local function pad(sch, block, sizes, p)
   inline_into_copies(sch, block)
 end
 
+-- What reads zeros around another buffer for the block alone.
+local function paddings(sch, block)
+  local list = {}
+  for _, producer in ipairs { sch:get_producers(block) } do
+    if sch:block_info(producer).has_select and sch:is_spatial(producer) and
+       #{ sch:get_consumers(producer) } == 1 then
+      list[#list + 1] = producer
+    end
+  end
+  return list
+end
+
 -- Folds the zeros around what the block reads into it, and leaves out the
 -- products of them, where a tile has all of the rows: each step of the window
 -- then has those rows that it meets.
@@ -54,10 +66,8 @@ local function skip_padding(sch, block, sizes, column)
     end
   end
   local any = false
-  for _, producer in ipairs { sch:get_producers(block) } do
-    if sch:block_info(producer).has_select and sch:is_spatial(producer) and
-       #{ sch:get_consumers(producer) } == 1 and
-       sch:can("compute_inline", producer) then
+  for _, producer in ipairs(paddings(sch, block)) do
+    if sch:can("compute_inline", producer) then
       sch:compute_inline(producer)
       any = true
     end
@@ -78,6 +88,22 @@ local function schedule(sch, block, vectors, p, skips)
     local size = sizes[i] or kinds[i] == "spatial" and 1
     return tiling.cut_around(sch, loop, n, p, size or nil)
   end, register_tiles.columns_first(sch, block, column, batch)) }
+end
+
+-- Whether tiles of so many vectors leave products of padding out.
+local function can_skip(sch, block, vectors, p)
+  local sizes, column = register_tiles.shape(sch, block, vectors, p.registers)
+  return sizes and tiling.attempt(sch, skip_padding, block, sizes, column)
+end
+
+-- The numbers of vectors that there are sketches of.
+local function numbers_of_vectors(sch, block, p)
+  if #paddings(sch, block) == 0 then return p.vectors end
+  for _, vectors in ipairs(p.vectors) do
+    if can_skip(sch, block, vectors, p) then return p.vectors end
+  end
+  if not can_skip(sch, block, 1, p) then return p.vectors end
+  return { 1, table.unpack(p.vectors) }
 end
 
 -- How many blocks of the program are tiled or are to be.
@@ -127,7 +153,7 @@ return ts.module {
     local all, whys = {}, {}
     local few = p.few_from > 0 and tiled_blocks(sch:copy()) >= p.few_from
     local split = p.few_from > 0 and is_split(sch, block)
-    for _, vectors in ipairs(p.vectors) do
+    for _, vectors in ipairs(numbers_of_vectors(sch, block, p)) do
       local made, list = tiling.attempt(sch, schedule, block, vectors, p, true)
       if not made then
         made, list = tiling.attempt(sch, schedule, block, vectors, p, false)

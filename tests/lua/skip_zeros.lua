@@ -127,6 +127,8 @@ checks.case("sketches", function()
                              pad = 1 }
   end
   assert(with(image(7)) > 0 and with(image(56)) == 0)
+  -- More columns than tiles of two vectors have rows, as many as those of one.
+  assert(with(image(28)) > 0)
   assert(with(ops.depthwise_conv2d_nhwc { n = 1, h = 8, w = 8, c = 64, k = 3,
                                           pad = 1 }) > 0)
 end)
