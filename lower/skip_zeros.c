@@ -8,7 +8,9 @@
  *
  * so that what the 0 would be multiplied by counts as finite.  Of a conjunction
  * those terms become guards that leave some loop of the reduction, or hang on
- * short loops alone, which are unrolled, so that each copy is there or not. */
+ * short loops alone, which are unrolled, so that each copy is there or not.  A
+ * factor that is loaded from a copy with such a border is guarded, too, by what
+ * is cheap of the condition by which the copy was made. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "lower/pass.h"
@@ -34,14 +36,83 @@ static bool is_zero(const ir_program *p, ir_expr e) {
   return n->op == IR_REAL ? n->f == 0 : ir_is_const(p, e, 0);
 }
 
-/* The factor of a product that may be 0; 0: none is of that form. */
-static ir_expr find_choice(const ir_program *p, ir_expr e) {
-  const ir_node *n = ir_at(p, e);
-  if (n->op == IR_SELECT) return is_zero(p, n->c) ? e : 0;
-  if (n->op == IR_CAST) return find_choice(p, n->a);
-  if (n->op != IR_MUL) return 0;
-  ir_expr left = find_choice(p, n->a);
-  return left ? left : find_choice(p, n->b);
+/* A factor that is 0 where a condition does not hold. */
+typedef struct choice {
+  ir_expr factor, cond; /* factor 0: there is none */
+  ir_expr inside;       /* its value where the condition holds */
+} choice;
+
+/* The store that alone fills a local buffer; 0: there may be others. */
+static ir_stmt only_store(const ir_program *p, ir_buf b) {
+  ir_stmt root = ir_entry(p)->root, found = 0;
+  if (p->buf.v[b].role != IR_ROLE_LOCAL || ir_is_hidden(p, b)) return 0;
+  for (ir_stmt s = root; s; s = ir_next(p, s, root)) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    ir_span m = r->kind == IR_BLOCK ? ir_blk(p, s)->matches : (ir_span){0, 0};
+    for (uint32_t i = m.at; i < m.at + m.n; i++)
+      if (p->match.v[i].source.buf == b) return 0;
+    if (r->kind == IR_EVALUATE && ir_has_load(p, r->eval, b)) return 0;
+    if (r->kind != IR_STORE || r->buf != b) continue;
+    if (found) return 0;
+    found = s;
+  }
+  return found;
+}
+
+/* Maps the indices of a store, which are variables, to those of a load. */
+static bool map_indices(ir_subst *sub, ir_span idx, const ir_node *load) {
+  const ir_program *p = sub->p;
+  for (uint32_t d = 0; d < idx.n; d++) {
+    const ir_node *at = ir_at(p, p->arg.v[idx.at + d]);
+    if (at->op != IR_VAR) return false;
+    for (uint32_t i = 0; i < d; i++)
+      if (p->arg.v[idx.at + i] == p->arg.v[idx.at + d]) return false;
+    ir_subst_var(sub, at->a, p->arg.v[load->b + d]);
+  }
+  return true;
+}
+
+/* Does the condition hang on the indices of the store alone? */
+static bool hangs_on(const ir_program *p, ir_expr cond, ir_stmt store) {
+  for (ir_stmt s = store; s; s = ir_st(p, s)->parent) {
+    if (ir_is_loop(p, s) && ir_uses_var(p, cond, ir_st(p, s)->var))
+      return false;
+    if (!ir_is_block(p, s)) continue;
+    ir_span it = ir_blk(p, s)->iters, idx = ir_st(p, store)->idx;
+    for (uint32_t i = it.at; i < it.at + it.n; i++) {
+      ir_expr v = ir_ref(p, p->iter.v[i].var);
+      bool indexes = false;
+      for (uint32_t d = 0; d < idx.n; d++) indexes |= p->arg.v[idx.at + d] == v;
+      if (!indexes && ir_uses_var(p, cond, p->iter.v[i].var)) return false;
+    }
+  }
+  return true;
+}
+
+/* What is loaded from a copy with a border of zeros. */
+static choice padded_choice(ir_program *p, arena *scratch, ir_expr e) {
+  const ir_node load = *ir_at(p, e);
+  ir_stmt s = only_store(p, load.a);
+  const ir_stmt_rec store = *ir_st(p, s);
+  if (!s || store.mask || load.c || load.n != store.idx.n) return (choice){0};
+  const ir_node n = *ir_at(p, store.value);
+  ir_subst sub;
+  ir_subst_init(&sub, p, scratch);
+  if (n.op != IR_SELECT || !is_zero(p, n.c) || ir_has_load(p, n.a, 0) ||
+      !hangs_on(p, n.a, s) || !map_indices(&sub, store.idx, &load))
+    return (choice){0};
+  return (choice){e, ir_subst_expr(&sub, n.a), e};
+}
+
+static choice find_choice(ir_program *p, arena *scratch, ir_expr e) {
+  const ir_node n = *ir_at(p, e);
+  if (n.op == IR_SELECT)
+    return is_zero(p, n.c) ? (choice){e, n.a, n.b} : (choice){0};
+  if (n.op == IR_LOAD) return padded_choice(p, scratch, e);
+  if (n.op == IR_CAST) return find_choice(p, scratch, n.a);
+  if (n.op != IR_MUL) return (choice){0};
+  choice left = find_choice(p, scratch, n.a);
+  return left.factor ? left : find_choice(p, scratch, n.b);
 }
 
 static ir_expr replace_factor(ir_program *p, ir_expr e, ir_expr from,
@@ -155,20 +226,20 @@ static void sort_terms(skip *k, ir_expr cond) {
 
 static void skip_zeros(ir_program *p, arena *scratch, ir_stmt block,
                        ir_stmt store) {
-  ir_expr addend = addend_of(p, store),
-          choice = addend ? find_choice(p, addend) : 0;
-  if (!choice) return;
+  ir_expr addend = addend_of(p, store);
+  choice c = addend ? find_choice(p, scratch, addend) : (choice){0};
+  if (!c.factor) return;
   skip k = {.p = p, .scratch = scratch, .block = block, .store = store};
-  const ir_node n = *ir_at(p, choice);
+  const ir_node n = *ir_at(p, c.factor);
   find_loops(&k);
-  sort_terms(&k, n.a);
+  sort_terms(&k, c.cond);
   if (!k.guard) return;
-  ir_expr left = k.rest ? ir_select(p, k.rest, n.b, n.c) : n.b;
+  if (k.rest && n.op == IR_SELECT) c.inside = ir_select(p, k.rest, n.b, n.c);
   ir_expr value = ir_st(p, store)->value;
   ir_expr sum =
       ir_at(p, value)->a == addend ? ir_at(p, value)->b : ir_at(p, value)->a;
   ir_st(p, store)->value =
-      ir_add(p, sum, replace_factor(p, addend, choice, left));
+      ir_add(p, sum, replace_factor(p, addend, c.factor, c.inside));
   ir_wrap(p, store, ir_if_new(p, k.guard));
 }
 

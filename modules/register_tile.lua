@@ -56,30 +56,31 @@ local function paddings(sch, block)
   return list
 end
 
--- Folds the zeros around what the block reads into it, and leaves out the
--- products of them, where a tile has all of the rows: each step of the window
--- then has those rows that it meets.
-local function skip_padding(sch, block, sizes, column)
+-- Leaves out products of the zeros around what the block reads.  Where a tile
+-- has all of its rows, they are folded into it: each step of the window has
+-- those rows that it meets.  Else they stay a copy, and steps of the window are
+-- left out that meet no row.
+local function skip_padding(sch, block, sizes, column, folds)
   for i, loop in ipairs { sch:get_loops(block) } do
-    if sizes[i] and i ~= column and sizes[i] ~= sch:extent(loop) then
+    if folds and sizes[i] and i ~= column and sizes[i] ~= sch:extent(loop) then
       tiling.refuse "a tile has not all of its rows"
     end
   end
   local any = false
   for _, producer in ipairs(paddings(sch, block)) do
-    if sch:can("compute_inline", producer) then
-      sch:compute_inline(producer)
+    if not folds or sch:can("compute_inline", producer) then
+      if folds then sch:compute_inline(producer) end
       any = true
     end
   end
-  if not any then tiling.refuse "it reads no padding" end
-  sch:annotate(block, "skip_zeros", 1)
+  if any then sch:annotate(block, "skip_zeros", 1) end
+  if folds and not any then tiling.refuse "it reads no padding" end
 end
 
-local function schedule(sch, block, vectors, p, skips)
+local function schedule(sch, block, vectors, p, folds)
   local sizes, column = register_tiles.shape(sch, block, vectors, p.registers)
   if not sizes then tiling.refuse "it has no rows and columns" end
-  if skips then skip_padding(sch, block, sizes, column) end
+  skip_padding(sch, block, sizes, column, folds)
   pad(sch, block, sizes, p)
   local batch = register_tiles.batch(sch, block, sizes)
   local kinds = sch:block_info(block).iters
@@ -90,19 +91,33 @@ local function schedule(sch, block, vectors, p, skips)
   end, register_tiles.columns_first(sch, block, column, batch)) }
 end
 
--- Whether tiles of so many vectors leave products of padding out.
-local function can_skip(sch, block, vectors, p)
+-- Whether padding can be folded into tiles of so many vectors.
+local function can_fold(sch, block, vectors, p)
   local sizes, column = register_tiles.shape(sch, block, vectors, p.registers)
-  return sizes and tiling.attempt(sch, skip_padding, block, sizes, column)
+  return sizes and tiling.attempt(sch, skip_padding, block, sizes, column,
+                                  true)
+end
+
+-- Whether columns of the result are such of what it reads, as in a depthwise
+-- convolution, of which rows are read a few times only.
+local function has_columns(sch, block)
+  local dims = sch:access_info(block, "write", 0).dims
+  for r = 0, sch:block_info(block).reads - 1 do
+    local read = sch:access_info(block, "read", r)
+    if read.dims[#read.dims] ~= dims[#dims] then return false end
+  end
+  return true
 end
 
 -- The numbers of vectors that there are sketches of.
 local function numbers_of_vectors(sch, block, p)
-  if #paddings(sch, block) == 0 then return p.vectors end
-  for _, vectors in ipairs(p.vectors) do
-    if can_skip(sch, block, vectors, p) then return p.vectors end
+  if #paddings(sch, block) == 0 or has_columns(sch, block) then
+    return p.vectors
   end
-  if not can_skip(sch, block, 1, p) then return p.vectors end
+  for _, vectors in ipairs(p.vectors) do
+    if can_fold(sch, block, vectors, p) then return p.vectors end
+  end
+  if not can_fold(sch, block, 1, p) then return p.vectors end
   return { 1, table.unpack(p.vectors) }
 end
 

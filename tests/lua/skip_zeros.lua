@@ -73,6 +73,44 @@ checks.case("pixels outside", function()
   assert(not text:find "select" and text:find "if 1 <= w", text)
 end)
 
+-- ---- padding that is a copy ------------------------------------------------
+
+-- The sum with tiles of two columns outside, in parallel, and rows inside of
+-- these; `change` does something to the copy before.
+local function copied(change)
+  local s = ts.schedule(conv())
+  local b = s:get_block "conv"
+  s:annotate(b, "skip_zeros", 1)
+  local loops = { s:get_loops(b) }
+  local outer, inner = s:split(loops[3], { ts.auto, 2 })
+  s:reorder(outer, loops[2], loops[5], loops[6], loops[7], inner, loops[4])
+  s:vectorize(loops[4])
+  if change then change(s, s:get_block "padded", outer) end
+  s:parallel(outer)
+  s:decompose_reduction(b, loops[5])
+  return lowered(s)
+end
+
+-- Rows that meet none of the image are left out, columns are multiplied.
+checks.case("a copy", function()
+  local text = copied()
+  assert(count(text, "if 1 <= h") == 1 and not text:find "if [^\n]*w", text)
+end)
+
+checks.case("a copy for a tile", function()
+  local text = copied(function(s, padded, outer)
+    s:compute_at(padded, outer)
+  end)
+  assert(count(text, "if 1 <= h") == 1, text)
+end)
+
+checks.case("a copy by two stores", function()
+  local text = copied(function(s, padded)
+    s:decompose_padding(padded, (s:get_loops(padded)))
+  end)
+  assert(not text:find "if 1 <= h", text)
+end)
+
 -- ---- what is left alone ----------------------------------------------------
 
 local function reduced(name, value, reducer, mark)
@@ -102,6 +140,19 @@ checks.case("other choices", function()
   assert(reduced("most", choice(0.0), ts.reduce_max):find "select")
 end)
 
+checks.case("copies with other borders", function()
+  for value, guarded in pairs { [0.0] = true, [1.0] = false } do
+    local function from_copy(A, B, i, k)
+      local P = ts.compute("P", { 12 }, function(x)
+        return ts.select(ts.ge(x, 4), A(x - 4), value)
+      end)
+      return P(k - i + 3) * B(i, k)
+    end
+    local text = reduced("copy" .. value, from_copy, ts.sum)
+    assert((text:find "if i < k" ~= nil) == guarded, text)
+  end
+end)
+
 checks.case("another value of the annotation", function()
   assert(not reduced("true", choice(0.0), ts.sum, true):find "select")
   for i, mark in ipairs { 0, 2, false, "no" } do
@@ -112,25 +163,31 @@ end)
 
 -- ---- in spaces -------------------------------------------------------------
 
--- Convolutions whose tiles have whole rows, and those in depth, are so.
+-- Convolutions are so, and where tiles have whole rows, and in depth, padding
+-- is no copy.
 checks.case("sketches", function()
   local target = "llvm -mcpu=skylake-avx512 -num-cores=2"
-  local function with(p)
-    local n = 0
+  local function count_of(p)
+    local skipping, folded = 0, 0
     for _, t in ipairs(ts.space.default(target):sketches(p, target)) do
-      n = n + (tostring(t):find "skip_zeros" and 1 or 0)
+      local before = tostring(t):match "([^\n]*)\n[^\n]*skip_zeros"
+      skipping = skipping + (before and 1 or 0)
+      folded = folded + (before and before:find "compute_inline" and 1 or 0)
     end
-    return n
+    return skipping, folded
   end
   local function image(w)
     return ops.conv2d_nhwc { n = 1, h = 7, w = w, ci = 64, co = 64, k = 3,
                              pad = 1 }
   end
-  assert(with(image(7)) > 0 and with(image(56)) == 0)
+  local skipping, folded = count_of(image(56))
+  assert(skipping > 0 and folded == 0)
+  assert(select(2, count_of(image(7))) > 0)
   -- More columns than tiles of two vectors have rows, as many as those of one.
-  assert(with(image(28)) > 0)
-  assert(with(ops.depthwise_conv2d_nhwc { n = 1, h = 8, w = 8, c = 64, k = 3,
-                                          pad = 1 }) > 0)
+  assert(select(2, count_of(image(28))) > 0)
+  local in_depth = ops.depthwise_conv2d_nhwc { n = 1, h = 8, w = 8, c = 64,
+                                               k = 3, pad = 1 }
+  assert(select(2, count_of(in_depth)) > 0)
 end)
 
 -- Padding that stays a copy, of pixels of three channels, runs along rows by
