@@ -48,7 +48,8 @@ typedef struct measure_policy {
   double margin;        /* sampling ends early for a kernel whose least of k
                          * samples is above (1 + margin / k) times the best, or
                          * further above it than those of the task that were
-                         * sampled whole were above their medians; 0: never */
+                         * sampled whole were above their medians, or where
+                         * most samples are above the best; 0: never */
   uint32_t threads;     /* of the kernel, each on a core of its own */
   uint64_t seed;        /* of the inputs' contents */
   uint64_t inputs;      /* key of contents that are given; 0: they are drawn */

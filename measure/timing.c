@@ -31,6 +31,7 @@ static uint64_t runs_per_sample(const timing_subject *s,
 /* The samples of one subject so far. */
 typedef struct sampling {
   double total, least;
+  uint32_t behind; /* of them are slower than the best */
 } sampling;
 
 double timing_longest(const timing_limits *l, uint32_t n) {
@@ -44,10 +45,18 @@ bool timing_is_beaten(const timing_limits *l, uint32_t n, double least) {
   return least > timing_longest(l, n);
 }
 
+/* Are so many slower than the best that the median will be, whatever the rest
+ * of as many as are asked for gives? */
+static bool has_lost(const timing_limits *l, uint32_t n, const sampling *a) {
+  double planned = fmax(l->repeats, ceil(l->min_time * n / a->total));
+  return isfinite(timing_longest(l, n)) && 2.0 * a->behind > planned;
+}
+
 static bool has_enough(const timing_limits *l, const timing_subject *s,
                        const measure_result *r, const sampling *a) {
   if (r->sample.n && clock_now() > l->deadline) return true;
   if (timing_is_beaten(l, r->sample.n, a->least)) return true;
+  if (has_lost(l, r->sample.n, a)) return true;
   if (r->sample.n >= MAX_SAMPLES) return s->alone || a->total >= l->min_time;
   return r->sample.n >= l->repeats && a->total >= l->min_time;
 }
@@ -64,6 +73,7 @@ static bool take_sample(mem_heap *heap, const timing_limits *l,
   r->runs += runs;
   a->total += seconds;
   a->least = fmin(a->least, seconds / (double)runs);
+  a->behind += seconds / (double)runs > l->best;
   return true;
 }
 
@@ -71,7 +81,7 @@ bool timing_take(mem_heap *heap, const timing_limits *l, uint32_t n,
                  const timing_subject *s, measure_result *const *out) {
   bool ok = true, more = true;
   sampling so_far[TIMING_MAX];
-  for (uint32_t k = 0; k < n; k++) so_far[k] = (sampling){0, INFINITY};
+  for (uint32_t k = 0; k < n; k++) so_far[k] = (sampling){0, INFINITY, 0};
   for (uint32_t round = 0; ok && more; round++) {
     more = false;
     for (uint32_t k = 0; ok && k < n; k++) {
