@@ -124,14 +124,16 @@ static void fail_request(crew_work *work, uint32_t i, tess_status s,
 }
 
 /* A first launch that lasts much longer than the best is not waited for: the
- * worker is ended, where another is soon there. */
+ * worker is ended, where another is soon there.  What may never end is, so that
+ * it is not taken for what is slow; a program's own loops all end. */
 static double longest_launch(const asking *a) {
   enum { TIMES = 4 }; /* the policy's cutoff */
   static const double soon = 0.25;
   const job_run *r = a->run;
   const measure_task *t = a->task;
   double timeout = t->policy.timeout, best = r->best * r->cutoff;
-  bool waits = best <= 0 || r->only_check || t->on_device || a->pool->via;
+  bool waits =
+      best <= 0 || r->only_check || t->on_device || t->may_hang || a->pool->via;
   if (waits) return timeout;
   return fmin(timeout, fmax(TIMES * best, soon + 2 * t->prepare));
 }

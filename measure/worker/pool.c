@@ -159,8 +159,10 @@ tess_status measure_task_new(measure_pool *pool, const ir_program *base,
   measure_task *t = mem_try_resize(heap, NULL, 0, sizeof *t);
   *out = NULL;
   if (!t) return err_ran_out(e, heap, mem_refusal(heap), "a task");
-  *t = (measure_task){
-      .pool = pool, .policy = *policy, .on_device = is_of_device(target_text)};
+  *t = (measure_task){.pool = pool,
+                      .policy = *policy,
+                      .on_device = is_of_device(target_text),
+                      .may_hang = externs_called(base)};
   strbuf *const texts[] = {&t->program, &t->target, &t->reference, &t->note,
                            &t->why,     &t->stuck,  &t->inputs};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)

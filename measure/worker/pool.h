@@ -47,6 +47,7 @@ struct measure_task {
   race race;     /* of its candidates */
   double prepare; /* seconds that a worker took for its tensors, at most */
   bool on_device; /* kernels run on a device */
+  bool may_hang;  /* they call functions of the host, which may never end */
   strbuf reference, note, why;
   strbuf inputs; /* contents of its tensors, of policy.inputs; "": drawn */
   strbuf stuck;  /* why it cannot be measured; else empty */

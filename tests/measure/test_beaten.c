@@ -93,11 +93,39 @@ static void test_ended_early(void **state) {
   }
 }
 
+/* What runs far longer than the best, and has no parallel loop, is ended long
+ * before the time-out, as what is slow and not as what failed; the next one has
+ * a worker again. */
+static void test_killed_as_slow(void **state) {
+  enum { LONG = 1024 };
+  (void)state;
+  measured m;
+  measure_build b;
+  measure_result r;
+  measured_start(&m, false, NULL);
+  tess_program *p = measured_matmul(m.c, LONG);
+  m.policy.timeout = 300;
+  measured_task(&m, p);
+  assert_int_equal(measured_build(&m, NULL, &b), TESS_OK);
+  measure_request q = {
+      .code = &b.code, .check = MEASURE_CHECK_NEVER, .best = 1e-6};
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_OK);
+    assert_true(r.cut_off && !r.checked && r.sample.n == 1 && r.runs == 1);
+    assert_true(r.median == r.sample.v[0] && r.median > q.best);
+    measure_result_free(&r);
+  }
+  measure_build_free(&b);
+  tess_program_free(p);
+  measured_end(&m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_cut_off),
       cmocka_unit_test(test_beaten_at_once),
       cmocka_unit_test(test_ended_early),
+      cmocka_unit_test(test_killed_as_slow),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
