@@ -33,10 +33,8 @@ static void wrong_calls(void **state) {
                                          "99999999999999999999"};
   static const char *const no_integer[] = {"''", "1.5", "1e2", "0x10", "' 5'",
                                            "5x", "nan", "inf", "-",    "1/2"};
-  for (size_t i = 0; i < sizeof no_count / sizeof *no_count; i++) {
+  for (size_t i = 0; i < sizeof no_count / sizeof *no_count; i++)
     wrong_number("--trials", no_count[i], "outside of 1 .. 10000000");
-    wrong_number("--threads", no_count[i], "outside of 1 .. 1024");
-  }
   for (size_t i = 0; i < sizeof no_integer / sizeof *no_integer; i++)
     wrong_number(i % 2 ? "--trials" : "--seed", no_integer[i],
                  "is not an integer");
@@ -60,12 +58,10 @@ static void wrong_calls(void **state) {
                                          "db",   "lower", "build", "doc"};
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
     static const char *const options[] = {"--frob", "-f", "--frob=3", "--"};
-    for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
-      char args[50], says[50];
-      snprintf(args, sizeof args, "%s %s", commands[i], options[k]);
-      snprintf(says, sizeof says, "unknown option %.6s", options[k]);
-      expect(args, 2, says);
-    }
+    char args[50], says[50];
+    snprintf(args, sizeof args, "%s %s", commands[i], options[i % 4]);
+    snprintf(says, sizeof says, "unknown option %.6s", options[i % 4]);
+    expect(args, 2, says);
   }
   expect("step t.lua --program=", 2, "--program needs a value");
   expect("step", 2, "step takes one FILE");
@@ -348,13 +344,17 @@ static void lowering(void **state) {
   expect("doc hoist_init", 0, "before scalar_replacement.");
 }
 
+static void says_too(const char *text) {
+  if (!strstr(c.out, text)) fail_msg("no '%s': %s", text, c.out);
+}
+
 static void reference(void **state) {
   (void)state;
   expect("--help", 0, "usage: tessera FILE.lua");
-  expect("tune --help", 0, "usage: tessera tune FILE.lua [OPTION...]");
   expect("tune d.lua --help", 0, "--trials N  ");
-  expect("tune --help", 0, "candidates to measure, those of the database");
-  expect("tune --help", 0, "\nExample:\n  tessera tune matmul.lua");
+  expect("tune --help", 0, "usage: tessera tune FILE.lua [OPTION...]");
+  says_too("candidates to measure, those of the database");
+  says_too("\nExample:\n  tessera tune matmul.lua");
   expect("db prune --help", 0, "tessera db prune FILE [OPTION...]");
   expect("--version", 0, "tessera 0.");
   expect("doc", 0, "sample_perfect_tile");
@@ -364,7 +364,7 @@ static void reference(void **state) {
   expect("doc cost_model", 0, "--cost-model");
   expect("doc --cost-model", 0, "--cost-model");
   expect("doc --stubs", 0, "---@class tessera.Schedule");
-  expect("doc --stubs", 0, "---@class tessera.Session");
+  says_too("---@class tessera.Session");
   expect("doc ts.strategy", 0, "`propose`");
   expect("doc session:draw", 0, "## session:draw()");
   expect("doc db:records", 0, "## database:records(");
