@@ -249,6 +249,7 @@ build = {
     ["tessera.modules.auto_inline"] = "modules/auto_inline.lua",
     ["tessera.modules.block_factorization"] = "modules/block_factorization.lua",
     ["tessera.modules.cache_tile"] = "modules/cache_tile.lua",
+    ["tessera.modules.column_vectors"] = "modules/column_vectors.lua",
     ["tessera.modules.cross_thread_reduction"] = "modules/cross_thread_reduction.lua",
     ["tessera.modules.fuse_epilogue"] = "modules/fuse_epilogue.lua",
     ["tessera.modules.inline_constant_scalars"] = "modules/inline_constant_scalars.lua",

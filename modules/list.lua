@@ -2,7 +2,8 @@
 -- The schedule modules that come with Tessera, a file of this folder each.
 return {
   "add_rfactor", "apply_custom_rule", "auto_bind", "auto_inline",
-  "block_factorization", "cache_tile", "cross_thread_reduction",
+  "block_factorization", "cache_tile", "column_vectors",
+  "cross_thread_reduction",
   "fuse_epilogue", "inline_constant_scalars",
   "multi_level_tiling", "multi_level_tiling_wide_vector",
   "multi_level_tiling_with_intrin", "online_softmax", "pack",

@@ -51,6 +51,7 @@ local function cpu(target)
       max_innermost_factor = 1024, pack = true, must = false, few_from = 2,
     }),
     use("pack", { copies = false, must = true }), use "multi_level_tiling",
+    use "column_vectors",
     use("random_compute_location", { open = false, fuse = true,
                                      together = true,
                                      sums_from = 1 << 14 }),

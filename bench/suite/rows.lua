@@ -47,6 +47,15 @@ for _, shape in ipairs { { 1, 32000 }, { 12, 1024 } } do
     return ops.softmax { shape = shape }, "softmax", { shape = shape }
   end)
 end
+-- Over the rows of a matrix.
+for _, o in ipairs { { 49, 2048, "mean" }, { 512, 768, "mean" },
+                     { 2048, 1000, "sum" }, { 64, 4096, "sum" } } do
+  local height, columns, op = table.unpack(o)
+  row(("%s-%dx%d"):format(op, height, columns), function()
+    local options = { shape = { height, columns }, axes = { 0 }, op = op }
+    return ops.reduce(options), "reduce", options
+  end)
+end
 row("int8-gemm", function()
   local o = { m = 1024, n = 1024, k = 1024, dtype = "int8", acc = "int32" }
   return ops.matmul(o), "matmul_int8", o

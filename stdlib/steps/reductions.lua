@@ -67,25 +67,41 @@ function reductions.order_iters(sch, block, n)
   sch:reorder_block_iter_var(block, order)
 end
 
--- Whether each element of what the block reads most of is read once, and these
--- lie beside each other along the reduction, as in a matrix times a vector.
--- Vectors of spatial iterations would gather them.
-local function lies_along(sch, block)
-  local kinds, loops = sch:block_info(block).iters, { sch:get_loops(block) }
-  local most, largest = 0, nil
-  for r = 0, sch:block_info(block).reads - 1 do
+-- Of what the block reads most of: by iter, whether it indexes it, and the iter
+-- that alone is its last index; nil where the loops are not those of the iters.
+local function largest_read(sch, block)
+  local info, most, largest = sch:block_info(block), 0, nil
+  if #{ sch:get_loops(block) } ~= #info.iters then return nil end
+  for r = 0, info.reads - 1 do
     local size = sch:footprint(block, "read", r) or 0
     if size > most then most, largest = size, r end
   end
-  if not largest or #loops ~= #kinds then return false end
-  local used = sch:access(block, "read", largest)
-  for i, kind in ipairs(kinds) do
-    if kind == "spatial" and sch:extent(loops[i]) ~= 1 and not used[i] then
+  if not largest then return nil end
+  local dims = sch:access_info(block, "read", largest).dims
+  return sch:access(block, "read", largest), dims[#dims], info.iters
+end
+
+-- Whether each element of it is read once, and these lie beside each other
+-- along the reduction, as in a matrix times a vector.  Vectors of spatial
+-- iterations would gather them.
+local function lies_along(sch, block)
+  local used, last, kinds = largest_read(sch, block)
+  for i, loop in ipairs(used and { sch:get_loops(block) } or {}) do
+    if kinds[i] == "spatial" and sch:extent(loop) ~= 1 and not used[i] then
       return false
     end
   end
-  local dims = sch:access_info(block, "read", largest).dims
-  return kinds[dims[#dims]] == "reduce"
+  return used and kinds[last] == "reduce"
+end
+
+-- The position of the loop of columns, along which it lies, while the reduction
+-- goes over its rows; nil: there is none, or of one column.
+function reductions.column(sch, block)
+  local copy <close> = sch:copy()
+  local used, last, kinds = largest_read(copy, block)
+  if not used or kinds[last] ~= "spatial" then return nil end
+  local extent = copy:extent((select(last, copy:get_loops(block))))
+  return extent and extent > 1 and last or nil
 end
 
 -- Whether partial results of the reduction pay: it has at most that many
