@@ -9,7 +9,8 @@ local place = require "tessera.modules.random_compute_location"
 local vectors = require "tessera.modules.parallel_vectorize_unroll"
 
 local function column_sums(rows, n, dtype)
-  local A, k = ts.placeholder("A", { rows, n }, dtype), ts.reduce_axis("k", rows)
+  local A = ts.placeholder("A", { rows, n }, dtype)
+  local k = ts.reduce_axis("k", rows)
   local S = ts.compute("S", { n }, function(j) return ts.sum(A(k, j), k) end)
   return ts.program("column_sums", { A }, { S })
 end
