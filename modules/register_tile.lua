@@ -16,6 +16,9 @@ local register_tiles = require "tessera.steps.register_tiles"
 local tiling = require "tessera.tiling"
 local tiling_parameters = require "tessera.steps.tiling_parameters"
 
+-- Loops of no more iterations are unrolled, whatever a schedule says: rows must
+-- be, for the sums to be in registers.
+local SHORT = 16
 
 -- What only a padded copy reads, as an image with a border, is computed there.
 local function inline_into_copies(sch, block)
@@ -87,7 +90,11 @@ local function schedule(sch, block, vectors, p, folds)
   return { tiling.sketches(sch, block, p, function(_, loop, n, _, i)
     if batch[i] then return tiling.leave_outermost(sch, loop, n) end
     local size = sizes[i] or kinds[i] == "spatial" and 1
-    return tiling.cut_around(sch, loop, n, p, size or nil)
+    local factors, loops = tiling.cut_around(sch, loop, n, p, size or nil)
+    if sizes[i] and i ~= column and size > SHORT then
+      sch:unroll(loops[#loops])
+    end
+    return factors, loops
   end, register_tiles.columns_first(sch, block, column, batch)) }
 end
 

@@ -183,8 +183,11 @@ checks.case("sketches", function()
   local skipping, folded = count_of(image(56))
   assert(skipping > 0 and folded == 0)
   assert(select(2, count_of(image(7))) > 0)
-  -- More columns than tiles of two vectors have rows, as many as those of one.
+  -- More columns than tiles of two vectors have rows, as many as those of one,
+  -- whose rows are unrolled whatever is drawn.
   assert(select(2, count_of(image(28))) > 0)
+  local t = ts.space.default(target):sketches(image(28), target)[1]
+  assert(tostring(t):find "sch:unroll{")
   local in_depth = ops.depthwise_conv2d_nhwc { n = 1, h = 8, w = 8, c = 64,
                                                k = 3, pad = 1 }
   assert(select(2, count_of(in_depth)) > 0)
