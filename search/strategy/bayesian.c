@@ -17,7 +17,7 @@ enum {
 
 /* Gains that may be negative become positive, in the same order. */
 static double positive(const bayes *b, double gain) {
-  if (b->option[BAYES_ACQUISITION] != BAYES_LCB) return gain;
+  if (!bayes_bounds(b)) return gain;
   double x = gain - b->best;
   return x > 30 ? x : log1p(exp(x));
 }
@@ -169,6 +169,7 @@ tess_status bayes_learn(bayes *b, tess_session *s, uint32_t n) {
   if (st != TESS_OK) return st;
   b->effort = fmin(1, (double)n / usual_batch(b));
   b->learnt = s->history.n;
+  b->g.classes = b->option[BAYES_ACQUISITION] == BAYES_CLASS && !b->spent;
   b->fitted =
       surrogate_fit(&b->g, b->seen.n, b->width, b->seen.v, b->value.v, s->seed);
   return st;
@@ -190,6 +191,7 @@ static tess_status propose(proposing *w) {
     uint32_t explored =
         is_to_explore(s, w->n) ? bayes_explored(b, s) : BAYES_ANY;
     st = bayes_fill(b, s, explored);
+    bayes_notice_spent(b);
     if (st == TESS_OK) choose(b, w->n - drawn, explored, w->out, w->got);
   }
   session_begin_batch(s);
@@ -242,7 +244,6 @@ static tess_status bayesian_begin(void *state, tess_session *s,
   if (st == TESS_OK)
     st =
         surrogate_init(&b->g, s->c, (surrogate_kind)b->option[BAYES_SURROGATE]);
-  b->g.classes = b->option[BAYES_ACQUISITION] == BAYES_CLASS;
   return st;
 }
 

@@ -88,6 +88,7 @@ typedef struct bayes {
   strategy_pool near;        /* all one step aside of the best measured, */
   uint64_t centre;           /* which has this hash */
   double best;               /* of the values */
+  bool spent;                /* nothing is left that the class speaks for */
   double effort;             /* for this batch, of that for a usual one */
   bool fitted;               /* the surrogate says something, */
   uint32_t learnt;           /* of so many of the history */
@@ -99,6 +100,9 @@ typedef struct bayes {
                               * all of it that is not measured */
 } bayes;
 
+/* The acquisition function is a confidence bound, which may be negative: by
+ * choice, or as what is left of a class is told apart by times. */
+bool bayes_bounds(const bayes *b);
 /* The acquisition function. */
 double bayes_gain(const bayes *b, const belief *x);
 /* Brings rows and values up to the session's history. */
@@ -111,6 +115,10 @@ uint32_t bayes_explored(bayes *b, const tess_session *s);
  * measured, and some of the sketch that is to be explored; then climbs from the
  * best in it. */
 tess_status bayes_fill(bayes *b, tess_session *s, uint32_t explored);
+
+/* Of the pool, sorted: whether there is something left that the class speaks
+ * for.  If not, times guide until something better than the best is found. */
+void bayes_notice_spent(bayes *b);
 
 /* Fits the surrogate to the history, for a batch of n; unwinds, as the next.
  * Nothing else lies in b->spare. */

@@ -71,6 +71,7 @@ static tess_status look_at_one(bayes *b, tess_session *s, uint32_t i) {
  * values are read anew. */
 tess_status bayes_look(bayes *b, tess_session *s) {
   tess_status st = TESS_OK;
+  double before = b->best;
   while (st == TESS_OK && b->seen.n < s->history.n)
     st = look_at_one(b, s, b->seen.n);
   b->best = -INFINITY;
@@ -78,6 +79,7 @@ tess_status bayes_look(bayes *b, tess_session *s) {
     double v = b->value.v[i] = value_of(&s->history.v[i]);
     if (v > b->best) b->best = v;
   }
+  if (b->best > before) b->spent = false; /* there may be others near it */
   return st;
 }
 
@@ -91,10 +93,15 @@ static double expected_improvement(double mean, double sd, double best) {
          sd * exp(-0.5 * z * z) / sqrt(2 * M_PI);
 }
 
+bool bayes_bounds(const bayes *b) {
+  int by = (int)b->option[BAYES_ACQUISITION];
+  return by == BAYES_LCB || (by == BAYES_CLASS && b->g.f && !b->g.classes);
+}
+
 /* Of what is maximised; LCB is the name of the same for what is minimised. */
 double bayes_gain(const bayes *b, const belief *x) {
   if (b->g.classes && b->g.f) return x->mean + x->sd;
-  if (b->option[BAYES_ACQUISITION] != BAYES_LCB)
+  if (!bayes_bounds(b))
     return x->runs * expected_improvement(x->mean, x->sd, b->best);
   return x->mean + b->option[BAYES_KAPPA] * x->sd + log2(fmax(1e-6, x->runs));
 }
@@ -324,6 +331,15 @@ static void sort_pool(bayes *b) {
   map_clear(&b->in);
   for (uint32_t i = 0; i < b->pool.n; i++)
     map_put(&b->in, b->pool.v[i].c.hash, i);
+}
+
+/* Once all the good that lie together are measured, what is left is in the
+ * class of the best less likely than any that was drawn, and nearly all alike:
+ * which is the better of two the class says no more, but times do. */
+void bayes_notice_spent(bayes *b) {
+  enum { CLASS = 10 }; /* one in so many is in it */
+  if (b->g.f && b->g.classes && b->pool.n)
+    b->spent = CLASS * b->pool.v[0].b.mean < 1;
 }
 
 /* Steps aside from the best, as long as that finds better ones. */

@@ -317,6 +317,41 @@ static void test_class(void **state) {
   lesson_end(&l);
 }
 
+/* Where nothing is left in the class, times tell which is the better of two. */
+static void test_class_is_spent(void **state) {
+  (void)state;
+  enum { POOR = MANY - 10, BETTER = MANY - 8, GOOD = MANY - 1 };
+  lesson l;
+  lesson_start(&l, SURROGATE_FOREST);
+  bayes_point p = {0};
+  bayes b = {.pool = {.v = &p, .n = 1}, .option = {[BAYES_KAPPA] = 1}};
+  b.option[BAYES_ACQUISITION] = BAYES_CLASS;
+  double gain[2];
+  for (int spent = 0; spent < 2; spent++) {
+    l.g.classes = !spent;
+    assert_true(surrogate_fit(&l.g, MANY, 2, l.row, l.value, 1));
+    b.g = l.g;
+    for (int i = 0; i < 2; i++) {
+      p.b = surrogate_ask(&l.g, l.row[i ? BETTER : POOR]);
+      gain[i] = bayes_gain(&b, &p.b);
+      bayes_notice_spent(&b);
+      assert_true(b.spent);
+    }
+    assert_int_equal(bayes_bounds(&b), spent);
+    if (spent)
+      assert_true(gain[1] > gain[0] + 1);
+    else
+      assert_true(fabs(gain[1] - gain[0]) < 0.1);
+  }
+  l.g.classes = true;
+  assert_true(surrogate_fit(&l.g, MANY, 2, l.row, l.value, 1));
+  b.g = l.g;
+  p.b = surrogate_ask(&l.g, l.row[GOOD]);
+  bayes_notice_spent(&b);
+  assert_false(b.spent);
+  lesson_end(&l);
+}
+
 /* ---- the first points --------------------------------------------------- */
 
 enum { DESIGNED = 12 };
@@ -520,6 +555,7 @@ int main(void) {
       cmocka_unit_test(test_judged_anew),
       cmocka_unit_test(test_surrogate_by_evidence),
       cmocka_unit_test(test_class),
+      cmocka_unit_test(test_class_is_spent),
       cmocka_unit_test(test_design),
       cmocka_unit_test(test_quasi_random),
       cmocka_unit_test(test_explores),
