@@ -11,8 +11,10 @@ local ts = require "tessera"
 local chain = require "chains.chain"
 local scheduled = require "support.scheduled"
 
-local count, first = tonumber(arg[1] or 500), tonumber(arg[2] or 1)
-local trials = tonumber(arg[3] or 16)
+local given = require "support.arguments" "chains.lua [CHAINS [SEED [TRIALS]]]"
+local count, first = given.count(1, "CHAINS", 500), given.count(2, "SEED", 1)
+local trials = given.count(3, "TRIALS", 16)
+given.at_most(3)
 
 local function figure(name, value, unit)
   print(('{"figure": "%s", "value": %.4g, "unit": "%s"}'):format(name, value,

@@ -10,7 +10,7 @@ local here = arg[0]:gsub("[^/]*$", "")
 local given = dofile(here .. "support/arguments.lua")
   "drafts.lua FILE COUNT [SEED [ROW,ROW..]]"
 local recorder = dofile(here .. "support/recorder.lua")
-local file, count = arg[1], given.count(2, "COUNT", 96)
+local file, count = given.word(1, "FILE"), given.count(2, "COUNT", 96)
 local seed, only = given.count(3, "SEED", 1), arg[4]
 given.at_most(4)
 

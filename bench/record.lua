@@ -7,8 +7,12 @@
 local ts = require "tessera"
 local ops = require "tessera.ops"
 
-local file, count, seed = arg[1], tonumber(arg[2]), tonumber(arg[3] or 1)
-assert(file and count, "usage: record.lua FILE COUNT [SEED]")
+local given = dofile((arg[0]:gsub("[^/]*$", "support/arguments.lua")))(
+  "record.lua FILE COUNT [SEED]")
+local file, count = given.word(1, "FILE"), given.count(2, "COUNT")
+if not count then given.refuse "COUNT is missing" end
+local seed = given.count(3, "SEED", 1)
+given.at_most(3)
 
 local function depthwise(h, w, c, k)
   local X = ts.placeholder("X", { h + k - 1, w + k - 1, c })

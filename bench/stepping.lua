@@ -6,10 +6,10 @@
 local ts = require "tessera"
 local ops = require "tessera.ops"
 
-local runs = math.tointeger(tonumber(arg[1] or 20))
-if not runs or runs < 1 then
-  error("usage: tessera bench/stepping.lua [RUNS]", 0)
-end
+local given = dofile((arg[0]:gsub("[^/]*$", "support/arguments.lua")))(
+  "stepping.lua [RUNS]")
+local runs = given.count(1, "RUNS", 20)
+given.at_most(1)
 
 -- ---- why -------------------------------------------------------------------
 

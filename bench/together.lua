@@ -57,7 +57,9 @@ local function each()
   return list
 end
 
-local trials, seeds = tonumber(arg[1] or 128), tonumber(arg[2] or 3)
+local given = dofile((arg[0]:gsub("[^/]*$", "support/arguments.lua")))(
+  "together.lua [TRIALS [SEEDS [WORKLOAD ..]]]")
+local trials, seeds = given.count(1, "TRIALS", 128), given.count(2, "SEEDS", 3)
 local chosen = table.pack(table.unpack(arg, 3))
 
 local function is_chosen(name)

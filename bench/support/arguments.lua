@@ -22,6 +22,11 @@ return function(usage)
     return n
   end
 
+  -- Argument i, which is a word.
+  function given.word(i, name)
+    return arg[i] or refuse("%s is missing", name)
+  end
+
   -- There is no argument behind number n.
   function given.at_most(n)
     if arg[n + 1] then refuse("what is '%s'?", arg[n + 1]) end
