@@ -1,100 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public API of schedules, primitives, traces and steppers. */
-#include "support/test.h"
-#include "support/program.h"
-#include "vm/object.h"
+ * The public API of schedules and primitives; memory that runs out in it. */
+#include "support/public_api.h"
 
 #include <stdio.h>
-#include <tessera/values.h>
-
-typedef struct fixture {
-  fault_alloc fault;
-  tess_allocator alloc;
-  tess_context *c;
-  tess_program *p;
-  tess_schedule *s;
-} fixture;
-
-static tess_status api_build(void *ud) {
-  fixture *f = ud;
-  f->p = program_empty(f->c);
-  test_matmul_relu(&f->p->p, 64, 32, 16);
-  return TESS_OK;
-}
-
-static void api_start(fixture *f) {
-  memset(f, 0, sizeof *f);
-  f->alloc = fault_allocator(&f->fault);
-  tess_options o = {.struct_size = sizeof o, .allocator = &f->alloc};
-  assert_int_equal(tess_context_new(&o, &f->c), TESS_OK);
-  assert_int_equal(mem_protect(&f->c->heap, api_build, f), TESS_OK);
-  assert_int_equal(tess_schedule_new(f->p, NULL, 42, &f->s), TESS_OK);
-}
-
-static void api_end(fixture *f) {
-  tess_schedule_free(f->s);
-  tess_program_free(f->p);
-  tess_context_free(f->c);
-  assert_int_equal(f->fault.live_blocks, 0);
-  assert_int_equal(f->fault.broken, 0);
-}
-
-static tess_value str(const char *s) {
-  return (tess_value){.kind = TESS_V_STR, .s = s};
-}
-static tess_value rv(tess_rv v) {
-  return (tess_value){.kind = TESS_V_RV, .rv = v};
-}
-static tess_value api_num(int64_t i) {
-  return (tess_value){.kind = TESS_V_INT, .i = i};
-}
-
-#define CALL(f, prim, max, out, nout, ...)                                 \
-  tess_schedule_call((f)->s, prim,                                         \
-                     sizeof((tess_arg[]){__VA_ARGS__}) / sizeof(tess_arg), \
-                     (tess_arg[]){__VA_ARGS__}, max, out, nout, NULL)
-
-static tess_rv api_block(fixture *f, const char *name) {
-  tess_rv b = 0;
-  uint32_t n;
-  assert_int_equal(CALL(f, "get_block", 1, &b, &n, {"name", str(name)}),
-                   TESS_OK);
-  return b;
-}
-
-static uint32_t loops(fixture *f, tess_rv b, tess_rv out[8]) {
-  uint32_t n;
-  int list = 0;
-  tess_arg a = {"block", rv(b)};
-  assert_int_equal(
-      tess_schedule_call(f->s, "get_loops", 1, &a, 8, out, &n, &list), TESS_OK);
-  assert_int_equal(list, 1);
-  return n;
-}
-
-/* Tiles i of the product; the sampled factors in v[2]. */
-static void api_tile(fixture *f, tess_rv l, tess_rv v[2]) {
-  uint32_t n;
-  tess_rv out[2];
-  assert_int_equal(CALL(f, "sample_perfect_tile", 2, v, &n, {"loop", rv(l)},
-                        {"n", api_num(2)}),
-                   TESS_OK);
-  assert_int_equal(n, 2);
-  tess_value two[] = {rv(v[0]), rv(v[1])};
-  tess_value op = {.kind = TESS_V_OP,
-                   .s = "*",
-                   .n = 2,
-                   .list = (tess_value[]){rv(v[1]), api_num(1)}};
-  two[1] = op;
-  tess_value factors = {.kind = TESS_V_LIST, .n = 2, .list = two};
-  assert_int_equal(
-      CALL(f, "split", 2, out, &n, {"loop", rv(l)}, {"factors", factors}),
-      TESS_OK);
-}
 
 static void test_schedules(void **state) {
   (void)state;
-  fixture f;
+  api_fixture f;
   api_start(&f);
   tess_rv l[8], v[2];
   int64_t a, b;
@@ -162,7 +74,7 @@ static void test_schedules(void **state) {
 
 static void test_api_blocks(void **state) {
   (void)state;
-  fixture f;
+  api_fixture f;
   api_start(&f);
   tess_block_info info = TESS_INIT(tess_block_info);
   uint64_t mask;
@@ -208,21 +120,9 @@ static void test_api_blocks(void **state) {
   api_end(&f);
 }
 
-static void api_expect(fixture *f, tess_status got, tess_status st,
-                       const char *message, const char *prim,
-                       const char *reason, const char *place) {
-  const tess_error_info *e = tess_error(f->c);
-  assert_int_equal(got, st);
-  assert_int_equal(e->code, st);
-  assert_string_equal(e->message, message);
-  assert_string_equal(e->primitive, prim);
-  assert_string_equal(e->reason, reason);
-  assert_string_equal(e->place, place);
-}
-
 static void test_errors(void **state) {
   (void)state;
-  fixture f;
+  api_fixture f;
   api_start(&f);
   tess_rv l[8], v[2], out[4];
   uint32_t n;
@@ -294,7 +194,7 @@ static void test_errors(void **state) {
 
 static void test_primitives(void **state) {
   (void)state;
-  fixture f;
+  api_fixture f;
   api_start(&f);
   tess_prim_info info = TESS_INIT(tess_prim_info);
   tess_prim_operand o = TESS_INIT(tess_prim_operand);
@@ -335,234 +235,10 @@ static void test_primitives(void **state) {
   api_end(&f);
 }
 
-static tess_trace *tiled(fixture *f, tess_rv v[2]) {
-  tess_rv l[8];
-  tess_trace *t;
-  loops(f, api_block(f, "C"), l);
-  api_tile(f, l[0], v);
-  assert_int_equal(tess_schedule_trace(f->s, &t), TESS_OK);
-  return t;
-}
-
-static void test_traces(void **state) {
-  (void)state;
-  fixture f;
-  api_start(&f);
-  tess_rv v[2];
-  tess_schedule_place(f.s, "mine.lua", 7);
-  tess_trace *t = tiled(&f, v), *u;
-  tess_inst_info info = TESS_INIT(tess_inst_info);
-  tess_arg args[4];
-  uint32_t n;
-  assert_int_equal(tess_trace_size(t), 4);
-  assert_ptr_equal(tess_trace_program(t), f.p);
-  assert_int_equal(tess_trace_inst(t, 3, &info), TESS_OK);
-  assert_string_equal(info.name, "sample_perfect_tile");
-  assert_string_equal(info.file, "mine.lua");
-  assert_int_equal(info.line, 7);
-  assert_int_equal(info.nout, 2);
-  assert_int_equal(info.out[0], v[0]);
-  assert_int_equal(info.ndecision, 2);
-  assert_int_equal(info.decision[0] * info.decision[1], 64);
-  assert_int_equal(tess_trace_inst(t, 0, &info), TESS_NOT_FOUND);
-  assert_int_equal(tess_trace_inst(t, 5, &info), TESS_NOT_FOUND);
-  assert_int_equal(tess_trace_operands(t, 3, "attr", 4, args, &n), TESS_OK);
-  assert_int_equal(n, 2);
-  assert_string_equal(args[1].name, "max_innermost_factor");
-  assert_int_equal(args[1].value.i, 16);
-  assert_int_equal(tess_trace_operands(t, 4, "in", 4, args, &n), TESS_OK);
-  assert_int_equal(n, 2);
-  assert_int_equal(args[1].value.list[1].kind, TESS_V_OP);
-  static const char *const unknown[] = {"out", "decision", "bogus", ""};
-  for (int i = 0; i < 4; i++) {
-    n = 99;
-    assert_int_equal(tess_trace_operands(t, 4, unknown[i], 4, args, &n),
-                     TESS_INVALID);
-    assert_int_equal(n, 0);
-    assert_non_null(strstr(tess_error(f.c)->message,
-                           "operands have the role 'in' or 'attr', not '"));
-  }
-  for (int lua = 0; lua < 2; lua++) {
-    char *text;
-    assert_int_equal(lua ? tess_trace_lua(t, &text) : tess_trace_json(t, &text),
-                     TESS_OK);
-    assert_int_equal(lua ? tess_trace_from_lua(f.c, text, f.p, &u)
-                         : tess_trace_from_json(f.c, text, f.p, &u),
-                     TESS_OK);
-    assert_true(tess_trace_equal(t, u));
-    assert_int_equal(tess_trace_hash(t), tess_trace_hash(u));
-    tess_text_free(f.c, text);
-    tess_trace_free(u);
-  }
-  api_expect(&f, tess_trace_from_lua(f.c, "sch:split{}", NULL, &u),
-             TESS_INVALID,
-             "split: operand 'loop' is missing (the loop to split)", "", "",
-             "line 1, instruction 1");
-  assert_null(u);
-  tess_trace_free(t);
-  api_end(&f);
-}
-
-/* The names that knobs give, and what decisions are about. */
-static void test_knobs(void **state) {
-  (void)state;
-  fixture f;
-  api_start(&f);
-  tess_rv v[2];
-  tess_trace *t;
-  tess_arg param;
-  tess_decision d;
-  uint32_t n;
-  int list;
-  tess_trace_free(tiled(&f, v));
-  tess_value pair = tess_v_rvs(2, v);
-  tess_arg args[] = {{"name", tess_v_str("tile")}, {"value", pair}};
-  assert_int_equal(tess_schedule_call(f.s, "knob", 2, args, 0, NULL, &n, &list),
-                   TESS_OK);
-  assert_int_equal(tess_schedule_trace(f.s, &t), TESS_OK);
-  assert_int_equal(tess_trace_params(t, 0, NULL, &n), TESS_OK);
-  assert_int_equal(n, 1);
-  assert_int_equal(tess_trace_params(t, 1, &param, &n), TESS_OK);
-  assert_string_equal(param.name, "tile");
-  assert_int_equal(param.value.kind, TESS_V_LIST);
-  assert_int_equal(param.value.n, 2);
-  int64_t first = param.value.list[0].i, second = param.value.list[1].i;
-  assert_int_equal(first * second, 64);
-  assert_int_equal(tess_trace_decisions(t, NULL, 1, &d, &n), TESS_OK);
-  assert_int_equal(n, 1);
-  assert_int_equal(d.inst, 3);
-  assert_int_equal(d.n, 2);
-  assert_int_equal(d.decision[0], first);
-  assert_string_equal(d.knob, "tile");
-  assert_string_equal(d.what, "tiles of i of C");
-  assert_string_equal(d.part[1], "i of C, tile 2");
-  tess_trace_free(t);
-  api_end(&f);
-}
-
-static void test_changing_traces(void **state) {
-  (void)state;
-  fixture f;
-  api_start(&f);
-  tess_rv v[2];
-  tess_trace *t = tiled(&f, v), *u;
-  tess_inst_info info = TESS_INIT(tess_inst_info);
-  tess_schedule *s;
-  int64_t a;
-  assert_int_equal(tess_trace_with_decision(t, 3, 2, (int64_t[]){16, 4}, &u),
-                   TESS_OK);
-  assert_int_equal(tess_trace_replay(u, NULL, NULL, &s), TESS_OK);
-  assert_int_equal(tess_schedule_get_int(s, v[0], &a), TESS_OK);
-  assert_int_equal(a, 16);
-  tess_schedule_free(s);
-  tess_replay_options o = {.struct_size = sizeof o, .resample = 1, .seed = 5};
-  assert_int_equal(tess_trace_replay(u, f.p, &o, &s), TESS_OK);
-  tess_schedule_free(s);
-  tess_trace_free(u);
-  api_expect(&f, tess_trace_with_decision(t, 3, 2, (int64_t[]){16, 5}, &u),
-             TESS_REFUSED,
-             "sample_perfect_tile: decision {16, 5} does not fit: "
-             "the factors multiply to 80, and the extent of loop i is 64",
-             "sample_perfect_tile", "TILE_PRODUCT", "instruction 3");
-  api_expect(&f, tess_trace_with_decision(t, 9, 1, &a, &u), TESS_NOT_FOUND,
-             "the trace has 4 instructions; there is none at 9", "", "", "");
-  api_expect(&f, tess_trace_with_decision(t, 2, 1, &a, &u), TESS_INVALID,
-             "get_loops: takes no decision", "get_loops", "NOT_SAMPLING",
-             "instruction 2");
-  assert_int_equal(tess_trace_mutate(t, 1, &u), TESS_OK);
-  assert_false(tess_trace_equal(t, u));
-  assert_int_equal(tess_trace_inst(u, 3, &info), TESS_OK);
-  assert_int_equal(info.decision[0] * info.decision[1], 64);
-  tess_trace_free(u);
-  assert_int_equal(tess_trace_simplify(t, &u), TESS_OK);
-  assert_true(tess_trace_equal(t, u));
-  assert_int_equal(tess_trace_bind(u, NULL), TESS_OK);
-  api_expect(&f, tess_trace_replay(u, NULL, NULL, &s), TESS_INVALID,
-             "the trace is bound to no program: give one", "", "", "");
-  tess_trace_free(u);
-  tess_trace_free(t);
-  api_end(&f);
-}
-
-static void test_steppers(void **state) {
-  (void)state;
-  fixture f;
-  api_start(&f);
-  tess_rv v[2];
-  tess_trace *t = tiled(&f, v), *u;
-  tess_stepper *s;
-  tess_program *p;
-  char *text;
-  int64_t d[4];
-  uint32_t n, invalid;
-  tess_alternatives alt = TESS_INIT(tess_alternatives);
-  assert_int_equal(tess_stepper_new(t, NULL, &s), TESS_OK);
-  assert_int_equal(tess_stepper_size(s), 4);
-  assert_int_equal(tess_stepper_back(s), TESS_NOT_FOUND);
-  api_expect(&f, tess_stepper_alternatives(s, 100, &alt), TESS_NOT_FOUND,
-             "nothing has been run yet", "", "NOT_BEGUN", "");
-  api_expect(&f, tess_stepper_decide(s, 0, NULL, &invalid), TESS_INVALID,
-             "nothing has been run yet", "", "NOT_BEGUN", "");
-  for (uint32_t k = 1; k <= 4; k++) {
-    assert_int_equal(tess_stepper_next(s), TESS_OK);
-    assert_int_equal(tess_stepper_position(s), k);
-  }
-  assert_int_equal(tess_stepper_next(s), TESS_NOT_FOUND);
-  api_expect(&f, tess_stepper_alternatives(s, 100, &alt), TESS_NOT_FOUND,
-             "split: takes no decision", "split", "NOT_SAMPLING",
-             "instruction 4");
-  assert_int_equal(tess_stepper_diff(s, &text), TESS_OK);
-  assert_non_null(strstr(text, "gone:"));
-  tess_text_free(f.c, text);
-  assert_int_equal(tess_stepper_back(s), TESS_OK);
-  assert_int_equal(tess_stepper_inst(s, &text), TESS_OK);
-  assert_non_null(strstr(text, "local v4, v5 = sch:sample_perfect_tile{"));
-  tess_text_free(f.c, text);
-  assert_int_equal(tess_stepper_decision(s, 4, d, &n), TESS_OK);
-  assert_int_equal(n, 2);
-  assert_int_equal(d[0] * d[1], 64);
-  assert_int_equal(tess_stepper_alternatives(s, 100, &alt), TESS_OK);
-  assert_int_equal(alt.count, 5);
-  double sum = 0;
-  for (uint32_t i = 0; i < alt.n; i++) sum += alt.probability[i];
-  assert_true(sum > 0.999 && sum < 1.001);
-  assert_int_equal(tess_stepper_decide(s, 2, (int64_t[]){7, 7}, &invalid),
-                   TESS_INVALID);
-  assert_int_equal(tess_stepper_decide(s, 2, (int64_t[]){32, 2}, &invalid),
-                   TESS_OK);
-  assert_int_equal(tess_stepper_goto(s, 4), TESS_OK);
-  assert_int_equal(tess_stepper_program(s, &p), TESS_OK);
-  assert_int_equal(tess_stepper_trace(s, &u), TESS_OK);
-  assert_false(tess_trace_equal(t, u));
-  tess_trace_free(t);
-  tess_trace_free(u);
-  tess_program_free(p);
-  tess_stepper_free(s);
-  api_end(&f);
-}
-
-/* A schedule outlives the handle of its program, a trace its schedule. */
-static void test_lifetimes(void **state) {
-  (void)state;
-  fixture f;
-  api_start(&f);
-  tess_rv v[2];
-  tess_trace *t = tiled(&f, v);
-  tess_schedule *s;
-  tess_program_free(f.p);
-  tess_schedule_free(f.s);
-  assert_int_equal(tess_trace_replay(t, NULL, NULL, &s), TESS_OK);
-  tess_trace_free(t);
-  f.s = s;
-  f.p = NULL;
-  api_block(&f, "D");
-  api_end(&f);
-}
-
 /* ---- each allocation failing -------------------------------------------- */
 
 /* Each call reports the failure, and the next one works. */
-static tess_status api_everything(fixture *f) {
+static tess_status api_everything(api_fixture *f) {
   tess_schedule *s = NULL, *copy = NULL, *again = NULL;
   tess_trace *t = NULL, *u = NULL, *m = NULL;
   tess_program *p = NULL;
@@ -615,7 +291,7 @@ static tess_status api_everything(fixture *f) {
 
 static void test_api_each_allocation_failing(void **state) {
   (void)state;
-  fixture f;
+  api_fixture f;
   api_start(&f);
   assert_int_equal(api_everything(&f), TESS_OK);
   uint64_t live = f.fault.live_blocks;
@@ -638,7 +314,7 @@ static void test_api_each_allocation_failing(void **state) {
 /* The memory cap is named, and the call that hit it. */
 static void test_memory_cap(void **state) {
   (void)state;
-  fixture f;
+  api_fixture f;
   char cap[128];
   api_start(&f);
   tess_rv c = api_block(&f, "C"), l;
@@ -666,11 +342,6 @@ int main(void) {
       cmocka_unit_test(test_api_blocks),
       cmocka_unit_test(test_errors),
       cmocka_unit_test(test_primitives),
-      cmocka_unit_test(test_traces),
-      cmocka_unit_test(test_knobs),
-      cmocka_unit_test(test_changing_traces),
-      cmocka_unit_test(test_steppers),
-      cmocka_unit_test(test_lifetimes),
       cmocka_unit_test(test_api_each_allocation_failing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
