@@ -59,10 +59,18 @@ local function paddings(sch, block)
   return list
 end
 
+-- Whether zeros are a tenth or more of it: guards around few of them cost more
+-- than they save.
+local function has_many_zeros(sch, padding)
+  local read = sch:footprint(padding, "read", 0)
+  local made = sch:footprint(padding, "write", 0)
+  return read and made and 10 * read <= 9 * made
+end
+
 -- Leaves out products of the zeros around what the block reads.  Where a tile
 -- has all of its rows, they are folded into it: each step of the window has
 -- those rows that it meets.  Else they stay a copy, and steps of the window are
--- left out that meet no row.
+-- left out that meet no row, where there are many.
 local function skip_padding(sch, block, sizes, column, folds)
   for i, loop in ipairs { sch:get_loops(block) } do
     if folds and sizes[i] and i ~= column and sizes[i] ~= sch:extent(loop) then
@@ -71,8 +79,10 @@ local function skip_padding(sch, block, sizes, column, folds)
   end
   local any = false
   for _, producer in ipairs(paddings(sch, block)) do
-    if not folds or sch:can("compute_inline", producer) then
-      if folds then sch:compute_inline(producer) end
+    if not folds then
+      any = any or has_many_zeros(sch, producer)
+    elseif sch:can("compute_inline", producer) then
+      sch:compute_inline(producer)
       any = true
     end
   end

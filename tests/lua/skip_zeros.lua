@@ -180,8 +180,11 @@ checks.case("sketches", function()
     return ops.conv2d_nhwc { n = 1, h = 7, w = w, ci = 64, co = 64, k = 3,
                              pad = 1 }
   end
+  -- Seven rows in nine are of the image, 224 in 226.
   local skipping, folded = count_of(image(56))
   assert(skipping > 0 and folded == 0)
+  assert(count_of(ops.conv2d_nhwc { n = 1, h = 224, w = 224, ci = 3, co = 64,
+                                    k = 3, pad = 1 }) == 0)
   assert(select(2, count_of(image(7))) > 0)
   -- More columns than tiles of two vectors have rows, as many as those of one,
   -- whose rows are unrolled whatever is drawn.
