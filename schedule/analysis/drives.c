@@ -50,18 +50,19 @@ static uint8_t kind_made_for(const ir_program *p, ir_span iters, ir_var v) {
   return 0;
 }
 
-/* What the nearest relatives of v drive.  A loop that a move made represents
- * the iter of its number.  0: no binding mentions a relative. */
+/* What the nearest relatives of v drive; what the iter that was made for it is
+ * comes before what its parts drive, which may be partial results of that iter.
+ * A loop that a move made represents the iter of its number.  0: no binding
+ * mentions a relative. */
 static uint8_t inherit(const ir_program *p, ir_stmt block, ir_var v,
                        const uint8_t *family) {
   const ir_var_rec *r = &p->var.v[v];
   ir_span it = ir_blk(p, block)->iters;
-  uint8_t kind;
+  uint8_t kind = r->form == IR_NAME_SPLIT ? kind_made_for(p, it, v) : 0;
+  if (kind) return kind;
   if (family[v]) return family[v];
   switch (r->form) {
-  case IR_NAME_SPLIT:
-    kind = kind_made_for(p, it, v);
-    return kind ? kind : inherit(p, block, r->from[0], family);
+  case IR_NAME_SPLIT: return inherit(p, block, r->from[0], family);
   case IR_NAME_FUSED:
     return (uint8_t)(inherit(p, block, r->from[0], family) |
                      inherit(p, block, r->from[1], family));

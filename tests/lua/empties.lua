@@ -112,7 +112,7 @@ end
 
 -- So every sketch of a product of vectors can be replayed with other tiles.
 for _, size in ipairs { { 1, 100, 50 }, { 100, 1, 50 }, { 10, 1, 50 },
-                        { 12, 10, 1 } } do
+                        { 1, 7, 13 }, { 12, 10, 1 } } do
   local p = product(table.unpack(size))
   local space = ts.space.default("llvm")
   for _, sketch in ipairs(ts.space.sketches(space, p, ts.target "llvm")) do
