@@ -262,6 +262,7 @@ build = {
     ["tessera.modules.parallel_vectorize_unroll"] = "modules/parallel_vectorize_unroll.lua",
     ["tessera.modules.random_compute_location"] = "modules/random_compute_location.lua",
     ["tessera.modules.register_tile"] = "modules/register_tile.lua",
+    ["tessera.modules.row_vectors"] = "modules/row_vectors.lua",
     ["tessera.modules.spaces"] = "modules/spaces.lua",
     ["tessera.modules.stage_transposed"] = "modules/stage_transposed.lua",
     ["tessera.modules.use_amx"] = "modules/use_amx.lua",

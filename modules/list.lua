@@ -8,6 +8,6 @@ return {
   "multi_level_tiling", "multi_level_tiling_wide_vector",
   "multi_level_tiling_with_intrin", "online_softmax", "pack",
   "parallel_vectorize_unroll", "random_compute_location", "register_tile",
-  "stage_transposed", "use_amx", "use_dae", "use_dots", "use_mma",
-  "use_tensor_core", "winograd",
+  "row_vectors", "stage_transposed", "use_amx", "use_dae", "use_dots",
+  "use_mma", "use_tensor_core", "winograd",
 }

@@ -129,7 +129,7 @@ end
 -- The numbers of vectors that there are sketches of.
 local function numbers_of_vectors(sch, block, p)
   if #paddings(sch, block) == 0 or has_columns(sch, block) then
-    return p.vectors
+    return register_tiles.without_copies(sch, block, p.vectors, p.registers)
   end
   for _, vectors in ipairs(p.vectors) do
     if can_fold(sch, block, vectors, p) then return p.vectors end

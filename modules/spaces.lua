@@ -46,6 +46,7 @@ local function cpu(target)
     use("auto_inline", { keep = true, rows = true }),
     use("add_rfactor", { tree = true, together = true, along = true,
                          outer_rows = 4, outer_from = 1 << 20 }),
+    use "row_vectors",
     use("register_tile", {
       structure = "SRSRS", vectors = { 2, 4 }, write_levels = { 1 },
       max_innermost_factor = 1024, pack = true, must = false, few_from = 2,

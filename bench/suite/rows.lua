@@ -34,11 +34,15 @@ for _, n in ipairs { 512, 1024, 2048 } do
     return ops.matmul(o), "matmul", o
   end)
 end
--- One row times a matrix, as where a model ends, and a matrix times one column.
+-- One row or a few times a matrix, as where a model ends, and a matrix times
+-- one column.
 for _, o in ipairs { { m = 1, n = 16, k = 1024 }, { m = 1, n = 1000, k = 2048 },
                      { m = 1, n = 1000, k = 2048, trans_b = true },
-                     { m = 1000, n = 1, k = 2048 } } do
-  local name = ("sgemv-%dx%dx%d"):format(o.m, o.n, o.k)
+                     { m = 1000, n = 1, k = 2048 },
+                     { m = 4, n = 1000, k = 2048 },
+                     { m = 4, n = 1000, k = 2048, trans_b = true } } do
+  local kind = (o.m == 1 or o.n == 1) and "sgemv" or "sgemm"
+  local name = ("%s-%dx%dx%d"):format(kind, o.m, o.n, o.k)
   if o.trans_b then name = name .. "t" end
   row(name, function() return ops.matmul(o), "matmul", o end)
 end

@@ -104,6 +104,40 @@ function reductions.column(sch, block)
   return extent and extent > 1 and last or nil
 end
 
+-- Whether each buffer that the loop indexes lies along it, which is number i.
+local function all_lie_along(sch, block, i)
+  for r = 0, sch:block_info(block).reads - 1 do
+    local dims = sch:access_info(block, "read", r).dims
+    local used = sch:access(block, "read", r)[i]
+    if used and dims[#dims] ~= i then return false end
+  end
+  return true
+end
+
+-- Where a matrix whose rows lie along the only reduction is multiplied by a few
+-- others: the positions of the reduction's loop (`along`) and of the matrix's
+-- rows (`row`), those of the others' rows by position (`few`), and how many
+-- these are (`again`).  Else nil.
+function reductions.few_rows(sch, block, most)
+  local copy <close> = sch:copy()
+  local used, along, kinds = largest_read(copy, block)
+  if not used or kinds[along] ~= "reduce" or
+     not all_lie_along(copy, block, along) then
+    return nil
+  end
+  local found = { along = along, few = {}, again = 1 }
+  for i, loop in ipairs { copy:get_loops(block) } do
+    local extent = copy:extent(loop)
+    if not extent or kinds[i] == "reduce" and i ~= along then return nil end
+    if kinds[i] == "spatial" and extent > 1 then
+      if used[i] then found.row = i
+      else found.few[i], found.again = true, found.again * extent end
+    end
+  end
+  local fits = found.row and found.again > 1 and found.again <= most
+  return fits and found or nil
+end
+
 -- Whether partial results of the reduction pay: it has at most that many
 -- spatial iterations, or with `along` its vectors are along the reduction.
 function reductions.needs_parts(sch, block, most, along)

@@ -30,15 +30,58 @@ local function size_of(extent, most, step)
   return best
 end
 
+-- With no more rows padding, which copies the columns, costs more than vectors
+-- of half the length.
+local FEW = 8
+
+-- How many rows there are in all.
+local function count_rows(sch, block, loops, column)
+  local kinds, n = sch:block_info(block).iters, 1
+  for i, loop in ipairs(loops) do
+    if kinds[i] == "spatial" and i ~= column then n = n * sch:extent(loop) end
+  end
+  return n
+end
+
+-- The size of tiles of columns: of few rows the largest of whole half vectors
+-- that divides them, where there is none of whole vectors.
+local function columns_of(extent, most, lanes, rows)
+  local size, half = size_of(extent, most, lanes), lanes // 2
+  if extent % size == 0 or rows > FEW or half < 2 then return size end
+  for some = most // half * half, lanes, -half do
+    if extent % some == 0 then return some end
+  end
+  return size
+end
+
 -- The size of each loop's innermost tile, by position; nil: there are no rows.
 function register_tiles.shape(sch, block, vectors, wanted)
   local lanes = machine.lanes(sch, block, machine.vector_bytes(sch))
   local loops, column, row = tile_loops(sch, block)
   local rows = (machine.registers(sch, wanted) - vectors - 1) // vectors
   if not column or not row or rows < 1 then return nil end
-  return { [column] = size_of(sch:extent(loops[column]), vectors * lanes,
-                              lanes),
+  local all = count_rows(sch, block, loops, column)
+  return { [column] = columns_of(sch:extent(loops[column]), vectors * lanes,
+                                 lanes, all),
            [row] = size_of(sch:extent(loops[row]), rows, 1) }, column
+end
+
+-- Of these numbers of vectors those that need no padding of columns, where few
+-- rows would not make up for it; all of them where each needs it.
+function register_tiles.without_copies(sch, block, numbers, wanted)
+  local copy <close> = sch:copy()
+  local loops, column = tile_loops(copy, block)
+  if not column or count_rows(copy, block, loops, column) > FEW then
+    return numbers
+  end
+  local list = {}
+  for _, vectors in ipairs(numbers) do
+    local sizes = register_tiles.shape(copy, block, vectors, wanted)
+    if sizes and copy:extent(loops[column]) % sizes[column] == 0 then
+      list[#list + 1] = vectors
+    end
+  end
+  return list[1] and list or numbers
 end
 
 -- Whether each loop's iter, none of the tile's, indexes all buffers, as that of

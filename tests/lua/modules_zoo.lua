@@ -54,6 +54,8 @@ zoo[#zoo + 1] = ops.matmul { m = 16, n = 16, k = 32, dtype = "int8",
                              acc = "int32" }
 -- And, laid out for it, for access-execute machines.
 zoo[#zoo + 1] = dae.dense(4, 2, 2, { bias = true })
+-- And a few rows by such that lie along the reduction.
+zoo[#zoo + 1] = ops.matmul { m = 3, n = 4, k = 16, trans_b = true }
 local amx = "llvm -mattr=+amx-tile,+amx-int8"
 local dots = "llvm -mattr=+avx512vnni,+avx512bw,+avx512vl"
 
