@@ -84,7 +84,7 @@ end
 -- Whether each element of it is read once, and these lie beside each other
 -- along the reduction, as in a matrix times a vector.  Vectors of spatial
 -- iterations would gather them.
-local function lies_along(sch, block)
+local function reads_lie_along(sch, block)
   local used, last, kinds = largest_read(sch, block)
   for i, loop in ipairs(used and { sch:get_loops(block) } or {}) do
     if kinds[i] == "spatial" and sch:extent(loop) ~= 1 and not used[i] then
@@ -144,7 +144,7 @@ function reductions.needs_parts(sch, block, most, along)
   if sch:needs_rfactor(block, most) then return true end
   if not along or not sch:needs_multi_level_tiling(block) then return false end
   local copy <close> = sch:copy()
-  return lies_along(copy, block)
+  return reads_lie_along(copy, block)
 end
 
 -- Whether the block makes partial results of a split reduction: rfactor made
