@@ -78,8 +78,10 @@ end
 -- What must hold of a program: that it is right, or fast enough, or what a
 -- condition of Lua says.
 local function good_of(s, text)
-  local most = tonumber(text:match "^slower%s+(%S+)$")
-  if most then
+  local limit = text:match "^slower%f[^%w_]%s*(.*)$"
+  if limit then
+    local most = tonumber(limit)
+    if not most then fail("slower needs milliseconds, not '%s'", limit) end
     return function(p) return points.seconds(p) * 1e3 <= most end
   end
   if text ~= "" and text ~= "wrong" then return bool_of(text) end

@@ -23,6 +23,14 @@ function decisions.text(inst, decision)
   return "{" .. table.concat(decision, ", ") .. "}"
 end
 
+-- The numbers of a decision, as `choose` takes them, and what they stand for
+-- where that is something else: "{3} (512)".
+function decisions.numbers(inst, decision)
+  local numbers = "{" .. table.concat(decision, ", ") .. "}"
+  local text = decisions.text(inst, decision)
+  return text == numbers and numbers or ("%s (%s)"):format(numbers, text)
+end
+
 -- "i_tile: tiles of i of C": the name that a knob gave first.
 function decisions.label(d)
   return (d.knob and d.knob .. ": " or "") .. d.what

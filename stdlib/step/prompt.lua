@@ -60,9 +60,10 @@ local function show_stop(s)
   local d = s:decision()
   if d then
     local _, count = s:alternatives(1)
-    local label = decisions.labels(s:trace())[at]
-    print(("%s: decision {%s}, one of %s"):format(label, table.concat(d, ", "),
-                                                  tostring(count)))
+    local trace = s:trace()
+    print(("%s: decision %s, one of %s"):format(
+      decisions.labels(trace)[at], decisions.numbers(trace[at], d),
+      tostring(count)))
   end
 end
 
@@ -101,8 +102,8 @@ function stepping.list(s)
   local labels = decisions.labels(t)
   for i = 1, #t do
     local inst = t[i]
-    local d = inst.decision and (" decision {%s}: %s"):format(
-                table.concat(inst.decision, ", "), labels[i]) or ""
+    local d = inst.decision and (" decision %s: %s"):format(
+                decisions.numbers(inst, inst.decision), labels[i]) or ""
     print(("%s%3d %s%s"):format(i == at and ">" or " ", i, call_of(t, i), d))
   end
 end
@@ -116,16 +117,17 @@ function stepping.alternatives(s, words)
     fail "alternatives takes a number from 1 to 1048576"
   end
   local list, count = s:alternatives(max)
+  local inst = s:trace()[s:position()]
   for i, a in ipairs(list) do
-    print(("  #%-4d {%s}  %.4g %%"):format(i, table.concat(a.decision, ", "),
-                                           100 * a.probability))
+    print(("  #%-4d %s  %.4g %%"):format(
+      i, decisions.numbers(inst, a.decision), 100 * a.probability))
   end
   print(("%d of %s"):format(#list, tostring(count)))
 end
 
 -- The decision that the words after "choose" say.
 local function read_decision(s, words)
-  local k = words[2] and words[2]:match("^#(%d+)$")
+  local k = words.rest:match("^#(%d+)$")
   if k then
     k = math.tointeger(tonumber(k)) or 0
     local a = k >= 1 and k <= 1 << 20 and s:alternatives(k)[k]

@@ -199,12 +199,32 @@ static void questions_are_answered(void **state) {
   answers("bisect\n", 0, "-- it holds at the end of the trace");
   answers("bisect false\n", 0, "-- not even before the first instruction");
   answers("bisect a +\n", 1, "is no condition");
+  answers("bisect slower\n", 1, "slower needs milliseconds, not ''");
+  answers("bisect slower 3ms\n", 1, "slower needs milliseconds, not '3ms'");
   answers("goto 3\nchoose 4 4\nwrite other.lua\n", 0, "written to");
   expect("diff t.lua other.lua --program d.lua", 0,
          "first difference: instruction 3, the decision");
   expect("diff t.lua other.lua --program d.lua", 0,
          "+   for i_0 in parallel(4)");
   expect("diff t.lua t.lua --program d.lua", 0, "the traces are equal");
+}
+
+/* A decision that is the number of a candidate has the candidate beside it. */
+static void choices_have_their_values(void **state) {
+  (void)state;
+  console_write(&c, "u.lua",
+                "local b0 = sch:get_block{name = 'C'}\n"
+                "local l1, l2, l3 = sch:get_loops{block = b0}\n"
+                "local v4 = sch:sample_categorical{candidates = {0, 16, 64},"
+                " probs = {0.25, 0.25, 0.5}, decision = 1}\n"
+                "sch:annotate{block_or_loop = l1, ann_key = "
+                "'pragma_auto_unroll_max_step', ann_val = v4}\n");
+  console_write(&c, "commands", "list\ngoto 3\nalternatives\nchoose #3\n");
+  expect("step u.lua --program d.lua < commands", 0, "} decision {1} (16): ");
+  assert_non_null(strstr(c.out, ": decision {1} (16), one of 3\n"));
+  assert_non_null(strstr(c.out, "  #3    {2} (64)  50 %\n"));
+  assert_non_null(strstr(c.out, ": decision {2} (64), one of 3\n"));
+  answers("goto 3\nchoose #1 #2\n", 1, "'#1' is not an integer");
 }
 
 /* Each text of a session stands in what it says. */
@@ -267,14 +287,16 @@ static void compared(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(stepping_in_a_terminal),
-                                     cmocka_unit_test(named_in_a_terminal),
-                                     cmocka_unit_test(completed_in_a_terminal),
-                                     cmocka_unit_test(interrupted_at_a_line),
-                                     cmocka_unit_test(stepping_as_a_page),
-                                     cmocka_unit_test(stepping_through_a_pipe),
-                                     cmocka_unit_test(failing_in_a_pipe),
-                                     cmocka_unit_test(questions_are_answered),
-                                     cmocka_unit_test(compared)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(stepping_in_a_terminal),
+      cmocka_unit_test(named_in_a_terminal),
+      cmocka_unit_test(completed_in_a_terminal),
+      cmocka_unit_test(interrupted_at_a_line),
+      cmocka_unit_test(stepping_as_a_page),
+      cmocka_unit_test(stepping_through_a_pipe),
+      cmocka_unit_test(failing_in_a_pipe),
+      cmocka_unit_test(questions_are_answered),
+      cmocka_unit_test(choices_have_their_values),
+      cmocka_unit_test(compared)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
