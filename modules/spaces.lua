@@ -9,13 +9,15 @@ local spaces = {}
 -- The schedule modules that come with Tessera.
 spaces.modules = require "tessera.modules.list"
 
--- The module of this name, and its file: of those here, else one in a folder
--- modules/ of the user's; nil where there is none.
+-- The schedule module of this name, and its file: of those here, else one in a
+-- folder modules/ of the user's; nil where the file of that name is none.
 function spaces.find(name)
   for _, prefix in ipairs { "tessera.modules.", "modules." } do
     local path = names.path(prefix .. name)
-    local m = path and require(prefix .. name)
-    if type(m) == "table" and m ~= spaces then return m, path end
+    if path then
+      local m = require(prefix .. name)
+      return type(m) == "table" and m.parameters and m or nil, path
+    end
   end
 end
 

@@ -241,7 +241,8 @@ end
 function objects.entries()
   local list = {}
   for i, class in ipairs(classes) do
-    list[i] = { name = class.page, also = class.also, summary = class.summary,
+    list[i] = { name = class.page, also = class.also, class = class.name,
+                summary = class.summary,
                 page = function(calls, more)
                   return page(class, calls, more)
                 end }

@@ -30,7 +30,7 @@ local function named(entries, name, word, mark)
     return e.name:match "[.:][%w_]+$" == (mark or e.name:match "[.:]") .. word
   end
   add_pages(pages, entries, function(e)
-    return e.name == name or e.also == name
+    return e.name == name or e.also == name or e.class == name
   end)
   if mark and #pages > 0 then return pages end
   add_pages(pages, entries, function(e)
@@ -118,11 +118,12 @@ local function elsewhere(entries, name, word, mark)
 end
 
 -- A name as it was given, without what stands around it: "--db", "-num-cores"
--- of a target, "split()".
+-- of a target, "split()", and of `require` "tessera.ops", "modules.pack".
 local function bare(name)
   local code = name:match "^TESS_(%u+[%u_]*)$" -- as C has it
   if code and statuses.is_code(code) then return code end
-  return (name:gsub("^%-%-", ""):gsub("^%-(%w%w)", "%1"):gsub("%b()$", ""))
+  return (name:gsub("^%-%-", ""):gsub("^%-(%w%w)", "%1"):gsub("%b()$", "")
+            :gsub("^tessera%.(%l[%w_.]*)$", "%1"):gsub("^modules%.", ""))
 end
 
 -- The pages of a name, in full or its last part, as "sch:split", "ts.sum",

@@ -361,6 +361,11 @@ static void reference(void **state) {
   expect("doc split", 0, "sch:split(");
   expect("doc sch:split", 0, "sch:split(");
   expect("doc multi_level_tiling", 0, "SSRSRS");
+  expect("doc tessera.modules.multi_level_tiling", 0, "SSRSRS");
+  expect("doc tessera.ops", 0, "- `ops.matmul(options)`: ");
+  expect("doc tessera.Strategy", 0, "## class tessera.Strategy");
+  expect("doc list", 0, "- `l, list`: all instructions");
+  expect("doc spaces", 0, "chapters that mention it");
   expect("doc cost_model", 0, "--cost-model");
   expect("doc --cost-model", 0, "--cost-model");
   expect("doc --stubs", 0, "---@class tessera.Schedule");
