@@ -12,7 +12,7 @@
 
 /* Why a file cannot be opened.  Where it cannot be created SQLite reports that
  * it does not exist, so the directory is examined for the cause. */
-static const char *open_error_text(const char *path, int why) {
+static const char *open_error_text(const char *path, bool readonly, int why) {
   char dir[PATH_MAX] = ".";
   struct stat st;
   const char *slash = strrchr(path, '/');
@@ -21,6 +21,7 @@ static const char *open_error_text(const char *path, int why) {
   if (n) memcpy(dir, path, n), dir[n] = '\0';
   if (stat(dir, &st))
     return errno == ENOENT ? "no such directory" : strerror(errno);
+  if (readonly) return "no such file";
   return access(dir, W_OK) ? strerror(errno) : "no file can be made there";
 }
 
@@ -28,7 +29,8 @@ static const char *open_error_text(const char *path, int why) {
 static const char *system_error_text(const database *d, int code) {
   int why = sqlite3_system_errno(d->db);
   if (code == SQLITE_FULL) return "the disk is full";
-  if ((code & 0xff) == SQLITE_CANTOPEN) return open_error_text(d->path, why);
+  if ((code & 0xff) == SQLITE_CANTOPEN)
+    return open_error_text(d->path, d->readonly, why);
   return (code & 0xff) == SQLITE_IOERR && why ? strerror(why) : "";
 }
 

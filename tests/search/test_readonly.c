@@ -46,6 +46,7 @@ static void test_beside_a_writer(void **state) {
   assert_int_equal(tess_context_new(NULL, &c), TESS_OK);
   assert_int_equal(tess_database_open_readonly(c, path, &reader), TESS_IO);
   assert_null(reader);
+  assert_non_null(strstr(tess_error(c)->message, "(no such file)"));
   assert_int_equal(tess_database_open(c, path, &d), TESS_OK);
   assert_int_equal(tess_database_open_readonly(c, path, &reader), TESS_OK);
   assert_int_equal(tess_database_group(reader, 0, &g), TESS_NOT_FOUND);
