@@ -44,8 +44,8 @@ static tess_status not_installed(tess_context *c, uint32_t n,
     at += (uint32_t)snprintf(tried + at, sizeof tried - at, "%s'%s'",
                              i ? ", " : "", place[i]);
   return ctx_fail(c, TESS_UNSUPPORTED,
-                  "the default space is not installed: there is no %s; give a "
-                  "space, or name the library in TESSERA_SPACES",
+                  "default spaces and operators are not installed: there is no "
+                  "%s; name the library in TESSERA_SPACES",
                   tried);
 }
 

@@ -180,11 +180,11 @@ static void test_it_is_not_there(void **state) {
   host_start(&h);
   setenv("TESSERA_SPACES", "/nowhere/libtessera-spaces.so", 1);
   says(&h, tess_space_default(h.c, NULL, &space), TESS_UNSUPPORTED,
-       "the default space is not installed: there is no "
+       "default spaces and operators are not installed: there is no "
        "'/nowhere/libtessera-spaces.so'");
   assert_null(space);
   says(&h, tess_tune(h.p, NULL, NULL, NULL, &r), TESS_UNSUPPORTED,
-       "the default space is not installed");
+       "default spaces and operators are not installed");
   assert_null(r);
   setenv("TESSERA_SPACES", TESS_EXTERNS, 1); /* a library, but another one */
   says(&h, tess_space_default(h.c, NULL, &space), TESS_UNSUPPORTED,
