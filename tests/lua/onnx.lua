@@ -50,12 +50,16 @@ check.case("what is not said is asked for", function()
   local unnamed = data .. "unnamed.onnx"
   refused("input 'past' is of shape ?x?: say what '?' is, as --shape past=1x1",
           unnamed, { shapes = { x = { 2, 3 } } })
-  refused("there is no input '?'", unnamed, { shapes = { ["?"] = { 1 } } })
+  refused("there is no input or size '?'", unnamed,
+          { shapes = { ["?"] = { 1 } } })
   local both = onnx.read(unnamed, { shapes = { x = { 2, 3 },
                                                past = { 5, 3 } } })
   assert(both:outputs()[1].shape[1] == 7)
-  refused("size 'batch' is one number", file, { shapes = { batch = { 1, 2 } } })
-  refused("there is no input 'z'", file, { shapes = { z = { 1 } } })
+  for _, given in ipairs { { 1, 2 }, { 0 }, 1 } do
+    refused("size 'batch' is one number, from 1 on", file,
+            { shapes = { batch = given } })
+  end
+  refused("there is no input or size 'z'", file, { shapes = { z = { 1 } } })
   refused("has 4 dimensions, and 1 are given", file, { shapes = { x = { 1 } } })
   refused("dimension 1 of input 'x' is 3, and 4 is given", file,
           { shapes = { x = { 1, 4, 4, 4 } } })

@@ -10,14 +10,12 @@ local function wrong(text, ...)
                        where = "" }, debug.getregistry()["tessera.error"]), 0)
 end
 
-local function check_extents(name, given)
-  local whole = given == nil or type(given) == "table"
+local function are_extents(given)
+  local whole = type(given) == "table"
   for _, x in ipairs(whole and given or {}) do
     whole = whole and math.type(x) == "integer" and x > 0
   end
-  if not whole then
-    wrong("the shape of input '%s' must be a list of positive integers", name)
-  end
+  return whole
 end
 
 -- Whether a size has a name of its own: some exporters call all of them "?".
@@ -27,7 +25,10 @@ local function is_named(x) return type(x) == "string" and x ~= "?" end
 -- other inputs fixed.
 local function fixed_shape(info, shapes, sizes)
   local given = shapes[info.name]
-  check_extents(info.name, given)
+  if given ~= nil and not are_extents(given) then
+    wrong("the shape of input '%s' must be a list of positive integers",
+          info.name)
+  end
   if given and #given ~= #info.shape then
     wrong("input '%s' has %d dimensions, and %d are given", info.name,
           #info.shape, #given)
@@ -151,8 +152,9 @@ function inputs.add(state, from, shapes, values)
   local infos, names = all_inputs(from)
   for name in pairs(names) do
     if shapes[name] and not infos[name] then
-      check_extents(name, shapes[name])
-      if #shapes[name] ~= 1 then wrong("size '%s' is one number", name) end
+      if not are_extents(shapes[name]) or #shapes[name] ~= 1 then
+        wrong("size '%s' is one number, from 1 on", name)
+      end
       sizes[name] = shapes[name][1]
     end
   end
@@ -175,10 +177,10 @@ function inputs.add(state, from, shapes, values)
   return list
 end
 
-local function check_names(names, what, infos, sizes)
+local function check_names(names, what, kinds, infos, sizes)
   for name in pairs(names) do
     if not infos[name] and not sizes[name] then
-      wrong("%s: there is no input '%s'", what, name)
+      wrong("%s: there is no %s '%s'", what, kinds, name)
     end
   end
 end
@@ -189,8 +191,8 @@ function inputs.check(from, shapes, values)
     wrong "shapes and values are tables by the names of inputs"
   end
   local infos, sizes = all_inputs(from)
-  check_names(shapes, "--shape", infos, sizes)
-  check_names(values, "--value", infos, {})
+  check_names(shapes, "--shape", "input or size", infos, sizes)
+  check_names(values, "--value", "input", infos, {})
   for name, x in pairs(values) do
     if type(x) ~= "table" and not tostring(x):find "^tensor" then
       wrong("the contents of input '%s' are a tensor or a list of numbers",
