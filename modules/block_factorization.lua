@@ -85,14 +85,18 @@ return ts.module {
   apply = function(sch, block, p)
     local why = factoring.mismatch(sch:copy(), block)
     if why then return nil, why end
-    local list, whys = {}, {}
+    local list, whys, said = {}, {}, {}
     for _, levels in ipairs(p.levels) do
       local ok, made = tiling.attempt(sch, schedule, block, levels, p)
       local why = made
       if not ok then
         ok, made = tiling.attempt(sch, schedule, block, levels, p, true)
       end
-      if ok then list[#list + 1] = made else whys[#whys + 1] = why end
+      if ok then
+        list[#list + 1] = made
+      elseif not said[why] then
+        whys[#whys + 1], said[why] = why, true
+      end
     end
     if #list == 0 then return nil, table.concat(whys, "; ") end
     if not p.must then list[#list + 1] = sch:copy() end
