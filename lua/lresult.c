@@ -141,9 +141,9 @@ static int result_tostring(lua_State *L) {
   else
     snprintf(text, sizeof text, "nothing valid found in %u trials",
              (unsigned)r.trials);
-  lua_pushstring(L, text);
-  if (*r.message) lua_pushfstring(L, "; then: %s", r.message);
-  lua_concat(L, *r.message ? 2 : 1);
+  lua_pushfstring(L, "%s%s%s%s", text,
+                  r.exhausted ? "; the space seems exhausted" : "",
+                  *r.message ? "; then: " : "", r.message);
   return 1;
 }
 

@@ -40,6 +40,7 @@ do
       end })
     -- All of them, and the best is named.
     assert(r.trials == all and told == all and r.exhausted, s.name)
+    assert(tostring(r):find("; the space seems exhausted", 1, true), s.name)
     assert(math.abs(r.latency - 1e-3) < 1e-9, s.name)
     assert(#s.summary > 0 and reference.page(s.name):find(s.summary:sub(2), 1,
                                                           true))
