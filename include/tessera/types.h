@@ -28,7 +28,14 @@ typedef enum tess_status {
  * In C its members can be named just as well:
  * tess_tune_options o = {.struct_size = sizeof o, .seed = 1}; */
 #ifdef __cplusplus
-#define TESS_INIT(type) {(uint32_t)sizeof(type)}
+extern "C++" {  /* also where a host includes this in extern "C" */
+template <class T> inline T tess_init() {
+  T t = T();
+  t.struct_size = (uint32_t)sizeof(T);
+  return t;
+}
+}
+#define TESS_INIT(type) tess_init<type>()
 #else
 #define TESS_INIT(type) {.struct_size = (uint32_t)sizeof(type)}
 #endif

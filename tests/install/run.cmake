@@ -65,6 +65,12 @@ foreach(header ${headers})
     run(${CXX} -Wall -Wextra -Werror -fsyntax-only ${flags} -x c++ header.c)
   endif()
 endforeach()
+if(CXX)
+  file(WRITE ${work}/init.cc "extern \"C\" {\n#include <tessera/tessera.h>\n}\n"
+    "int main() {\n  tess_timing t = TESS_INIT(tess_timing);\n"
+    "  return t.runs != 0 || t.struct_size != sizeof t;\n}\n")
+  run(${CXX} -Wall -Wextra -Werror -fsyntax-only ${flags} init.cc)
+endif()
 pkg_config(flags --cflags --libs --static)
 list(TRANSFORM flags REPLACE "^-ltessera$" "${lib_dir}/libtessera.a")
 run(${CC} ${SOURCE}/consumer.c -o static ${flags})
