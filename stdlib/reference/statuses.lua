@@ -77,7 +77,7 @@ local reasons = {
     "location said to leave a block at the root, or to inline it" },
   { "MANY_OUTPUTS", "another number of results is named than a step gives" },
   { "OTHER_OUTPUTS", "a step gives another number of results than the " ..
-    "trace has" },
+    "trace has: as loops around a block, behind a sampled location" },
   { "NOT_SAMPLING", "a decision is given to an instruction that takes none" },
   { "NOT_BEGUN", "nothing has been run yet" },
   { "OPEN", "a sampling instruction has no decision" },
