@@ -2,19 +2,17 @@
  * Labels: threads
  * What is slower than the best is measured no longer than it takes to see. */
 #include "measure/timing.h"
+#include "measure/worker/pool.h"
 #include "support/measured.h"
 
 static void test_cut_off(void **state) {
   (void)state;
   measured m;
-  measure_build b;
   measure_result r;
-  measured_start(&m, false, NULL);
-  tess_program *p = measured_matmul(m.c, 64);
-  measured_task(&m, p);
-  assert_int_equal(measured_build(&m, NULL, &b), TESS_OK);
+  measured_start_matmul(&m, false, 64);
+  const strbuf *code = measured_code(&m, NULL);
   measure_request q = {
-      .code = &b.code, .check = MEASURE_CHECK_IF_BEST, .best = 1e-12};
+      .code = code, .check = MEASURE_CHECK_IF_BEST, .best = 1e-12};
   assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_OK);
   assert_true(r.cut_off && !r.checked && r.sample.n == 1 && r.median > 0);
   measure_result_free(&r);
@@ -22,8 +20,6 @@ static void test_cut_off(void **state) {
   assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_OK);
   assert_true(!r.cut_off && r.checked && r.sample.n > 1);
   measure_result_free(&r);
-  measure_build_free(&b);
-  tess_program_free(p);
   measured_end(&m);
 }
 
@@ -32,13 +28,10 @@ static void test_cut_off(void **state) {
 static void test_beaten_at_once(void **state) {
   (void)state;
   measured m;
-  measure_build b;
   measure_result r;
-  measured_start(&m, false, NULL);
-  tess_program *p = measured_matmul(m.c, 256);
-  measured_task(&m, p);
-  assert_int_equal(measured_build(&m, NULL, &b), TESS_OK);
-  measure_request q = {.code = &b.code, .check = MEASURE_CHECK_NEVER};
+  measured_start_matmul(&m, false, 256);
+  const strbuf *code = measured_code(&m, NULL);
+  measure_request q = {.code = code, .check = MEASURE_CHECK_NEVER};
   assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_OK);
   q.best = r.min / 2; /* far from what `cutoff` says */
   bool is_long = r.min >= TIMING_LONG;
@@ -47,18 +40,7 @@ static void test_beaten_at_once(void **state) {
   assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_OK);
   assert_true(r.sample.n == 1 && r.cut_off == is_long);
   measure_result_free(&r);
-  measure_build_free(&b);
-  tess_program_free(p);
   measured_end(&m);
-}
-
-/* Its loop of the sums is parallel. */
-static tess_schedule *sum_in_parallel(tess_program *p) {
-  tess_schedule *s;
-  assert_int_equal(tess_schedule_new(p, NULL, 1, &s), TESS_OK);
-  tess_arg a = {"loop", {.kind = TESS_V_RV, .rv = measured_loop(s, "C")}};
-  measured_call(s, "parallel", 1, &a);
-  return s;
 }
 
 /* A first launch ends where it is beaten, and its time is told by the share
@@ -68,15 +50,11 @@ static void test_ended_early(void **state) {
   (void)state;
   for (int in_process = 0; in_process < 2; in_process++) {
     measured m;
-    measure_build b;
     measure_result r;
-    measured_start(&m, in_process, NULL);
-    tess_program *p = measured_matmul(m.c, LONG);
-    measured_task(&m, p);
-    tess_schedule *s = sum_in_parallel(p);
-    assert_int_equal(measured_build(&m, s, &b), TESS_OK);
+    measured_start_matmul(&m, in_process, LONG);
+    const strbuf *code = measured_code(&m, measured_parallel(&m, "C"));
     measure_request q = {
-        .code = &b.code, .check = MEASURE_CHECK_IF_BEST, .best = 1e-6};
+        .code = code, .check = MEASURE_CHECK_IF_BEST, .best = 1e-6};
     assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_OK);
     double ran = measure_get_ledger(m.pool)->kernel;
     assert_true(r.cut_off && !r.checked && r.sample.n == 1 && r.runs == 1);
@@ -86,9 +64,6 @@ static void test_ended_early(void **state) {
     assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_OK);
     assert_true(r.cut_off && r.checked);
     measure_result_free(&r);
-    measure_build_free(&b);
-    tess_schedule_free(s);
-    tess_program_free(p);
     measured_end(&m);
   }
 }
@@ -100,23 +75,18 @@ static void test_killed_as_slow(void **state) {
   enum { LONG = 1024 };
   (void)state;
   measured m;
-  measure_build b;
   measure_result r;
-  measured_start(&m, false, NULL);
-  tess_program *p = measured_matmul(m.c, LONG);
-  m.policy.timeout = 300;
-  measured_task(&m, p);
-  assert_int_equal(measured_build(&m, NULL, &b), TESS_OK);
+  measured_start_matmul(&m, false, LONG);
+  m.task->policy.timeout = 300;
+  const strbuf *code = measured_code(&m, NULL);
   measure_request q = {
-      .code = &b.code, .check = MEASURE_CHECK_NEVER, .best = 1e-6};
+      .code = code, .check = MEASURE_CHECK_NEVER, .best = 1e-6};
   for (int i = 0; i < 2; i++) {
     assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_OK);
     assert_true(r.cut_off && !r.checked && r.sample.n == 1 && r.runs == 1);
     assert_true(r.median == r.sample.v[0] && r.median > q.best);
     measure_result_free(&r);
   }
-  measure_build_free(&b);
-  tess_program_free(p);
   measured_end(&m);
 }
 

@@ -12,9 +12,7 @@
 enum { N = 64 };
 
 static void use(measured *m, const char *fn) {
-  tess_program *p = measured_extern(m->c, fn, N);
-  measured_task(m, p);
-  tess_program_free(p);
+  measured_take(m, measured_extern(m->c, fn, N));
 }
 
 /* The status of running the task's program (or its parallel schedule). */
@@ -59,17 +57,15 @@ static void test_hang(void **state) {
 static void test_hang_after_best(void **state) {
   (void)state;
   measured m;
-  measure_build b;
   measure_result r;
   misbehave_start(&m);
   m.policy.timeout = 0.5;
   use(&m, "test_hang");
-  assert_int_equal(measured_build(&m, NULL, &b), TESS_OK);
-  measure_request q = {
-      .code = &b.code, .check = MEASURE_CHECK_IF_BEST, .best = 1e-6};
+  measure_request q = {.code = measured_code(&m, NULL),
+                       .check = MEASURE_CHECK_IF_BEST,
+                       .best = 1e-6};
   assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_TIMEOUT);
   measure_result_free(&r);
-  measure_build_free(&b);
   measured_end(&m);
 }
 
@@ -102,9 +98,8 @@ static void test_slow_compiler(void **state) {
   measure_build b;
   tess_schedule *s;
   misbehave_start(&m);
-  tess_program *p = measured_extern(m.c, "test_plus_one", 3000);
-  measured_task(&m, p);
-  assert_int_equal(tess_schedule_new(p, NULL, 1, &s), TESS_OK);
+  measured_take(&m, measured_extern(m.c, "test_plus_one", 3000));
+  assert_int_equal(tess_schedule_new(m.program, NULL, 1, &s), TESS_OK);
   tess_arg a = {"loop", {.kind = TESS_V_RV, .rv = measured_loop(s, "B")}};
   measured_call(s, "unroll", 1, &a);
   m.task->policy.build_timeout = 0.01;
@@ -116,7 +111,6 @@ static void test_slow_compiler(void **state) {
   measure_build_free(&b);
   assert_int_equal(measure_get_ledger(m.pool)->retried, 0);
   tess_schedule_free(s);
-  tess_program_free(p);
   measured_end(&m);
 }
 
@@ -164,23 +158,14 @@ static void test_killed_idle(void **state) {
 
 /* ---- wrong results ------------------------------------------------------ */
 
-static tess_schedule *in_parallel(tess_program *p) {
-  tess_schedule *s;
-  assert_int_equal(tess_schedule_new(p, NULL, 1, &s), TESS_OK);
-  tess_arg a = {"loop", {.kind = TESS_V_RV, .rv = measured_loop(s, "B")}};
-  measured_call(s, "parallel", 1, &a);
-  return s;
-}
-
 /* The program is good, its parallel schedule is not. */
 static void expect_in_parallel(const char *fn, tess_status class,
                                const char *says) {
   measured m;
   measure_result r;
   misbehave_start(&m);
-  tess_program *p = measured_extern(m.c, fn, N);
-  measured_task(&m, p);
-  tess_schedule *s = in_parallel(p);
+  use(&m, fn);
+  tess_schedule *s = measured_parallel(&m, "B");
   assert_int_equal(misbehave_run(&m, MEASURE_CHECK_ALWAYS), TESS_OK);
   if (class == TESS_TIMEOUT) m.task->policy.timeout = 0.3;
   tess_status status = measured_run(&m, s, MEASURE_CHECK_IF_BEST, &r);
@@ -189,8 +174,6 @@ static void expect_in_parallel(const char *fn, tess_status class,
   measured_says(&m, says);
   measure_result_free(&r);
   assert_int_equal(misbehave_run(&m, MEASURE_CHECK_ALWAYS), TESS_OK);
-  tess_schedule_free(s);
-  tess_program_free(p);
   measured_end(&m);
 }
 
@@ -229,15 +212,13 @@ static void test_wrong_rounded(void **state) {
   assert_int_equal(tess_compute_end(b, 1, &body, &out), TESS_OK);
   assert_int_equal(tess_program_new(b, "p", 1, &in, 1, &out, &p), TESS_OK);
   tess_builder_free(b);
-  measured_task(&m, p);
-  tess_schedule *s = in_parallel(p);
+  measured_take(&m, p);
+  tess_schedule *s = measured_parallel(&m, "B");
   assert_int_equal(misbehave_run(&m, MEASURE_CHECK_ALWAYS), TESS_OK);
   assert_int_equal(measured_run(&m, s, MEASURE_CHECK_ALWAYS, &r),
                    TESS_WRONG_RESULT);
   measured_says(&m, "2 of 2 elements differ");
   measure_result_free(&r);
-  tess_schedule_free(s);
-  tess_program_free(p);
   measured_end(&m);
 }
 
@@ -248,15 +229,12 @@ static void test_wrong_later(void **state) {
   (void)state;
   static const double slow = 1e3, fast = 1e-12;
   measured m;
-  measure_build b;
   measure_result r;
   misbehave_start(&m);
-  tess_program *p = measured_extern(m.c, "test_wrong_in_parallel", N);
-  measured_task(&m, p);
-  tess_schedule *s = in_parallel(p);
-  assert_int_equal(measured_build(&m, s, &b), TESS_OK);
+  use(&m, "test_wrong_in_parallel");
+  const strbuf *code = measured_code(&m, measured_parallel(&m, "B"));
   for (int i = 0; i < 2; i++) {
-    measure_request q = {&b.code, MEASURE_CHECK_IF_BEST, fast};
+    measure_request q = {code, MEASURE_CHECK_IF_BEST, fast};
     assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_OK);
     assert_false(r.checked);
     measure_result_free(&r);
@@ -266,20 +244,16 @@ static void test_wrong_later(void **state) {
     assert_true(m.task->has_reference);
   }
   for (int i = 0; i < 2; i++) {
-    assert_int_equal(measure_compare(m.pool, m.task, &b.code, &r),
+    assert_int_equal(measure_compare(m.pool, m.task, code, &r),
                      TESS_WRONG_RESULT);
     assert_non_null(strstr(str_get(&r.message), "64 of 64 elements differ"));
     measure_result_free(&r);
-    measured_task(&m, p);
+    measured_task(&m, m.program);
   }
-  measure_build_free(&b);
-  assert_int_equal(measured_build(&m, NULL, &b), TESS_OK);
-  assert_int_equal(measure_compare(m.pool, m.task, &b.code, &r), TESS_OK);
+  code = measured_code(&m, NULL);
+  assert_int_equal(measure_compare(m.pool, m.task, code, &r), TESS_OK);
   assert_true(r.checked);
   measure_result_free(&r);
-  measure_build_free(&b);
-  tess_schedule_free(s);
-  tess_program_free(p);
   measured_end(&m);
 }
 
@@ -291,9 +265,8 @@ static void test_endless_reference(void **state) {
   measure_result r;
   misbehave_start(&m);
   m.pool->config.reference = 0.3;
-  tess_program *p = measured_extern(m.c, "test_hang_in_serial", N);
-  measured_task(&m, p);
-  tess_schedule *s = in_parallel(p);
+  use(&m, "test_hang_in_serial");
+  tess_schedule *s = measured_parallel(&m, "B");
   for (int i = 0; i < 2; i++) {
     assert_int_equal(measured_run(&m, s, MEASURE_CHECK_ALWAYS, &r), TESS_INFRA);
     measured_says(&m, "there is no reference to compare with: running took "
@@ -303,8 +276,6 @@ static void test_endless_reference(void **state) {
     measure_result_free(&r);
   }
   is_well(&m);
-  tess_schedule_free(s);
-  tess_program_free(p);
   measured_end(&m);
 }
 
@@ -345,12 +316,10 @@ static void expect_outside(const char *fn, tess_status class,
                            const char *says) {
   measured m;
   misbehave_start(&m);
-  tess_program *p = scatter(m.c, fn);
-  measured_task(&m, p);
+  measured_take(&m, scatter(m.c, fn));
   tess_status s = misbehave_run(&m, MEASURE_CHECK_NEVER);
   if (s != class) fail_msg("%s: %d %s", fn, (int)s, m.err.message);
   measured_says(&m, says);
-  tess_program_free(p);
   is_well(&m);
   measured_end(&m);
 }

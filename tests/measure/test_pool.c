@@ -11,20 +11,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-static void parallelize(tess_schedule *s, const char *block) {
-  tess_arg a = {"loop", {.kind = TESS_V_RV, .rv = measured_loop(s, block)}};
-  measured_call(s, "parallel", 1, &a);
-}
-
 static void runs_and_checks(bool in_process) {
   measured m;
   measure_result r;
-  measured_start(&m, in_process, NULL);
-  tess_program *p = measured_matmul(m.c, 64);
-  measured_task(&m, p);
-  tess_schedule *s;
-  assert_int_equal(tess_schedule_new(p, NULL, 1, &s), TESS_OK);
-  parallelize(s, "C");
+  measured_start_matmul(&m, in_process, 64);
+  tess_schedule *s = measured_parallel(&m, "C");
   for (int i = 0; i < 3; i++) {
     tess_status status =
         measured_run(&m, i ? s : NULL, MEASURE_CHECK_ALWAYS, &r);
@@ -35,8 +26,6 @@ static void runs_and_checks(bool in_process) {
     measure_result_free(&r);
   }
   assert_string_equal(measure_task_note(m.task), "");
-  tess_schedule_free(s);
-  tess_program_free(p);
   measured_end(&m);
 }
 
@@ -98,10 +87,8 @@ static void builds_batches(bool in_process) {
   measured m;
   measure_candidate c[K + 2];
   measure_build b[K + 2];
-  measured_start(&m, in_process, NULL);
-  tess_program *p = measured_matmul(m.c, 64);
-  measured_task(&m, p);
-  tess_schedule *s = tiled(p);
+  measured_start_matmul(&m, in_process, 64);
+  tess_schedule *s = tiled(m.program);
   ir_program scheduled;
   ir_program_init(&scheduled, &m.c->heap);
   replayed_hash(s, d[3], 3, &scheduled);
@@ -129,7 +116,6 @@ static void builds_batches(bool in_process) {
   for (int i = 0; i < K + 2; i++) measure_build_free(&b[i]);
   ir_program_free(&scheduled);
   tess_schedule_free(s);
-  tess_program_free(p);
   measured_end(&m);
 }
 
@@ -214,10 +200,8 @@ static void test_rematch(void **state) {
     measure_build b[K];
     measure_result r[K];
     const strbuf *code[K];
-    measured_start(&m, in_process, NULL);
-    tess_program *p = measured_matmul(m.c, 48);
-    measured_task(&m, p);
-    tess_schedule *s = tiled(p);
+    measured_start_matmul(&m, in_process, 48);
+    tess_schedule *s = tiled(m.program);
     for (int i = 0; i < K; i++) {
       assert_int_equal(measured_build(&m, i ? s : NULL, &b[i]), TESS_OK);
       code[i] = &b[i].code;
@@ -232,7 +216,6 @@ static void test_rematch(void **state) {
       measure_build_free(&b[i]);
     }
     tess_schedule_free(s);
-    tess_program_free(p);
     measured_end(&m);
   }
 }

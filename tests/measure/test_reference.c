@@ -54,22 +54,17 @@ static void test_moved_reference(void **state) {
   enum { LONG = 640 };
   (void)state;
   measured m;
-  measure_build b;
   measure_result r;
-  measured_start(&m, false, NULL);
-  tess_program *p = measured_matmul(m.c, LONG);
-  char *text = move_sums(p);
+  measured_start_matmul(&m, false, LONG);
+  char *text = move_sums(m.program);
   assert_non_null(text);
   assert_non_null(strstr(text, "in parallel(640)"));
   assert_non_null(strstr(text, "for k in range(640)\n      for "));
   free(text);
-  measured_task(&m, p);
-  assert_int_equal(measured_build(&m, NULL, &b), TESS_OK);
-  assert_int_equal(measure_compare(m.pool, m.task, &b.code, &r), TESS_OK);
+  const strbuf *code = measured_code(&m, NULL);
+  assert_int_equal(measure_compare(m.pool, m.task, code, &r), TESS_OK);
   assert_true(r.checked);
   measure_result_free(&r);
-  measure_build_free(&b);
-  tess_program_free(p);
   measured_end(&m);
 }
 

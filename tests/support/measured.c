@@ -19,7 +19,15 @@ void measured_start(measured *m, bool in_process, const char *externs) {
                    TESS_OK);
 }
 
+void measured_start_matmul(measured *m, bool in_process, int64_t n) {
+  measured_start(m, in_process, NULL);
+  measured_take(m, measured_matmul(m->c, n));
+}
+
 void measured_end(measured *m) {
+  measure_build_free(&m->build);
+  tess_schedule_free(m->parallel);
+  tess_program_free(m->program);
   measure_task_free(m->task);
   measure_pool_free(m->pool);
   tess_target_free(m->target);
@@ -32,6 +40,12 @@ void measured_task(measured *m, tess_program *p) {
   assert_int_equal(measure_task_new(m->pool, &p->p, tess_target_text(m->target),
                                     &m->policy, &m->task, &m->err),
                    TESS_OK);
+}
+
+void measured_take(measured *m, tess_program *p) {
+  measured_task(m, p);
+  tess_program_free(m->program);
+  m->program = p;
 }
 
 /* ---- programs ----------------------------------------------------------- */
@@ -131,6 +145,15 @@ tess_rv measured_loop(tess_schedule *s, const char *block) {
   return measured_call(s, "get_loops", 1, &a);
 }
 
+tess_schedule *measured_parallel(measured *m, const char *block) {
+  tess_schedule *s;
+  assert_null(m->parallel);
+  assert_int_equal(tess_schedule_new(m->program, NULL, 1, &s), TESS_OK);
+  tess_arg a = {"loop", {.kind = TESS_V_RV, .rv = measured_loop(s, block)}};
+  measured_call(s, "parallel", 1, &a);
+  return m->parallel = s;
+}
+
 /* ---- measuring ---------------------------------------------------------- */
 
 tess_status measured_build(measured *m, tess_schedule *s, measure_build *out) {
@@ -138,6 +161,12 @@ tess_status measured_build(measured *m, tess_schedule *s, measure_build *out) {
   measure_build_batch(m->pool, m->task, 1, &c, out);
   if (out->status) err_set(&m->err, out->status, "%s", str_get(&out->message));
   return out->status;
+}
+
+const strbuf *measured_code(measured *m, tess_schedule *s) {
+  measure_build_free(&m->build);
+  if (measured_build(m, s, &m->build)) fail_msg("%s", m->err.message);
+  return &m->build.code;
 }
 
 tess_status measured_run(measured *m, tess_schedule *s, measure_check check,
