@@ -46,31 +46,71 @@ static void take_pieces(void *data) {
   }
 }
 
-/* A loop from `start` on has ended early. */
-static void expect_rest(runtime *r, const parallel *p, double start) {
-  int64_t next = atomic_load(&p->next), done = next < p->n ? next : p->n;
-  double share = (double)done / (double)p->n;
-  r->expected = start - r->began + (clock_now() - start) / share;
-}
-
-static int32_t run_parallel(void *ud, int64_t n, body_fn fn, void *closure) {
-  runtime *r = ud;
+/* Iterations 0 .. n-1, or with `until` those up to the first piece that ends
+ * after it, and TIMEOUT; *done: how many. */
+static int32_t loop_until(runtime *r, int64_t n, body_fn fn, void *closure,
+                          double until, int64_t *done) {
   int64_t threads = n < r->threads ? n : r->threads;
-  bool is_watched = r->until > 0;
-  if (n <= 0 || (threads <= 1 && !is_watched) || tess_in_parallel() ||
-      (omp_in_parallel && omp_in_parallel()))
-    return n > 0 ? fn(closure, 0, n) : TESS_OK;
-  int64_t piece = n / (threads * (is_watched ? WATCHED_PIECES : PIECES));
+  *done = n;
+  if (threads <= 1 && until <= 0) return n > 0 ? fn(closure, 0, n) : TESS_OK;
+  int64_t piece = n / (threads * (until > 0 ? WATCHED_PIECES : PIECES));
   parallel p = {.fn = fn,
                 .closure = closure,
                 .n = n,
                 .piece = piece ? piece : 1,
-                .until = r->until};
-  double start = is_watched ? clock_now() : 0;
+                .until = until};
   team_run(&r->team, (uint32_t)threads, take_pieces, &p);
-  int32_t s = atomic_load(&p.status);
-  if (s == TESS_TIMEOUT && is_watched) expect_rest(r, &p, start);
+  int64_t next = atomic_load(&p.next);
+  if (next < n) *done = next;
+  return atomic_load(&p.status);
+}
+
+/* Of a loop from `start` on, of whose iterations so many are done: how long the
+ * others would take. */
+static double expect_rest(double start, int64_t done, int64_t n) {
+  return (clock_now() - start) * (double)(n - done) / (double)done;
+}
+
+static int32_t loop_watched(runtime *r, int64_t n, body_fn fn, void *closure) {
+  int64_t done;
+  double start = clock_now();
+  int32_t s = loop_until(r, n, fn, closure, r->until, &done);
+  if (s == TESS_TIMEOUT)
+    r->expected = clock_now() - r->began + expect_rest(start, done, n);
   return s;
+}
+
+/* As great a share of n iterations as were done of each loop before. */
+static int64_t most_of(const runtime_part *p, int64_t n) {
+  static const double rounding = 1e-6;
+  int64_t left = (int64_t)ceil((double)n * p->left_out - rounding);
+  return left < n ? n - left : 1;
+}
+
+static int32_t loop_in_part(runtime *r, int64_t n, body_fn fn, void *closure) {
+  runtime_part *p = r->part;
+  int64_t all, *done = p->at < RUNTIME_LOOPS ? &p->done[p->at++] : NULL;
+  if (!done) return loop_until(r, n, fn, closure, 0, &all);
+  if (p->longest <= 0)
+    return loop_until(r, *done < n ? *done : n, fn, closure, 0, &all);
+  double start = clock_now();
+  int32_t s =
+      loop_until(r, most_of(p, n), fn, closure, start + p->longest, done);
+  if (s != TESS_OK && s != TESS_TIMEOUT) return s;
+  p->rest += expect_rest(start, *done, n);
+  p->left_out = fmax(p->left_out, (double)(n - *done) / (double)n);
+  return TESS_OK;
+}
+
+static int32_t run_parallel(void *ud, int64_t n, body_fn fn, void *closure) {
+  runtime *r = ud;
+  int64_t done;
+  if (n <= 0) return TESS_OK;
+  if (tess_in_parallel() || (omp_in_parallel && omp_in_parallel()))
+    return fn(closure, 0, n);
+  if (r->part) return loop_in_part(r, n, fn, closure);
+  if (r->until > 0) return loop_watched(r, n, fn, closure);
+  return loop_until(r, n, fn, closure, 0, &done);
 }
 
 /* ---- memory ------------------------------------------------------------- */
@@ -126,6 +166,7 @@ static void *take_memory(void *ud, uint64_t bytes, uint64_t align) {
   block *b = reuse(r, (size_t)bytes, least);
   if (!b) b = fresh(r, (size_t)bytes, least);
   thread_unlock(&r->lock);
+  if (b && r->part) memset(memory_of(b), 0, b->bytes);
   return b ? memory_of(b) : NULL;
 }
 
@@ -178,4 +219,9 @@ void runtime_watch(runtime *r, double seconds) {
 double runtime_unwatch(runtime *r) {
   r->until = 0;
   return r->expected;
+}
+
+void runtime_take_part(runtime *r, runtime_part *p) {
+  r->part = p;
+  if (p) p->at = 0;
 }

@@ -155,7 +155,7 @@ void measure_task_give_inputs(measure_task *t, strbuf *contents);
  * could not be checked against the interpreter. */
 const char *measure_task_note(const measure_task *t);
 /* Seconds of the unscheduled program's one run for the reference, or that it
- * would have taken at least; 0 while there is no reference. */
+ * would have taken, by a part; 0 while there is no reference. */
 double measure_task_launch(const measure_task *t);
 /* Whether a task of the program fits this machine: NOMEM says how much memory
  * its tensors need; LIMIT; UNSUPPORTED for a symbolic extent. */

@@ -3,14 +3,13 @@
  * a device's kernels on the host) with its outermost loops parallel, on the
  * tensors of a bench; compared with the interpreter's for small programs.
  *
- * One that takes long is ended, and its sums are moved out of the loops along
- * which data lie, which leaves the order of each; what the first has written
- * must be what this one gives. */
+ * Of one that takes long only a part of each loop is done, and its sums are
+ * moved out of the loops along which data lie, which leaves the order of each;
+ * the same part must give the same then, before all of it is done so. */
 #include "backends/interp/interp.h"
 #include "base/clock.h"
 #include "ir/query.h"
 #include "measure/worker/job_builder.h"
-#include <math.h>
 #include <string.h>
 
 /* The interpreter runs some ten million operations a second. */
@@ -28,7 +27,7 @@ typedef struct referring {
   interp interp;
   vm_sched sched;
   bool is_bound; /* machine.prog, to the threads of a device */
-  bool is_ended; /* the launch took too long */
+  runtime_part part;
 } referring;
 
 static void drop_code(referring *w) {
@@ -69,25 +68,25 @@ static tess_status compile_base(referring *w, bool *moved) {
                           &j->err);
 }
 
-/* For `longest` seconds; what it has written by then is the output.  *seconds:
- * how long it lasts, or would. */
-static tess_status launch_base(referring *w, double longest, double *seconds) {
+/* Launches all of it, or the part; *seconds: how long all of it takes, or
+ * would. */
+static tess_status launch_base(referring *w, runtime_part *part,
+                               double *seconds) {
   job_state *j = w->j;
-  runtime *rt = &j->bench.rt;
   bench_place(&j->bench, GUARD_BACK);
   bench_reset(&j->bench);
   job_enter(j, JOB_RUNNING);
-  runtime_watch(rt, longest);
+  runtime_take_part(&j->bench.rt, part);
   double start = clock_now();
   int32_t status = bench_launch(&j->bench, j->backend, w->code);
-  double expected = runtime_unwatch(rt);
-  *seconds = fmax(expected, clock_now() - start);
-  w->is_ended = status && expected > 0;
+  *seconds = clock_now() - start + (part ? part->rest : 0);
+  runtime_take_part(&j->bench.rt, NULL);
   job_enter(j, JOB_CHECKING);
-  if (status && !w->is_ended)
+  if (status)
     return err_set(&j->err, TESS_LAUNCH_ERROR, "it returned %d", status);
-  tess_status s = w->is_ended ? bench_check_guards(&j->bench, &j->err)
-                              : bench_inspect(&j->bench, &j->err);
+  tess_status s = part && part->left_out > 0
+                      ? bench_check_guards(&j->bench, &j->err)
+                      : bench_inspect(&j->bench, &j->err);
   if (s) return s;
   str_clear(&w->out->outputs);
   bench_get_outputs(&j->bench, &w->out->outputs);
@@ -101,26 +100,71 @@ static tess_status set_reference(referring *w) {
 
 /* ---- what takes long ---------------------------------------------------- */
 
-/* Elements that were not written are known only where outputs are poisoned. */
-static bool can_be_ended(const referring *w) {
-  const job_state *j = w->j;
-  return !w->is_bound && !j->no_threads && !j->bench.in_place &&
-         !j->backend->device;
+static ir_walk look_for_computed(const ir_program *p, ir_expr e, void *ud) {
+  const ir_node *n = ir_at(p, e);
+  (void)ud;
+  if (!n->has_load) return IR_WALK_SKIP;
+  if (n->op != IR_LOAD) return IR_WALK_DESCEND;
+  uint8_t role = p->buf.v[n->a].role;
+  bool is_computed = role == IR_ROLE_LOCAL || role == IR_ROLE_OUTPUT;
+  return is_computed ? IR_WALK_FOUND : IR_WALK_DESCEND;
 }
 
-/* *is_right: sums were moved, and it gives what the unscheduled program has
- * written. */
+static bool reads_computed(const ir_program *p, ir_expr e, void *ud) {
+  return ir_any(p, e, look_for_computed, ud);
+}
+
+static bool some_reads_computed(const ir_program *p, ir_span v) {
+  for (uint32_t i = v.at; i < v.at + v.n; i++)
+    if (reads_computed(p, p->arg.v[i], NULL)) return true;
+  return false;
+}
+
+static bool divides_by_computed(const ir_program *p, const ir_node *n) {
+  return (n->op == IR_DIV || n->op == IR_MOD) && !ir_is_float(n->dtype) &&
+         reads_computed(p, n->b, NULL);
+}
+
+/* Might an index, a loop's bound or an integer's divisor be read from what a
+ * part leaves out? */
+static bool is_steered(const ir_program *p) {
+  ir_stmt root = ir_entry(p)->root;
+  for (uint32_t i = 1; i < p->node.n; i++) {
+    const ir_node *n = &p->node.v[i];
+    if (n->op == IR_LOAD && some_reads_computed(p, (ir_span){n->b, n->n}))
+      return true;
+    if (divides_by_computed(p, n)) return true;
+  }
+  for (ir_stmt s = root; s; s = ir_next(p, s, root)) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    bool binds = r->kind == IR_LOOP || r->kind == IR_BLOCK || r->kind == IR_LET;
+    if (r->kind == IR_STORE && some_reads_computed(p, r->idx)) return true;
+    if (binds && ir_stmt_any_expr(p, s, reads_computed, NULL)) return true;
+  }
+  return false;
+}
+
+/* Elements that were not written are known only where outputs are poisoned. */
+static bool can_be_part(const referring *w) {
+  const job_state *j = w->j;
+  return !w->is_bound && !j->no_threads && !j->bench.in_place &&
+         !j->backend->device && !is_steered(&j->bench_program);
+}
+
+/* *is_right: sums were moved, and the part gives what that of the unscheduled
+ * program has written. */
 static tess_status launch_moved(referring *w, bool *is_right) {
   double seconds;
   bool moved = false;
   *is_right = false;
+  w->part.longest = 0;
   tess_status s = set_reference(w);
   if (!s) s = compile_base(w, &moved);
   if (s || !moved) return s;
-  s = launch_base(w, INFINITY, &seconds);
-  if (s) return s;
-  *is_right = !bench_compare_part(&w->j->bench, &w->j->err);
-  return TESS_OK;
+  s = launch_base(w, &w->part, &seconds);
+  if (s || bench_compare_part(&w->j->bench, &w->j->err)) return s;
+  *is_right = true;
+  return launch_base(w, NULL, &seconds);
 }
 
 static tess_status find_outputs(referring *w) {
@@ -128,13 +172,14 @@ static tess_status find_outputs(referring *w) {
   bool is_right;
   double *launch = &w->out->launch;
   tess_status s = compile_base(w, NULL);
-  if (!s) s = launch_base(w, can_be_ended(w) ? patience : INFINITY, launch);
-  if (s || !w->is_ended) return s;
+  w->part = (runtime_part){.longest = patience};
+  if (!s) s = launch_base(w, can_be_part(w) ? &w->part : NULL, launch);
+  if (s || w->part.left_out <= 0) return s;
   s = launch_moved(w, &is_right);
   bool is_memory = s == TESS_NOMEM || s == TESS_LIMIT;
-  if (is_memory || is_right) return s;
+  if (is_memory || (!s && is_right)) return s;
   s = compile_base(w, NULL);
-  return s ? s : launch_base(w, INFINITY, launch);
+  return s ? s : launch_base(w, NULL, launch);
 }
 
 /* ---- what the check sees ------------------------------------------------ */

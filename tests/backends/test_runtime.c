@@ -128,6 +128,59 @@ static void watched_in_vain(void **state) {
   runtime_free(&rt);
 }
 
+/* Two loops that linger, and one that does not; each does its first iterations,
+ * as many as `done` has then. */
+static void linger_in_loops(runtime *rt, bool lingers, int64_t *done) {
+  enum { N = 64 };
+  for (int loop = 0; loop < 3; loop++) {
+    atomic_int hits[N] = {0};
+    job j = {rt, hits, lingers && loop < 2 ? 0 : -1};
+    assert_int_equal(rt->rt.parallel_for(rt->rt.ud, N, linger, &j), TESS_OK);
+    done[loop] = count_hits(hits, N);
+    for (int i = 0; i < done[loop]; i++) assert_int_equal(hits[i], 1);
+  }
+}
+
+static void *write_memory(runtime *rt, bool is_zero) {
+  enum { SIZE = 1 << 16 };
+  char *memory = rt->rt.alloc(rt->rt.ud, SIZE, 64);
+  for (int i = 0; i < SIZE && is_zero; i++) assert_int_equal(memory[i], 0);
+  memset(memory, 1, SIZE);
+  rt->rt.free(rt->rt.ud, memory);
+  return memory;
+}
+
+/* Each loop is done in part, no more of it than of those before, then as much
+ * of it again, then all of it; memory is zero where a part does not write it.
+ */
+static void in_part(void **state) {
+  (void)state;
+  for (uint32_t threads = 1; threads <= 2; threads++) {
+    runtime rt;
+    int64_t done[3], again[3];
+    runtime_part part = {.longest = 0.005};
+    runtime_init(&rt, mem_default_allocator, threads);
+    void *memory = write_memory(&rt, false);
+    runtime_take_part(&rt, &part);
+    linger_in_loops(&rt, true, done);
+    assert_ptr_equal(write_memory(&rt, true), memory);
+    double left = 0, most = threads * 64 / 32;
+    for (int i = 0; i < 3; most = (double)done[i++]) {
+      assert_true(done[i] >= 1 && (double)done[i] <= most);
+      left += (64 - (double)done[i]) / (double)done[i] * (i < 2);
+    }
+    assert_true(part.left_out >= 1 - most / 64 && part.rest >= 0.01 * left);
+    part.longest = 0;
+    runtime_take_part(&rt, &part);
+    linger_in_loops(&rt, false, again);
+    assert_memory_equal(again, done, sizeof done);
+    runtime_take_part(&rt, NULL);
+    linger_in_loops(&rt, false, again);
+    for (int i = 0; i < 3; i++) assert_int_equal(again[i], 64);
+    runtime_free(&rt);
+  }
+}
+
 /* ---- the team ----------------------------------------------------------- */
 
 static bool sums_up(runtime *rt) {
@@ -250,11 +303,12 @@ static void memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_once),         cmocka_unit_test(nested),
-      cmocka_unit_test(failure),           cmocka_unit_test(watched),
-      cmocka_unit_test(watched_in_vain),   cmocka_unit_test(many_regions),
-      cmocka_unit_test(shared_by_threads), cmocka_unit_test(in_parallel),
-      cmocka_unit_test(after_fork),        cmocka_unit_test(memory),
+      cmocka_unit_test(each_once),       cmocka_unit_test(nested),
+      cmocka_unit_test(failure),         cmocka_unit_test(watched),
+      cmocka_unit_test(watched_in_vain), cmocka_unit_test(in_part),
+      cmocka_unit_test(many_regions),    cmocka_unit_test(shared_by_threads),
+      cmocka_unit_test(in_parallel),     cmocka_unit_test(after_fork),
+      cmocka_unit_test(memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
