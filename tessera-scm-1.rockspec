@@ -58,7 +58,6 @@ build = {
       libdirs = { "$(TESSERA_LIBDIR)" },
       libraries = { "tessera", "m" },
     },
-    ["tessera.command"] = "stdlib/command.lua",
     ["tessera.command.agent"] = "stdlib/command/agent.lua",
     ["tessera.command.arguments"] = "stdlib/command/arguments.lua",
     ["tessera.command.build"] = "stdlib/command/build.lua",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The command `tessera`: a Lua interpreter with the module loaded, for scripts
- * and the prompt; other sub-commands are in Lua (stdlib/command.lua).
+ * and the prompt; other sub-commands are in Lua (stdlib/command/).
  *
  * Exit status: 0 done; 1 the work failed, one line on stderr says why (also
  * where a file or what else is named is not there); 2 the call was wrong,
@@ -260,15 +260,14 @@ static int print_help(lua_State *L, const char *command) {
   return 0;
 }
 
-/* command.lua gives a table of functions (args, host) -> exit status; true: it
- * ended well, though by a signal. */
+/* The command's file gives a function (args, host) -> exit status; true: it
+ * ended well, though by a signal.  The others' are not loaded. */
 static int run_command(lua_State *L, int argc, char **argv, int i) {
   lua_Debug ar;
   push_handler(L, NULL);
   lua_getglobal(L, "require");
-  lua_pushliteral(L, "tessera.command");
+  lua_pushfstring(L, "tessera.command.%s", argv[i]);
   if (lua_pcall(L, 1, 1, 1)) return report_error(L);
-  lua_getfield(L, -1, argv[i]);
   lua_pushvalue(L, -1);
   lua_getinfo(L, ">S", &ar);
   push_handler(L, ar.short_src);

@@ -183,7 +183,7 @@ static void verbose_failures(void **state) {
                                           : "plug.lua:3: in "));
     if (i < 2) assert_non_null(strstr(c.err, "parallel("));
     if (i < 2) assert_non_null(strstr(c.err, "^-- here"));
-    assert_null(strstr(c.err, "command.lua"));
+    assert_null(strstr(c.err, "command/tune.lua"));
   }
 }
 
