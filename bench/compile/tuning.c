@@ -54,25 +54,32 @@ static tess_status watch_measure(void *ud, tess_session *s, uint32_t count,
   return st;
 }
 
-static void report_builds(uint32_t threads) {
-  double median = bench_median(all, n); /* sorts them */
+/* Sorts the values. */
+static bench_summary report_statistics(const char *figure, const char *workload,
+                                       double *value, uint32_t threads) {
+  bench_summary s = bench_summarize(value, n);
   const struct {
     const char *name;
     double value;
-  } figures[] = {{"min", all[0]},
-                 {"median", median},
-                 {"p90", all[n * 9 / 10]},
-                 {"max", all[n - 1]}};
+  } figures[] = {{"min", s.min},
+                 {"median", s.median},
+                 {"mean", s.mean},
+                 {"p90", s.p90},
+                 {"max", s.max}};
   for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-    bench_figure("build_ms", figures[i].value, "ms",
-                 json_pack("{s:s, s:s, s:i, s:i}", "workload", "tuning_1024",
+    bench_figure(figure, figures[i].value, "ms",
+                 json_pack("{s:s, s:s, s:i, s:i}", "workload", workload,
                            "statistic", figures[i].name, "candidates", (int)n,
                            "threads", (int)threads));
+  return s;
+}
+
+static void report_builds(const char *workload, uint32_t threads) {
+  bench_summary s = report_statistics("build_ms", workload, all, threads);
   bench_say("%-24s median %.1f ms (replay %.1f, lowering %.1f, LLVM %.1f), "
-            "90 %% within %.1f, most %.1f",
-            "tuning_1024", median, bench_median(replay, n),
-            bench_median(lower, n), bench_median(compile, n), figures[2].value,
-            figures[3].value);
+            "mean %.1f, 90 %% within %.1f, most %.1f",
+            workload, s.median, bench_median(replay, n), bench_median(lower, n),
+            bench_median(compile, n), s.mean, s.p90, s.max);
 }
 
 /* ---- again, in this process --------------------------------------------- */
@@ -123,7 +130,7 @@ static bool make_again(maker *m, const ir_program *base, uint32_t i,
   return true;
 }
 
-static bool report_again(const ir_program *base) {
+static bool report_again(const char *workload, const ir_program *base) {
   static double emit[MOST], optimize[MOST], codegen[MOST], wall[MOST],
       cpu[MOST];
   maker m = {.err.code = TESS_OK};
@@ -140,15 +147,15 @@ static bool report_again(const ir_program *base) {
     cpu[i] = s.cpu;
   }
   if (!ok) bench_say("building again: %s", m.err.message);
-  double median = bench_median(cpu, n);
-  bench_figure("build_cpu_ms", median, "ms",
-               json_pack("{s:s, s:s, s:i}", "workload", "tuning_1024",
-                         "statistic", "median", "candidates", (int)n));
-  bench_say("%-24s median %.1f ms, of the processor %.1f, at most %.1f "
-            "(emission %.1f, passes %.1f, code generation %.1f)",
-            "the same, one by one", bench_median(wall, n), median, cpu[n - 1],
-            bench_median(emit, n), bench_median(optimize, n),
-            bench_median(codegen, n));
+  bench_summary w = bench_summarize(wall, n);
+  bench_summary c = report_statistics("build_cpu_ms", workload, cpu, 1);
+  bench_say("%-24s median %.1f ms, mean %.1f; of the processor median %.1f, "
+            "mean %.1f, 90 %% within %.1f, most %.1f (means: emission %.1f, "
+            "passes %.1f, code generation %.1f)",
+            "the same, one by one", w.median, w.mean, c.median, c.mean, c.p90,
+            c.max, bench_summarize(emit, n).mean,
+            bench_summarize(optimize, n).mean,
+            bench_summarize(codegen, n).mean);
   str_free(&m.code);
   arena_free(&m.scratch);
   vm_machine_free(&m.m);
@@ -167,11 +174,12 @@ static tess_status run_tuning(tune_setup *set, const tess_tune_options *o,
   return tune_run(set, r);
 }
 
-bool tuning_measure(uint32_t trials, uint32_t threads) {
+bool tuning_measure(const char *workload, uint32_t trials, uint32_t threads) {
+  n = 0;
   sketches k;
   tess_space *space = NULL;
   tess_result *r = NULL;
-  sketches_load_named(&k, BENCH_SOURCE_DIR, "default", "GMM-4");
+  sketches_load_named(&k, BENCH_SOURCE_DIR, "default", workload);
   tess_tune_options o = TESS_INIT(tess_tune_options);
   o.trials = trials;
   o.seed = 1;
@@ -183,10 +191,10 @@ bool tuning_measure(uint32_t trials, uint32_t threads) {
   ctx_end_work(k.c);
   bool ok = s == TESS_OK && n;
   if (ok)
-    report_builds(threads);
+    report_builds(workload, threads);
   else
     bench_say("tuning: %s", tess_error(k.c)->message);
-  ok = ok && report_again(&k.p->p);
+  ok = ok && report_again(workload, &k.p->p);
   for (uint32_t i = 0; i < n; i++) free(built[i].d);
   tess_result_free(r);
   setup_end(&set);

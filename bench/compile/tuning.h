@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Tunes a 1024 matrix product over the default space with that many threads,
- * and reports what workers spent on building each candidate: replay, lowering
- * and compiling, beside whatever else the run does. */
-bool tuning_measure(uint32_t trials, uint32_t threads);
+/* Tunes a workload (bench/sketches.lua) over the default space with that many
+ * threads, and reports what workers spent on building each candidate: replay,
+ * lowering and compiling, beside whatever else the run does. */
+bool tuning_measure(const char *workload, uint32_t trials, uint32_t threads);
 
 #endif

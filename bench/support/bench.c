@@ -82,6 +82,16 @@ double bench_median(double *values, uint32_t n) {
   return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
+bench_summary bench_summarize(double *values, uint32_t n) {
+  double median = bench_median(values, n), sum = 0;
+  for (uint32_t i = 0; i < n; i++) sum += values[i];
+  return (bench_summary){.min = values[0],
+                         .median = median,
+                         .mean = sum / n,
+                         .p90 = values[n * 9 / 10],
+                         .max = values[n - 1]};
+}
+
 void *bench_alloc(size_t bytes) {
   enum { LARGE = 4 << 20, HUGE_PAGE = 2 << 20 };
   size_t align = bytes < LARGE ? 64 : HUGE_PAGE;

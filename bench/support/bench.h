@@ -32,6 +32,11 @@ void bench_tell_peers(void);
 double bench_now(void);
 /* The median; sorts the values. */
 double bench_median(double *values, uint32_t n);
+/* Of n > 0 values, which it sorts. */
+typedef struct bench_summary {
+  double min, median, mean, p90, max;
+} bench_summary;
+bench_summary bench_summarize(double *values, uint32_t n);
 /* For free(), aligned to cache lines; if large of huge pages, as are Tessera's
  * tensors, so that nobody is compared by the pages of his operands.  Ends the
  * program where there is no memory. */
