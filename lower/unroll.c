@@ -12,17 +12,24 @@
 /* Up to this many are unrolled without an annotation: scalar replacement needs
  * constant indices. */
 #define FEW_STEPS 16
-/* Machine instructions that a loop may become, as they are estimated here:
- * where it is this pass's choice, a share of the instruction cache; where the
- * schedule asks, what compiles in a second or two. */
-#define MAX_CODE 4096
+/* Machine instructions that a loop may become, as they are estimated here.
+ * Short ones, and what a device's thread keeps in registers, a share of the
+ * instruction cache; other annotated ones, beyond what more of it gains: LLVM
+ * takes superlinear time; where they only move data or set it, which saves
+ * branches alone, some register files' worth; where the schedule asks, what
+ * compiles in a second or two. */
+#define MAX_CODE_SHORT 4096
+#define MAX_CODE_ANNOTATED 512
+#define MAX_CODE_MOVES 128
 #define MAX_CODE_ASKED 32768
 
 typedef struct unroll {
   ir_program *p;
   arena *scratch;
   uint32_t vector_bytes; /* of a register */
-  int64_t code;          /* of the expression that is weighed */
+  bool threads;          /* below a loop that is bound to them */
+  int64_t code;          /* of the statement that is weighed */
+  bool moves;            /* it computes nothing */
 } unroll;
 
 /* ---- the size of code --------------------------------------------------- */
@@ -48,16 +55,26 @@ static void weigh_node(const ir_program *p, ir_expr e, void *ud) {
       n->dtype.lanes == 1)
     return;
   u->code += registers_of(u, n->dtype) * (n->op == IR_CALL ? CALL : 1);
+  u->moves &= n->op == IR_LOAD;
 }
 
-static int64_t code_of(unroll *u, ir_stmt s) {
+/* What a run of a statement is once what is below it is unrolled. */
+typedef struct unrolled {
+  int64_t steps; /* stores that it makes */
+  int64_t code;  /* instructions */
+  bool looped;   /* a loop is left in it */
+  bool moves;    /* it stores constants and what it loads, no more */
+} unrolled;
+
+static unrolled weigh_stmt(unroll *u, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(u->p, s);
   arena_mark mark = arena_get_mark(u->scratch);
   ir_expr e = r->kind == IR_STORE ? r->value : r->eval;
   u->code = registers_of(u, ir_at(u->p, e)->dtype);
+  u->moves = r->kind == IR_STORE;
   ir_visit(u->p, u->scratch, e, weigh_node, u);
   arena_reset_to(u->scratch, mark);
-  return u->code;
+  return (unrolled){1, u->code, false, u->moves};
 }
 
 /* ---- unrolling ---------------------------------------------------------- */
@@ -86,24 +103,27 @@ static int64_t auto_step(const ir_program *p, ir_stmt s, int64_t outer) {
   return p->value.v[a->val].i;
 }
 
-/* What a run of a statement is once what is below it is unrolled. */
-typedef struct unrolled {
-  int64_t steps; /* stores that it makes */
-  int64_t code;  /* instructions */
-  bool looped;   /* a loop is left in it */
-} unrolled;
+/* How much code a loop may become. */
+static int64_t code_limit(const unroll *u, const unrolled *body, bool asked,
+                          bool is_short) {
+  if (asked) return MAX_CODE_ASKED;
+  if (is_short || u->threads) return MAX_CODE_SHORT;
+  return body->moves ? MAX_CODE_MOVES : MAX_CODE_ANNOTATED;
+}
 
-static bool is_wanted(const ir_stmt_rec *loop, const unrolled *body,
-                      int64_t extent, int64_t max) {
+static bool is_wanted(const unroll *u, const ir_stmt_rec *loop,
+                      const unrolled *body, int64_t extent, int64_t max) {
   bool asked = loop->loop_kind == IR_UNROLLED;
   if (!asked && (loop->loop_kind != IR_SERIAL || body->looped)) return false;
-  int64_t limit = asked || max > MAX_STEPS ? MAX_STEPS
-                  : max > FEW_STEPS        ? max
-                                           : FEW_STEPS;
-  int64_t code = asked ? MAX_CODE_ASKED : MAX_CODE;
+  if (extent <= 1) return true;
   int64_t steps = body->steps && !body->looped ? body->steps : 1;
-  return extent <= 1 || (extent <= limit / steps &&
-                         extent <= code / (body->code ? body->code : 1));
+  bool is_short = extent <= FEW_STEPS / steps;
+  int64_t limit = asked || max > MAX_STEPS ? MAX_STEPS
+                  : is_short               ? FEW_STEPS
+                                           : max;
+  int64_t code = code_limit(u, body, asked, is_short);
+  return extent <= limit / steps &&
+         extent <= code / (body->code ? body->code : 1);
 }
 
 static unrolled unroll_loop(unroll *u, ir_stmt s, unrolled body, int64_t max) {
@@ -111,23 +131,35 @@ static unrolled unroll_loop(unroll *u, ir_stmt s, unrolled body, int64_t max) {
   enum { LOOP = 3 }; /* increment, compare, branch */
   int64_t extent = 0;
   const ir_stmt_rec r = *ir_st(p, s);
-  if (ir_anno_get(p, s, LOWER_TRANSPOSE)) return (unrolled){1, body.code, true};
-  if (ir_const_int(p, r.extent, &extent) && is_wanted(&r, &body, extent, max)) {
+  if (ir_anno_get(p, s, LOWER_TRANSPOSE))
+    return (unrolled){1, body.code, true, false};
+  if (ir_const_int(p, r.extent, &extent) &&
+      is_wanted(u, &r, &body, extent, max)) {
     replicate_body(u, s, extent);
-    return (unrolled){extent * body.steps, extent * body.code, body.looped};
+    body.steps *= extent;
+    body.code *= extent;
+    return body;
   }
   if (r.loop_kind == IR_UNROLLED) ir_st(p, s)->loop_kind = IR_SERIAL;
-  return (unrolled){body.steps, body.code + LOOP, true};
+  body.code += LOOP;
+  body.looped = true;
+  return body;
+}
+
+static bool is_thread_loop(const ir_stmt_rec *r) {
+  return r->kind == IR_LOOP && r->loop_kind == IR_THREAD;
 }
 
 /* Unrolls below and at s, innermost loops first. */
 static unrolled unroll_below(unroll *u, ir_stmt s, int64_t max) {
   ir_program *p = u->p;
-  unrolled sum = {0, 0, false};
+  unrolled sum = {.moves = true};
+  bool outside = u->threads;
   /* The code that an instruction replaces is not emitted. */
   if (ir_st(p, s)->kind == IR_IF && ir_is_instead(p, ir_st(p, s)->cond))
-    return (unrolled){1, 1, true};
+    return (unrolled){1, 1, true, false};
   if (ir_is_loop(p, s) || ir_is_block(p, s)) max = auto_step(p, s, max);
+  u->threads |= is_thread_loop(ir_st(p, s));
   for (int alt = 0; alt < 2; alt++)
     for (ir_stmt c = alt ? ir_st(p, s)->alt : ir_st(p, s)->body, next; c;
          c = next) {
@@ -136,10 +168,11 @@ static unrolled unroll_below(unroll *u, ir_stmt s, int64_t max) {
       sum.steps += one.steps;
       sum.code += one.code;
       sum.looped |= one.looped;
+      sum.moves &= one.moves;
     }
+  u->threads = outside;
   ir_kind kind = ir_st(p, s)->kind;
-  if (kind == IR_STORE || kind == IR_EVALUATE)
-    return (unrolled){1, code_of(u, s), false};
+  if (kind == IR_STORE || kind == IR_EVALUATE) return weigh_stmt(u, s);
   return kind == IR_LOOP ? unroll_loop(u, s, sum, max) : sum;
 }
 

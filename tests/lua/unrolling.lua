@@ -82,15 +82,15 @@ assert(#warned == 0, warned[1])
 
 -- ---- the size of code ------------------------------------------------------
 
--- Stores of the program after unrolling, and whether a loop is left.
-local function unrolled(f, lanes, max, kind)
-  local A = ts.placeholder("A", { 512, lanes })
-  local p = ts.program("p", { A }, { ts.compute("B", { 512, lanes },
+-- Stores of the program after unrolling, and its text.
+local function unrolled(f, rows, lanes, max, change)
+  local A = ts.placeholder("A", { rows, lanes })
+  local p = ts.program("p", { A }, { ts.compute("B", { rows, lanes },
     function(i, j) return f(A(i, j)) end) })
   local s = ts.schedule(p)
   local i, j = s:get_loops(s:get_block "B")
   s:vectorize(j)
-  if kind then s:unroll(i) end
+  if change then i = change(s, i) or i end
   s:annotate(i, "pragma_auto_unroll_max_step", max)
   local text = tostring(ts.lower(s, { after = "unroll" }))
   local _, stores = text:gsub("B%[ramp%([^,]*, 1, %d+%)%] =", "")
@@ -98,11 +98,25 @@ local function unrolled(f, lanes, max, kind)
 end
 
 do
+  local function copy(x) return x end
   local function twice(x) return x + x end
-  assert(unrolled(twice, 4, 512) == 512)
-  assert(unrolled(ts.exp, 4, 512) == 1)  -- tens of instructions each
-  assert(unrolled(ts.exp, 4, 8) == 1)
-  assert(unrolled(twice, 256, 512) == 8) -- a row is many registers
-  assert(unrolled(twice, 4, 0, "unroll") == 512)
-  assert(unrolled(ts.exp, 256, 0, "unroll") < 512)
+  local function asked(s, i) s:unroll(i) end
+  assert(unrolled(twice, 128, 4, 512) == 128)
+  assert(unrolled(twice, 512, 4, 512) == 1)   -- is as fast, and takes LLVM less
+  assert(unrolled(copy, 64, 4, 512) == 64)
+  assert(unrolled(copy, 128, 4, 512) == 1)
+  assert(unrolled(function() return 0.0 end, 128, 4, 512) == 128)
+  assert(unrolled(function() return 0.0 end, 256, 4, 512) == 1)
+  assert(unrolled(copy, 16, 32, 512) == 16)   -- few are whatever they are
+  assert(unrolled(ts.exp, 128, 4, 512) == 1)  -- tens of instructions each
+  assert(unrolled(ts.exp, 128, 4, 8) == 1)
+  assert(unrolled(twice, 512, 4, 0, asked) == 512)
+  assert(unrolled(ts.exp, 512, 256, 0, asked) < 512)
+  -- What a device's thread has in registers needs constant indices.
+  local function bound(s, i)
+    local outer, inner = s:split(i, { 2, ts.auto })
+    s:bind(outer, "threadIdx.x")
+    return inner
+  end
+  assert(unrolled(twice, 1024, 4, 512, bound) == 512)
 end
