@@ -215,19 +215,26 @@ static uint32_t take_value(parser *p) {
   return is_bool || find_param(p, word, &p->call->node[k].param) ? k : 0;
 }
 
-/* A value, or the sum of several. */
+static bool take_sign(parser *p, bool *minus) {
+  *minus = take_token(p, "-");
+  return *minus || take_token(p, "+");
+}
+
+/* A value, or the sum of several, of which some are subtracted. */
 static uint32_t take_sum(parser *p) {
+  bool minus;
   uint32_t first = take_value(p), last = first;
-  if (!first || !take_token(p, "+")) return first;
+  if (!first || !take_sign(p, &minus)) return first;
   uint32_t k = add_node(p, IR_TENSOR_SUM);
   if (!k) return 0;
   p->call->node[k].first = first;
   do {
     uint32_t v = take_value(p);
     if (!v) return 0;
+    p->call->node[v].minus = minus;
     p->call->node[last].next = v;
     last = v;
-  } while (take_token(p, "+"));
+  } while (take_sign(p, &minus));
   return k;
 }
 
@@ -322,10 +329,17 @@ bool ir_tensor_call_parse(const char *text, uint32_t nparams,
 
 static void print_value(const ir_tensor_call *c, uint32_t k, strbuf *out);
 
-static void print_values(const ir_tensor_call *c, uint32_t first,
-                         const char *between, strbuf *out) {
+static void print_operands(const ir_tensor_call *c, uint32_t first,
+                           strbuf *out) {
   for (uint32_t k = first; k; k = c->node[k].next) {
-    str_puts(out, k == first ? "" : between);
+    str_puts(out, k == first ? "" : ", ");
+    print_value(c, k, out);
+  }
+}
+
+static void print_sum(const ir_tensor_call *c, uint32_t first, strbuf *out) {
+  for (uint32_t k = first; k; k = c->node[k].next) {
+    str_puts(out, k == first ? "" : c->node[k].minus ? " - " : " + ");
     print_value(c, k, out);
   }
 }
@@ -344,7 +358,7 @@ static void print_value(const ir_tensor_call *c, uint32_t k, strbuf *out) {
     return;
   case IR_TENSOR_SUM:
     if (k != c->root) str_putc(out, '(');
-    print_values(c, o->first, " + ", out);
+    print_sum(c, o->first, out);
     if (k != c->root) str_putc(out, ')');
     return;
   case IR_TENSOR_VIEW: ir_dtype_print(o->as, out); break;
@@ -355,7 +369,7 @@ static void print_value(const ir_tensor_call *c, uint32_t k, strbuf *out) {
   if (o->kind == IR_TENSOR_ASM)
     str_printf(out, "\"%s\", \"%s\"%s", c->text + o->symbol,
                c->text + o->constraints, o->first ? ", " : "");
-  print_values(c, o->first, ", ", out);
+  print_operands(c, o->first, out);
   str_putc(out, ')');
 }
 

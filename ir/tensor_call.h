@@ -70,6 +70,7 @@ typedef struct ir_tensor_node {
   uint32_t symbol;      /* CALLED, ASM: the name, the template: in `text` */
   uint32_t constraints; /* ASM: in `text` */
   uint32_t first, next; /* VIEW, CALLED, SUM, ASM: the first operand */
+  bool minus;           /* as an operand of SUM, it is subtracted */
 } ir_tensor_node;
 
 typedef struct ir_tensor_call {

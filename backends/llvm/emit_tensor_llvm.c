@@ -193,15 +193,17 @@ static LLVMValueRef view_value(tensor_calling *k, const ir_tensor_node *o) {
 }
 
 static LLVMValueRef add_values(tensor_calling *k, LLVMValueRef a,
-                               LLVMValueRef b) {
+                               LLVMValueRef b, bool minus) {
+  LLVMBuilderRef to = k->m->b;
   LLVMTypeRef t = LLVMTypeOf(a);
   if (t != LLVMTypeOf(b) || !type_bits(t))
     return refuse_tensor(k, tensor_name(k, k->call.root),
                          "is added to another type");
   if (LLVMGetTypeKind(t) == LLVMVectorTypeKind) t = LLVMGetElementType(t);
-  return LLVMGetTypeKind(t) == LLVMIntegerTypeKind
-             ? LLVMBuildAdd(k->m->b, a, b, "")
-             : LLVMBuildFAdd(k->m->b, a, b, "");
+  bool of_floats = LLVMGetTypeKind(t) != LLVMIntegerTypeKind;
+  if (minus)
+    return of_floats ? LLVMBuildFSub(to, a, b, "") : LLVMBuildSub(to, a, b, "");
+  return of_floats ? LLVMBuildFAdd(to, a, b, "") : LLVMBuildAdd(to, a, b, "");
 }
 
 static LLVMValueRef sum_values(tensor_calling *k, const ir_tensor_node *o,
@@ -209,7 +211,7 @@ static LLVMValueRef sum_values(tensor_calling *k, const ir_tensor_node *o,
   LLVMValueRef sum = NULL;
   for (uint32_t i = o->first; i; i = k->call.node[i].next) {
     LLVMValueRef v = tensor_value(k, i, wanted);
-    sum = sum && v ? add_values(k, sum, v) : v;
+    sum = sum && v ? add_values(k, sum, v, k->call.node[i].minus) : v;
     if (!sum) return NULL;
   }
   return sum;
@@ -255,6 +257,6 @@ void emit_tensor_llvm(tensor_calling *k) {
     return;
   }
   v = LLVMBuildBitCast(m->b, v, type, "");
-  if (k->call.adds) v = add_values(k, load_param(m, r), v);
+  if (k->call.adds) v = add_values(k, load_param(m, r), v, false);
   if (v) store_param(m, r, v);
 }

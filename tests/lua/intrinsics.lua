@@ -348,6 +348,29 @@ do
         "test_gemm(%0, %1, %2)")
 end
 
+-- Differences, also of what is in parentheses, of floats and of integers.
+for _, dtype in ipairs { "float32", "int32" } do
+  local function y(a, b) return a - (b - a) - b end
+  local four = dtype .. "x4"
+  ts.tensor_intrin {
+    name = "difference_" .. dtype,
+    desc = describe({ { "input", "A", { 4 }, dtype },
+                      { "input", "B", { 4 }, dtype },
+                      { "output", "Y", { 4 }, dtype } }, { { "spatial", 4 } },
+      function(b, p, i) b:store(p[3], { i }, y(p[1](i), p[2](i))) end),
+    impl = ("Y = %s(A) - (B - A) - B"):format(four),
+  }
+  local A = ts.placeholder("A", { 8 }, dtype)
+  local B = ts.placeholder("B", { 8 }, dtype)
+  local p = ts.program("differences", { A, B }, {
+    ts.compute("Y", { 8 }, function(i) return y(A(i), B(i)) end) })
+  local sch = ts.schedule(p)
+  local _, inner = sch:split(sch:get_loops(sch:get_block "Y"), { ts.auto, 4 })
+  sch:tensorize(inner, "difference_" .. dtype)
+  assert(tostring(sch:program()):find(four .. "(%0) - (%1 - %0) - %1", 1, true))
+  checks.exact(sch, p, checks.arguments(p, "integers"))
+end
+
 -- Blocks that an intrinsic brings do not take the names of those that they
 -- stand in for.
 do
