@@ -26,13 +26,15 @@ local function use(name, parameters)
 end
 
 -- Sums of four products of bytes by one instruction, where the target has it:
--- VNNI, or SDOT, UDOT and USDOT.
+-- VNNI, or SDOT, UDOT and USDOT.  VNNI does signed ones by an offset for each
+-- element of A, of which fewer are made in wide tiles.
 local function byte_dots(target)
   local list = {}
   for _, types in ipairs { "u8u8", "s8s8", "u8s8" } do
     local name = intrin.dot(target, types)
     if name and (name:find "vnni" or name:find "[su]dot$") then
-      list[#list + 1] = use("use_dots", { types = types })
+      local vectors = name:find "vnni_s8s8" and { 2, 4 } or { 2 }
+      list[#list + 1] = use("use_dots", { types = types, vectors = vectors })
     end
   end
   return list

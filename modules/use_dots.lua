@@ -52,12 +52,12 @@ local function choose(sch, block, p)
   return nil, why
 end
 
--- Tiles of rows by vectors: the loops of each level.
-local function tile(sch, piece, p)
+-- Tiles of rows by so many vectors: the loops of each level.
+local function tile(sch, piece, p, vectors)
   local loops, registers = { sch:get_loops(piece) },
                            machine.registers(sch, p.registers)
   local n, sizes = #loops, {}
-  local columns = amx.part(sch:extent(loops[n - 1]), p.vectors)
+  local columns = amx.part(sch:extent(loops[n - 1]), vectors)
   sizes[n - 1] = columns
   for i = 1, n - 2 do sizes[i] = 1 end
   if n > 2 then
@@ -69,13 +69,16 @@ local function tile(sch, piece, p)
   end)
 end
 
-local steps = {
-  choose = choose, tile = tile,
-  store = function(sch, piece, loop, x)
-    return (tiling.write_back(sch, piece, loop, x.width, "global"))
-  end,
-  instruction = function(x) return x.name end,
-}
+local function steps_of(vectors)
+  return {
+    choose = choose,
+    tile = function(sch, piece, p) return tile(sch, piece, p, vectors) end,
+    store = function(sch, piece, loop, x)
+      return (tiling.write_back(sch, piece, loop, x.width, "global"))
+    end,
+    instruction = function(x) return x.name end,
+  }
+end
 
 -- The types of A and B that there are products of.
 local function types()
@@ -93,10 +96,18 @@ return ts.module {
   }, {
     { "types", "u8s8", "those of A and B, which the target's best " ..
       "instruction does", words = types() },
-    { "vectors", 2, "how many vectors of columns", least = 1 },
+    { "vectors", { 2 }, "how many vectors of columns, a sketch of each",
+      least = 1 },
     { "registers", 0, "how many vector registers there are; 0: the target's",
       least = 0 },
   }),
   check = tiling_parameters.check,
-  apply = function(sch, block, p) return amx.apply(sch, block, p, steps) end,
+  apply = function(sch, block, p)
+    local all, why = {}, nil
+    for _, vectors in ipairs(p.vectors) do
+      all[#all + 1], why = amx.apply(sch, block, p, steps_of(vectors))
+    end
+    if #all == 0 then return nil, why end
+    return all
+  end,
 }

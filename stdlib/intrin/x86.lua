@@ -65,36 +65,34 @@ local function by_pairs(isa, lanes, is_signed)
 end
 
 -- VPDPBUSD takes an unsigned operand.  Of two signed ones
---   A . B = (A + 128) . B + (B + 128) . -128 + k * 128 * 128
--- of which all rows share what is added: it is computed once for a vector of B
--- where rows are unrolled, and added once to the sum of k products.  A is
--- broadcast as it is loaded and flipped after that; LLVM would do it before,
--- which takes two instructions more, if it saw that the bits are constant.
+--   A . B = (A + 128) . B - 128 . B
+-- of which all rows share what is subtracted: it is computed once for a vector
+-- of B where rows are unrolled, and subtracted once from the sum of k products.
+-- A is broadcast as it is loaded and flipped after that; LLVM would do it
+-- before, which takes two instructions more, if it saw that the bits are
+-- constant.
 local function by_offset(lanes, k)
-  local int32, int8 = "int32x" .. lanes, "int8x" .. 4 * lanes
+  local int32 = "int32x" .. lanes
   local function vpdpbusd(c, a, b)
     return ("llvm.x86.avx512.vpdpbusd.%d(%s, %s, %s)"):format(32 * lanes, c, a,
                                                                b)
   end
   local function splat(v) return ("%s(%d)"):format(int32, v) end
-  local function flip(x, bits)
-    return ("int32((int8(%s) + int8(%s)))"):format(x, bits)
-  end
   local function part(x, type, n, i)
     if k == 4 then return x end
     return ("llvm.vector.extract.v%d%s.v%d%s(%s, int64(%d))"):format(
       n, type, n * k // 4, type, x, n * i)
   end
-  local signs, unsigned = int8 .. "(-128)", -0x7f7f7f80
-  local unseen = vpdpbusd(splat(unsigned), splat(0), splat(0))
-  local sum, shared = "C", splat(k << 14)
+  local offsets = splat(-0x7f7f7f80)
+  local unseen = vpdpbusd(offsets, splat(0), splat(0))
+  local sum, shared = "C", splat(0)
   for i = 0, k // 4 - 1 do
     local a = ("%s(int8x4(%s))"):format(int32, part("A", "i8", 4, i))
     local b = ("%s(%s)"):format(int32, part("int32(B)", "i32", lanes, i))
-    sum = vpdpbusd(sum, flip(a, unseen), b)
-    shared = vpdpbusd(shared, flip(b, signs), "int32(" .. signs .. ")")
+    sum = vpdpbusd(sum, ("int32((int8(%s) + int8(%s)))"):format(a, unseen), b)
+    shared = vpdpbusd(shared, offsets, b)
   end
-  return ("C = %s + %s"):format(sum, shared)
+  return ("C = %s - %s"):format(sum, shared)
 end
 
 for _, x in ipairs {
