@@ -71,6 +71,15 @@ static double expect_rest(double start, int64_t done, int64_t n) {
   return (clock_now() - start) * (double)(n - done) / (double)done;
 }
 
+/* The same of a loop of a program that has no parallel ones, which ran on all
+ * threads all the same. */
+static double expect_serial(const runtime *r, double start, int64_t done,
+                            int64_t n) {
+  double threads = (double)(n < r->threads ? n : r->threads);
+  double spent = clock_now() - start;
+  return threads * (spent + expect_rest(start, done, n)) - spent;
+}
+
 static int32_t loop_watched(runtime *r, int64_t n, body_fn fn, void *closure) {
   int64_t done;
   double start = clock_now();
@@ -97,7 +106,7 @@ static int32_t loop_in_part(runtime *r, int64_t n, body_fn fn, void *closure) {
   int32_t s =
       loop_until(r, most_of(p, n), fn, closure, start + p->longest, done);
   if (s != TESS_OK && s != TESS_TIMEOUT) return s;
-  p->rest += expect_rest(start, *done, n);
+  p->rest += expect_serial(r, start, *done, n);
   p->left_out = fmax(p->left_out, (double)(n - *done) / (double)n);
   return TESS_OK;
 }
