@@ -24,6 +24,9 @@ local quoted = arguments.quoted
 local given, paths = arguments.options {
   search = "hybrid", seeds = 20, trials = 400, noise = 0.0, batch = 32 }
 if #paths == 0 then arguments.refuse "no file of Kernel Tuner is named" end
+for _, name in ipairs { "seeds", "trials", "batch" } do
+  if given[name] < 1 then arguments.refuse("--%s is from 1 on", name) end
+end
 
 -- ---- files of Kernel Tuner -----------------------------------------------
 

@@ -7,7 +7,8 @@
 -- sketch for each of its values.
 --
 -- template.space(program, f) is the space of f(cfg, sch); template.mold(m) that
--- of a table { parameters =, forbid =, apply = function(sch, p) }.
+-- of a table { parameters =, forbid =, constraint =,
+-- apply = function(sch, p) }.
 local knobs = require "tessera.template.knobs"
 local molds = require "tessera.template.molds"
 
