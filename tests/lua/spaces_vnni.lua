@@ -67,6 +67,15 @@ do
   end
 end
 
+-- Tiles of two and of four vectors, where there are as many.
+for columns, count in pairs { [32] = 1, [64] = 2 } do
+  local p = ops.matmul { m = 16, n = columns, k = 32, dtype = "int8",
+                         acc = "int32" }
+  local dots = require "tessera.modules.use_dots" { types = "s8s8",
+                                                    vectors = { 2, 4 } }
+  assert(#ts.space.sketches({ dots }, p, target) == count)
+end
+
 -- Of a depthwise convolution each column has rows of its own.
 do
   local p = require "tessera.ops".depthwise_conv2d_nhwc {
