@@ -253,12 +253,14 @@ static uint32_t take_assigned(parser *p, const char *word) {
   if (!take_word(p, next, sizeof next)) return 0;
   bool is_applied = take_token(p, "(");
   tess_dtype as;
+  uint32_t operand;
   if (is_applied && *at != '(' && !strcmp(next, "asm")) {
     if (!p->call->adds) return take_asm(p);
     call_parse_fail(p, "assembly does not add to a value");
     return 0;
   }
-  if (!is_intrinsic(next) && !(is_applied && ir_dtype_parse(next, &as))) {
+  if (!is_applied && !find_param(p, next, &operand)) return 0;
+  if (is_applied && !is_intrinsic(next) && !ir_dtype_parse(next, &as)) {
     call_parse_fail(p, why);
     return 0;
   }

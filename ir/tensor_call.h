@@ -2,7 +2,7 @@
  * The implementation of a tensor intrinsic as one call, in text form:
  *
  *   call      ::= symbol "(" [value {"," value}] ")"         a C function
- *               | parameter ("=" | "+=") value {"+" value}   LLVM's intrinsics
+ *               | parameter ("=" | "+=") sum                 LLVM's intrinsics
  *               | intrinsic                                  one that stores
  *               | [register "="] assembly
  *   assembly  ::= "asm" "(" text "," text {"," value} ")"
@@ -12,7 +12,8 @@
  *   value     ::= parameter | integer | "true" | "false" | intrinsic
  *               | dtype "(" value ")" | "address" "(" parameter ")"
  *               | "bytes" "(" parameter "," integer ")"
- *               | "(" value {"+" value} ")"
+ *               | "(" sum ")"
+ *   sum       ::= value {("+" | "-") value}
  *
  * A parameter is its name, or "%" and its number, which is the form in the
  * annotation IR_TENSOR_CALL of a block: parameter k is the k-th match buffer of

@@ -155,6 +155,29 @@ do
   agree(sch, p)
 end
 
+-- Differences of whole parameters, without any intrinsic.
+do
+  local function declare(impl)
+    ts.tensor_intrin{ name = "minus", impl = impl, override = true,
+      desc = describe(
+        { { "input", "A", { 8 } }, { "input", "B", { 8 } },
+          { "output", "C", { 8 } } },
+        { { "spatial", 8 } },
+        function(b, q, j) b:store(q[3], { j }, q[1](j) - q[2](j)) end) }
+  end
+  declare "C = A - B"
+  local A, B = ts.placeholder("A", { 6, 8 }), ts.placeholder("B", { 6, 8 })
+  local p = ts.program("minus", { A, B }, {
+    ts.compute("C", { 6, 8 }, function(i, j) return A(i, j) - B(i, j) end) })
+  local sch = ts.schedule(p)
+  local _, j = sch:get_loops(sch:get_block "C")
+  sch:tensorize(j, "minus")
+  agree(sch, p)
+  fails("INVALID", "it names no parameter", declare, "C = A - D")
+  fails("INVALID", "it names no parameter", declare, "C = D - A")
+  fails("INVALID", "C functions do not", declare, "C = minus(A, B)")
+end
+
 -- Inline assembly: a register for each element, or for the bits of several; of
 -- no instruction, so that any processor has it.
 do
@@ -335,7 +358,7 @@ do
     ["C = llvm.x(" .. ("("):rep(300) .. "A" .. (")"):rep(301)] = "too many",
     ["C = llvm.x((A + B)"] = "a ',' or ')' is missing",
     ["C = llvm.x((A + B"] = "a ')' is missing",
-    ["C = (A + B)"] = "LLVM's intrinsics",
+    ["C = (f(A) + B)"] = "LLVM's intrinsics",
     ["C = (llvm.x(A) + B"] = "a ')' is missing",
   } do
     fails(nil, what, ts.tensor_intrin,
