@@ -397,7 +397,8 @@ static void renew(bayes *b, const tess_session *s) {
 }
 
 /* The space, if it is small: all of it is the pool then.  Of a large one what
- * the enumeration began with is no fair sample, and left out. */
+ * the enumeration began with is no fair sample, and left out.  What a
+ * constraint refuses is passed over far faster than what is new is made. */
 static tess_status add_enumerated(bayes *b, tess_session *s, uint32_t n,
                                   const tess_candidate *c) {
   search_cand *made = arena_array(&b->spare, search_cand, n + 1);
@@ -406,13 +407,14 @@ static tess_status add_enumerated(bayes *b, tess_session *s, uint32_t n,
 }
 
 static tess_status enumerate_space(bayes *b, tess_session *s) {
+  enum { TRIES = 16 }; /* for each that has room */
   uint32_t room = 2 * (uint32_t)b->option[BAYES_POOL], n = 0;
   tess_candidate *c = arena_array(&b->spare, tess_candidate, room);
   tess_status st = TESS_OK;
   b->counted = true;
   session_begin_batch(s);
   sweep_new(b->heap, s, &b->sweep);
-  sweep_on(b->sweep, b->batch, s, 2ull * room, room, c, &n);
+  sweep_on(b->sweep, b->batch, s, (uint64_t)TRIES * room, room, c, &n);
   map_clear(&b->batch->taken);
   if (sweep_is_done(b->sweep)) {
     st = add_enumerated(b, s, n, c);
@@ -435,9 +437,10 @@ tess_status bayes_fill(bayes *b, tess_session *s, uint32_t explored) {
     st = add_draws(b, s, n);
     /* Next time as many again as were new: a small space is soon exhausted. */
     b->last = 2 * (b->pool.n - before) + ROUNDS;
-    if (st == TESS_OK && !b->counted && b->repeated > n / 4)
-      st = enumerate_space(b, s);
-    if (b->whole || b->pool.n - before < n / 4) break;
+    uint32_t fresh = b->pool.n - before;
+    bool is_small = b->repeated > n / 4 || fresh + b->repeated < n / 4;
+    if (st == TESS_OK && !b->counted && is_small) st = enumerate_space(b, s);
+    if (b->whole || fresh < n / 4) break;
   }
   if (st == TESS_OK && !b->whole) st = add_neighbours(b, s);
   if (st == TESS_OK && !b->whole) st = add_steps(b, s);

@@ -7,8 +7,9 @@
  * proposal. */
 enum { MOST_ROUNDS = 16 };
 
-/* Decisions that an enumeration tries for a proposal, at most. */
-enum { TRIES = 64 };
+/* Decisions that an enumeration tries for a proposal, at most; more of them
+ * where else there would be none, and the run might end. */
+enum { TRIES = 64, TRIES_FOR_ANY = 16384 };
 
 search_order strategy_draw(const tess_session *s, uint64_t i) {
   return (search_order){.how = SEARCH_DRAW,
@@ -26,6 +27,8 @@ tess_status strategy_draws(strategy_batch *b, tess_session *s, uint32_t n,
   }
   if (st == TESS_OK && *got < n)
     batch_sweep(b, s, (uint64_t)TRIES * n, n, out, got);
+  if (st == TESS_OK && n && !*got)
+    batch_sweep(b, s, TRIES_FOR_ANY, 1, out, got);
   return st;
 }
 

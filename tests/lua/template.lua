@@ -196,6 +196,28 @@ do
   assert(#sketches(template.mold(m)) == 1)
   assert(values_of(template.mold(m)) == "2*4")
 end
+-- Where next to nothing is left of many combinations a run ends with all of it.
+do
+  local many, allowed = {}, {}
+  for i = 1, 30 do many[i] = i end
+  for i = 1, 19 do allowed[i * 1421] = true end
+  local few = template.mold {
+    parameters = { { name = "a", values = many }, { name = "b", values = many },
+                   { name = "c", values = many } },
+    constraint = function(p)
+      return allowed[900 * (p.a - 1) + 30 * (p.b - 1) + p.c] or false
+    end,
+    apply = function(sch, p)
+      sch:annotate(sch:get_block "C", "sizes", { p.a, p.b, p.c })
+    end }
+  for _, strategy in ipairs { "hybrid", "replay", "genetic" } do
+    local r = ts.tune(program, { space = few, strategy = strategy, seed = 1,
+      trials = 40, measure = function(s, c)
+        return 1e-3 * s:trace(c):params().a
+      end })
+    assert(r.trials == 19 and r.exhausted, strategy .. ": " .. r.trials)
+  end
+end
 refused("the constraints leave no combination", template.mold,
         of_parts { constraint = function(p) return p.a > 100 end })
 refused("constraint is a function(p) or a list of such, not the number 7",
