@@ -66,7 +66,7 @@ static void test_options(void **state) {
   tess_context_free(NULL);
 }
 
-enum { LANES = 4, PIECES = 64, LINGER = 200 };
+enum { LANES = 4, PIECES = 16, LINGER = 4 };
 
 /* An allocator without a lock, which yields to other threads. */
 typedef struct plain_host {
