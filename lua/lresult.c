@@ -90,7 +90,7 @@ static int push_quality(lua_State *L, const tess_result_info *r) {
     if (isnan(q->rank_accuracy))
       lt_set_string(L, "unranked",
                     q->n < 2 ? "the batch has one trial"
-                             : "all times of the batch are equal");
+                             : "the batch has no two different times");
     set_unless_nan(L, "top_k_recall", q->top_k_recall);
     lua_seti(L, -2, i + 1);
   }

@@ -97,9 +97,10 @@ static tess_status read_value(const setting *x, double *out) {
   return TESS_OK;
 }
 
-/* "chains=64" */
+/* "chains=64".  *given: bit i of option i. */
 static tess_status read_setting(tess_context *c, const search_strategy *x,
-                                size_t n, const char *text, double *value) {
+                                size_t n, const char *text, double *value,
+                                uint64_t *given) {
   size_t name = strcspn(text, "=,");
   if (name > n) name = n;
   for (uint32_t i = 0; i < x->noption; i++) {
@@ -109,6 +110,11 @@ static tess_status read_setting(tess_context *c, const search_strategy *x,
                       "option '%s' of strategy '%s' has no "
                       "value: write %s=VALUE",
                       x->option[i].name, x->name, x->option[i].name);
+    if (*given >> i & 1)
+      return ctx_fail(c, TESS_INVALID,
+                      "option '%s' of strategy '%s' is given twice",
+                      x->option[i].name, x->name);
+    *given |= 1ull << i;
     setting s = {c, x, &x->option[i], n - name - 1, text + name + 1};
     return read_value(&s, &value[i]);
   }
@@ -141,10 +147,11 @@ static tess_status open_it(tess_session *s, const search_strategy *x,
   double value[SEARCH_MOST_OPTIONS];
   tess_status st = TESS_OK;
   const char *text = NULL;
+  uint64_t given = 0;
   for (uint32_t i = 0; i < x->noption; i++) value[i] = x->option[i].initial;
   while (st == TESS_OK && *settings && !(text = text_behind(x, settings))) {
     size_t n = strcspn(settings, ",");
-    st = read_setting(s->c, x, n, settings, value);
+    st = read_setting(s->c, x, n, settings, value, &given);
     settings += n + (settings[n] == ',');
   }
   if (st == TESS_OK && strategy_takes_text(x) && !(text && *text))

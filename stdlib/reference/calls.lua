@@ -105,7 +105,8 @@ local rows = {
     "cfg:define_knob, cfg:define_reorder and cfg:define_annotate make knobs.",
     "searching" },
   { "template.mold(mold)", "tessera.Space",
-    "The space of a code mold { parameters =, forbid =, apply = }.",
+    "The space of a code mold { parameters =, forbid =, constraint =, " ..
+    "apply = }.",
     "searching" },
   { "cfg:define_split(name, loop [, options])", "table",
     "A knob: a loop is cut into parts of sampled lengths.", "searching" },

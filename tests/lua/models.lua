@@ -50,7 +50,7 @@ do
     assert(#asked.quality >= 2 and asked.quality[1].trials > 0, strategy)
   end
   -- Without a pair to put in order it says why.
-  for batch, why in pairs { [8] = "all times of the batch are equal",
+  for batch, why in pairs { [8] = "the batch has no two different times",
                             [1] = "the batch has one trial" } do
     local r = ts.tune(p, with { trials = 24, batch = batch, strategy = "replay",
       cost_model = "forest", measure = function() return 1e-3 end })

@@ -228,6 +228,7 @@ do
   fails("there is no strategy 'luck'", try, { name = "luck" })
   fails("has no option 'chaims'", try, { name = "annealing", chaims = 8 })
   fails("is '8.5', not an integer", try, { name = "annealing", chains = 8.5 })
+  fails("is given twice", try, "annealing:chains=8,steps=5,chains=4")
   fails("is a function, not a number or a word", try,
         { name = "annealing", chains = print })
   fails("a strategy has no option '1'", try, { name = "annealing", 8 })
