@@ -15,6 +15,14 @@ ir_buf ir_buf_new(ir_program *p, ir_str name, tess_dtype t, uint32_t ndim,
   return vec_push(p->heap, &p->buf, r);
 }
 
+void ir_buf_keep_range(ir_program *p, ir_buf made, ir_buf of) {
+  const ir_buf_rec *from = &p->buf.v[of];
+  if (!(from->holds & IR_HOLDS_RANGE)) return;
+  p->buf.v[made].holds = IR_HOLDS_RANGE;
+  p->buf.v[made].least = from->least;
+  p->buf.v[made].most = from->most;
+}
+
 ir_region ir_region_new(ir_program *p, ir_buf b, const ir_expr *min_extent) {
   return (ir_region){b, ir_args(p, 2 * ir_ndim(p, b), min_extent)};
 }

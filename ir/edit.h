@@ -172,6 +172,8 @@ ir_val ir_value_add(ir_program *p, ir_value v, const uint32_t *elems);
 
 ir_buf ir_buf_new(ir_program *p, ir_str name, tess_dtype t, uint32_t ndim,
                   const ir_expr *shape, ir_scope scope, ir_role role);
+/* `made` has elements of `of`, and so integers of their range. */
+void ir_buf_keep_range(ir_program *p, ir_buf made, ir_buf of);
 ir_region ir_region_new(ir_program *p, ir_buf b, const ir_expr *min_extent);
 ir_region ir_region_full(ir_program *p, ir_buf b);
 /* The symbolic extents are those that the parameters' shapes use. */

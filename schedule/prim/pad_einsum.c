@@ -54,8 +54,8 @@ PRIM_DEFINE(
         "behind.\n",
     .refusals = SCH_REASONS(SCH_EINSUM_REASONS, SCH_R_BLOCK_IS_ROOT,
                             SCH_R_BLOCK_NOT_COMPLETE, SCH_R_INIT_OF_SCOPE,
-                            SCH_R_OTHER_STATEMENT, SCH_R_PLACE_NOT_PLAIN,
-                            SCH_R_WOULD_RACE),
+                            SCH_R_OTHER_STATEMENT, SCH_R_PAD_RANGE,
+                            SCH_R_PLACE_NOT_PLAIN, SCH_R_WOULD_RACE),
     .example = "local c = sch:get_block(\"C\")\n"
                "sch:pad_einsum(c, { 48, 5, 7 })\n");
 
@@ -87,6 +87,15 @@ static bool check_sizes(const einsum *w) {
     if (w->op[i].padded && !find_shape(w, &w->op[i], shape))
       return sch_refuse(w->s, SCH_R_EXTENT_LARGE, .s = {w->block});
   return true;
+}
+
+/* What is computed of padding need not be what the result is declared to
+ * hold. */
+static bool check_result(const einsum *w) {
+  const ir_buf_rec *b = &w->s->p->buf.v[w->op[0].buf];
+  if (!w->op[0].padded || !(b->holds & IR_HOLDS_RANGE)) return true;
+  return sch_refuse(w->s, SCH_R_PAD_RANGE, .buf = w->op[0].buf,
+                    .n = {b->least, b->most + 1});
 }
 
 static void make_buffers(einsum *w) {
@@ -245,7 +254,7 @@ static void use_copies(einsum *w) {
 static bool einsum_check(einsum *w, sch_ints padding) {
   return sch_check_alone(w->s, w->scope, w->block) &&
          sch_einsum_find(w, padding) && sch_einsum_find_fill(w) &&
-         check_sizes(w);
+         check_sizes(w) && check_result(w);
 }
 
 static bool pad_einsum_rewrite(sch_state *s, void *ud) {

@@ -36,7 +36,8 @@ PRIM_DEFINE(
         "   arithmetic nor trying all (up to 65536) determines,\n"
         "   assume_injective_transform says so.\n"
         "5. Where the new shape holds more elements than the old there is a\n"
-        "   pad value of the buffer's type, and the map can be solved; or\n"
+        "   pad value of the buffer's type, in the range that it is declared\n"
+        "   to hold, and the map can be solved; or\n"
         "   assume_injective_transform is set, and it is seen that no two\n"
         "   elements collide.\n"
         "6. What a block writes of the buffer stays a box.\n"
@@ -54,9 +55,9 @@ PRIM_DEFINE(
                             SCH_R_PARAMETER_FIXED, SCH_R_INPUT_WRITTEN,
                             SCH_R_OPAQUE_ACCESS, SCH_R_BUFFER_STRIDED,
                             SCH_R_PAD_MAP, SCH_R_PAD_MISSING,
-                            SCH_R_PAD_MISSING_SOME, SCH_R_PAD_TYPE,
-                            SCH_R_MAP_UNSOLVED, SCH_R_REGION_NO_BOX,
-                            SCH_R_WOULD_RACE),
+                            SCH_R_PAD_MISSING_SOME, SCH_R_PAD_RANGE,
+                            SCH_R_PAD_TYPE, SCH_R_MAP_UNSOLVED,
+                            SCH_R_REGION_NO_BOX, SCH_R_WOULD_RACE),
     .example = "local b = sch:get_block(\"C\")\n"
                "sch:transform_layout(b, { \"write\", 0 }, function(i, j)\n"
                "  return i // 4, j, i % 4\n"
@@ -183,6 +184,17 @@ static bool plan_value(sch_state *s, plan *f) {
   return true;
 }
 
+/* What is known of the buffer's integers stays so. */
+static bool check_range(sch_state *s, const plan *f) {
+  const ir_buf_rec *b = &s->p->buf.v[f->buf];
+  const ir_node *pad = ir_at(s->p, f->pad);
+  if (!(b->holds & IR_HOLDS_RANGE) ||
+      (pad->lo >= b->least && pad->hi <= b->most))
+    return true;
+  return sch_refuse(s, SCH_R_PAD_RANGE, .buf = f->buf,
+                    .n = {b->least, b->most + 1});
+}
+
 /* New elements need a value, unless the caller says that they may hold
  * anything.  That they do is no trust: no access comes to them by the map.
  * But what is not proven to be injective is not let do more. */
@@ -211,7 +223,7 @@ static bool plan_padding(sch_state *s, plan *f) {
   f->pad_at = arena_array(s->scratch, ir_expr, n);
   for (uint32_t k = 0; k < n; k++)
     f->pad_at[k] = ir_ref(p, iter_over(s, k, f->l.shape[k]));
-  if (!plan_value(s, f)) return false;
+  if (!plan_value(s, f) || !check_range(s, f)) return false;
   f->hole = sch_layout_hole(s, &f->l, f->pad_at);
   return f->hole || sch_refuse(s, SCH_R_MAP_UNSOLVED, .buf = f->buf);
 }
@@ -346,6 +358,7 @@ static void make_target(sch_state *s, plan *f) {
     ir_str name = ir_fresh_block_name(p, ir_name_cat(p, old.name, "_prepared"));
     f->to = ir_buf_new(p, name, old.dtype, f->l.nout, f->l.shape,
                        IR_SCOPE_GLOBAL, IR_ROLE_LOCAL);
+    ir_buf_keep_range(p, f->to, f->buf);
     ir_block_add_alloc(p, f->owner, f->to);
     return;
   }

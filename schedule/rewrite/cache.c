@@ -461,11 +461,7 @@ ir_stmt sch_stage_new(sch_state *s, const sch_stage *st, ir_buf *made) {
   ir_str name = ir_fresh_block_name(p, ir_name_cat(p, old.name, suffix));
   *made = ir_buf_new(p, name, old.dtype, st->ndim, st->shape, st->storage,
                      IR_ROLE_LOCAL);
-  if (old.holds & IR_HOLDS_RANGE) { /* its elements are the old one's */
-    p->buf.v[*made].holds = IR_HOLDS_RANGE;
-    p->buf.v[*made].least = old.least;
-    p->buf.v[*made].most = old.most;
-  }
+  ir_buf_keep_range(p, *made, st->buf);
   ir_block_add_alloc(p, st->scope, *made);
   return ir_block_new(p, name);
 }

@@ -506,6 +506,7 @@ ir_stmt sch_remap_make(sch_state *s, sch_remap *m, const char *suffix) {
                            IR_ROLE_LOCAL);
   ir_subst sub, bind;
   sch_nest nest;
+  ir_buf_keep_range(p, made, m->st.buf);
   ir_block_add_alloc(p, m->st.scope, made);
   ir_subst_init(&sub, p, s->scratch);
   ir_stmt copy = make_copy(s, m, made, name, &sub);

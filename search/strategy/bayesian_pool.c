@@ -407,7 +407,7 @@ static tess_status add_enumerated(bayes *b, tess_session *s, uint32_t n,
 }
 
 static tess_status enumerate_space(bayes *b, tess_session *s) {
-  enum { TRIES = 16 }; /* for each that has room */
+  enum { TRIES = 32 }; /* for each that has room */
   uint32_t room = 2 * (uint32_t)b->option[BAYES_POOL], n = 0;
   tess_candidate *c = arena_array(&b->spare, tess_candidate, room);
   tess_status st = TESS_OK;

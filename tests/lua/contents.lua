@@ -26,6 +26,36 @@ for _, f in ipairs { same, function(x) return x - 1 end,
   assert(ts.equivalent(p, p) and ts.equivalent(s, p) and ts.equivalent(p, s))
 end
 
+-- So does a copy of the copy, whichever way it is made; padding is of the range.
+do
+  local B = ts.placeholder("B", { 5 }, "int32", { range = { 1, 7 } })
+  local p = gather(same, B)
+  local function padded(value)
+    return function(s, copy)
+      s:transform_layout(copy, { "write", 0 }, function(i)
+        return i // 4, i % 4
+      end, value)
+    end
+  end
+  local function copied(change)
+    local s = ts.schedule(p)
+    change(s, s:cache_read(s:get_block "C", "B", "global"))
+    s:program():verify()
+    assert(ts.equivalent(s, p))
+    assert(ts.build(s, "llvm"))
+  end
+  copied(function(s, copy) s:reindex(copy, { "write", 0 }) end)
+  copied(function(s) s:reindex(s:get_block "C", { "read", 1 }) end)
+  copied(function(s, copy)
+    s:reindex_cache_write(copy, 0, "global", function(i) return 4 - i end)
+  end)
+  copied(padded(6))
+  checks.fails("REFUSED", "the pad value may lie outside of [1, 7)", copied,
+               padded(7))
+  checks.fails("REFUSED", "the pad value may lie outside of [1, 7)", copied,
+               function(s, copy) s:pad_einsum(copy, { 4 }) end)
+end
+
 -- Another index is another program.
 do
   local p = gather(same, index())

@@ -253,6 +253,10 @@ static void test_buffers_refused(void **state) {
   p->buf.v[buf].strides = (ir_span){0, 0};
   p->buf.v[buf].dtype = (tess_dtype){TESS_DTYPE_INT, 8, 1};
   NO(PAD_TYPE, "(i, j) -> (j, i + 1)", NUM(pad_value, 128));
+  p->buf.v[buf].holds = IR_HOLDS_RANGE;
+  p->buf.v[buf].least = 1;
+  p->buf.v[buf].most = 7;
+  NO(PAD_RANGE, "(i, j) -> (j, i + 1)", NUM(pad_value, 8));
   scheduled_end(&t);
   /* Of a shape that may be empty. */
   c = layout_matmul(&t, 8, 6);
