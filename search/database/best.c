@@ -98,17 +98,36 @@ static tess_status choose_group(choosing *w) {
   return s;
 }
 
+/* Those of functions are passed over where none is asked for. */
+static bool has_of_functions(const choosing *w) {
+  tess_best_filter f = *w->f;
+  if (f.policy || f.inputs || f.measure || f.measure_name) return false;
+  f.measure = 1;
+  choosing other = *w;
+  other.f = &f;
+  str_init(&other.target, &w->d->c->heap);
+  str_init(&other.chosen, &w->d->c->heap);
+  bool has = choose_group(&other) == TESS_OK;
+  str_free(&other.target);
+  str_free(&other.chosen);
+  return has;
+}
+
 static tess_status say_none(const choosing *w) {
-  const char *how = "";
+  const char *how = "", *instead = "";
+  if (has_of_functions(w))
+    instead = "; there are such as a function measured, which 'measure' asks "
+              "for";
   if (w->f->policy) how = ", measured by this policy,";
   if (w->f->measure || w->f->measure_name) how = ", measured by a function,";
   if (w->f->inputs) how = ", measured on these inputs,";
   const char *target = w->f->target;
   return ctx_fail(w->d->c, TESS_NOT_FOUND,
                   "database %s has no success of program '%s' (%016" PRIx64
-                  ")%s%s%s that was compared with the unscheduled program",
+                  ")%s%s%s that was compared with the unscheduled program%s",
                   w->d->path, tess_program_name(w->p), tess_program_hash(w->p),
-                  target ? " for target " : "", target ? target : "", how);
+                  target ? " for target " : "", target ? target : "", how,
+                  instead);
 }
 
 static tess_status take_best(choosing *w, tess_record *out) {

@@ -107,6 +107,24 @@ local function elsewhere(sch, trace, name, operands, i)
   return found
 end
 
+-- The instruction that makes a variable; nil: none does.
+local function maker(trace, variable)
+  local number = tonumber(variable:sub(2)) + 1
+  for k = 1, #trace do
+    for _, output in ipairs(trace[k].outputs) do
+      if tonumber(output:sub(2)) == number then return k end
+    end
+  end
+end
+
+local function check_made(s, variable)
+  local k = maker(s:trace(), variable)
+  if k and k > s:position() then
+    error(("'%s' is made by instruction %d, and this is position %d"):format(
+            variable, k, s:position()), 3)
+  end
+end
+
 -- s:whynot(name, ...): does the primitive apply at this position?  Operands are
 -- as in the trace, variables by name ("l6").  nil where it does; else a table:
 -- message, what holds it back, and instead, variables with which it would:
@@ -114,6 +132,9 @@ end
 function questions.whynot(s, name, ...)
   local trace = s:trace():prefix(s:position())
   local sch, operands = trace:replay(), table.pack(...)
+  for i = 1, operands.n do
+    if is_variable(operands[i]) then check_made(s, operands[i]) end
+  end
   local ok, why = applies(sch, name, operands)
   if ok then return nil end
   local instead = {}

@@ -32,6 +32,10 @@ assert(other.seconds == 1e-9 and
        db:best(p, nil, name(other.policy)).id == other.id)
 local none, why = db:best(p, nil, { measure = "three" })
 assert(none == nil and why:find "measured by a function", why)
+local q = ops.spmv { m = 16, n = 16, nnz = 128 }
+tune(q, { measure = function() return 1e-9 end })
+none, why = db:best(q)
+assert(none == nil and why:find("which 'measure' asks for", 1, true), why)
 
 -- Of several policies the newest counts, were it slower; any can be named.
 db:add(select(2, db:best(p)), "llvm", "v2 other", { 1e-9 })

@@ -128,6 +128,10 @@ do
          w.instead[2].other == "l2")
   fails("NOT_FOUND", "the trace has no variable 'l99'", s.whynot, s,
         "parallel", "l99")
+  s:goto_(0)
+  fails(nil, "'l6' is made by instruction 4, and this is position 0", s.whynot,
+        s, "parallel", "l6")
+  s:goto_(4)
   fails("NOT_FOUND", "there is no primitive 'paralel'", s.whynot, s,
         "paralel", "l6")
   assert(s:position() == 4)
