@@ -159,7 +159,7 @@ return function(ts, core, to_space, own_postprocs)
     for k, v in next, with_fleet_target(ts, given) or {} do o[k] = v end
     local postprocs, given_postprocs = own_postprocs.split(o.postprocs)
     local functions = plugged.functions_of(o, given_postprocs)
-    o.measure_name = measure_name(core, o)
+    o.measure_name = measure_name.of(core, o)
     o.measure, o.measured, o.postprocs = nil, nil, nil
     -- Equal programs of one space are one task, so it is made once.
     local function space_of(given)

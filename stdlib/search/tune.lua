@@ -44,7 +44,8 @@ local function add_tune(ts, core, postprocs, to_space)
     if s == nil then s = ts.space.default(o.target) end
     local named, functions = postprocs.split(o.postprocs)
     if named ~= nil then s = ts.space.with_postprocs(s, named) end
-    local name = measure_name(core, o)
+    local name = measure_name.of(core, o)
+    measure_name.warn(ts, core, program, o, name)
     if name ~= o.measure_name then
       given = given == o and copied(o) or given
       given.measure_name = name

@@ -30,6 +30,22 @@ assert(db:best(p, nil, { measure = "two" }).id == one.id)
 local other = db:records { limit = 1 }[1]
 assert(other.seconds == 1e-9 and
        db:best(p, nil, name(other.policy)).id == other.id)
+
+-- Functions that captured a counter are not one: it is said once.
+do
+  local warned, n = {}, 0
+  local before = ts.on_warning(function(text) warned[#warned + 1] = text end)
+  local counted = ops.spmv { m = 16, n = 16, nnz = 64 }
+  local function time() n = n + 1 return 1e-9 end
+  tune(counted, { measure = time })
+  assert(#warned == 0, warned[1])
+  tune(counted, { measure = time })
+  assert(#warned == 1 and warned[1]:find "another function 'measure'")
+  tune(counted, { measure = time, measure_name = "counting" })
+  assert(#warned == 1)
+  ts.on_warning(before)
+end
+
 local none, why = db:best(p, nil, { measure = "three" })
 assert(none == nil and why:find "measured by a function", why)
 local q = ops.spmv { m = 16, n = 16, nnz = 128 }
