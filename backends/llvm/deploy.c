@@ -53,18 +53,6 @@ static bool put_runtime(emit *m, strbuf *out) {
   return true;
 }
 
-/* Kernels are compiled for sizes of at least 1. */
-static void put_size_checks(strbuf *out, uint32_t n) {
-  for (uint32_t i = 0; i < n; i++)
-    str_printf(out,
-               "  %%p%u = getelementptr i64, ptr %%sizes, i32 %u\n"
-               "  %%n%u = load i64, ptr %%p%u\n"
-               "  %%less%u = icmp slt i64 %%n%u, 1\n"
-               "  br i1 %%less%u, label %%invalid, label %%right%u\n"
-               "right%u:\n",
-               i, i, i, i, i, i, i, i, i);
-}
-
 /* Linux gives the tiles of AMX to a process that asks for them: the first call
  * of the kernel does, by arch_prctl(ARCH_REQ_XCOMP_PERM, 18). */
 static void put_request(strbuf *out) {
@@ -82,8 +70,7 @@ static void put_request(strbuf *out) {
 }
 
 /* NAME_kernel(args, sizes, rt): rt, or its loops, NULL are the pool's. */
-static void put_raw(strbuf *out, const char *name, uint32_t nsizes,
-                    bool uses_tiles) {
+static void put_raw(strbuf *out, const char *name, bool uses_tiles) {
   str_printf(out,
              "declare i32 @" EMIT_KERNEL "(ptr, ptr, ptr)\n"
              "declare ptr @tess_pool_complete(ptr, ptr)\n"
@@ -93,15 +80,10 @@ static void put_raw(strbuf *out, const char *name, uint32_t nsizes,
              "  %%own = alloca [%u x i8], align 16\n",
              name, (unsigned)sizeof(tess_runtime));
   if (uses_tiles) put_request(out);
-  put_size_checks(out, nsizes);
-  str_printf(out,
-             "  %%use = call ptr @tess_pool_complete(ptr %%rt, ptr %%own)\n"
-             "  %%r = call i32 @" EMIT_KERNEL
-             "(ptr %%args, ptr %%sizes, ptr %%use)\n"
-             "  ret i32 %%r\n"
-             "invalid:\n"
-             "  ret i32 %d\n}\n",
-             TESS_INVALID);
+  str_puts(out,
+           "  %use = call ptr @tess_pool_complete(ptr %rt, ptr %own)\n"
+           "  %r = call i32 @" EMIT_KERNEL "(ptr %args, ptr %sizes, ptr %use)\n"
+           "  ret i32 %r\n}\n");
 }
 
 static void put_slots(strbuf *out, const char *array, const char *type,
@@ -168,8 +150,7 @@ static tess_status link_parts(emit *m, const char *name, strbuf *text) {
   if (!s) s = link_text(m, text);
   if (s) return s;
   str_clear(text);
-  put_raw(text, name, f->sizes.n,
-          LLVMGetNamedGlobal(m->module, EMIT_USES_TILES) != NULL);
+  put_raw(text, name, LLVMGetNamedGlobal(m->module, EMIT_USES_TILES) != NULL);
   put_typed(text, name, f->params.n, f->sizes.n);
   s = str_status(text);
   if (!s) s = link_text(m, text);

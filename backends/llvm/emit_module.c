@@ -117,6 +117,18 @@ static void open_arguments(emit *m, const ir_func *f) {
   }
 }
 
+/* Kernels are compiled for sizes of at least 1: others would lead out of
+ * their tensors. */
+static void check_sizes(emit *m, const ir_func *f) {
+  LLVMValueRef small = NULL;
+  for (uint32_t i = 0; i < f->sizes.n; i++) {
+    LLVMValueRef n = m->var[m->p->arg.v[f->sizes.at + i]];
+    LLVMValueRef less = LLVMBuildICmp(m->b, LLVMIntSLT, n, emit_i64(m, 1), "");
+    small = small ? LLVMBuildOr(m->b, small, less, "") : less;
+  }
+  if (small) emit_fail_if(m, small, LLVMConstInt(m->i32, TESS_INVALID, false));
+}
+
 void emit_prepare(emit *m) {
   take_memory(m);
   mark_fickle(m);
@@ -134,6 +146,7 @@ void emit_kernel(emit *m) {
   LLVMTypeRef params[3] = {m->ptr, m->ptr, m->ptr};
   emit_begin_fn(m, EMIT_KERNEL, true, 3, params);
   open_arguments(m, &f);
+  check_sizes(m, &f);
   ir_stmt first = ir_st(p, f.root)->body;
   emit_frame(m, first);
   emit_list(m, first);

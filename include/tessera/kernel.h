@@ -154,7 +154,9 @@ TESS_API tess_status tess_kernel_load(tess_context *c, const char *path,
                                       TESS_GIVE tess_kernel **out);
 /* The raw function, for hosts: int32 (*)(void **args, const int64_t *sizes,
  * const tess_runtime *rt); lives as long as the kernel.  NULL when this
- * machine cannot run it. */
+ * machine cannot run it.  It returns 0, or a status: TESS_INVALID where a size
+ * is less than 1, TESS_NOMEM, or what parallel_for gave.  Nothing else is
+ * checked. */
 #ifndef TESS_RUNTIME  /* the header of a saved kernel has it, too */
 #define TESS_RUNTIME
 typedef struct tess_runtime {

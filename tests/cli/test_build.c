@@ -109,6 +109,7 @@ static const char sizes_c[] =
     "  if (pieces != 4 || held || !asked) return 3;\n"
     "  rt.alloc = none;\n"
     "  if (!kernel_double_kernel(args, sizes, &rt)) return 4;\n"
+    "  if (!kernel_double(a, b, 0) || !kernel_double(a, b, -1)) return 5;\n"
     "  puts(\"all right\");\n"
     "  return 0;\n"
     "}\n";
