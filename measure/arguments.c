@@ -74,8 +74,8 @@ static tess_status infer_sizes(kernel_call *x, uint32_t i) {
     bool small = x->sizes[at] < 1;
     return ctx_fail(
         x->c, small ? TESS_INVALID : TESS_LIMIT,
-        "argument %u, '%s': extent %u is the size '%s', which must "
-        "be at %s %lld, given %lld",
+        "argument %u, '%s': extent %u, counted from 0, is the size '%s', which "
+        "must be at %s %lld, given %lld",
         i + 1, param_name(x, i), d, ir_text(x->p, x->p->var.v[v].name),
         small ? "least" : "most", small ? 1LL : (long long)IR_MAX_SIZE,
         (long long)x->sizes[at]);
@@ -100,12 +100,11 @@ static tess_status does_not_follow(kernel_call *x, uint32_t i, uint32_t d) {
   str_init(&sizes, &x->c->heap);
   put_unknown(x, ir_dim(x->p, b, d), &sizes);
   tess_status s =
-      sizes.bad
-          ? ctx_ran_out(x->c, str_status(&sizes), "checking extents")
-          : ctx_fail(x->c, TESS_UNSUPPORTED,
-                     "argument %u, '%s': extent %u does not follow from the "
-                     "tensors%s",
-                     i + 1, param_name(x, i), d, str_get(&sizes));
+      sizes.bad ? ctx_ran_out(x->c, str_status(&sizes), "checking extents")
+                : ctx_fail(x->c, TESS_UNSUPPORTED,
+                           "argument %u, '%s': extent %u, counted from 0, does "
+                           "not follow from the tensors%s",
+                           i + 1, param_name(x, i), d, str_get(&sizes));
   str_free(&sizes);
   return s;
 }
@@ -117,10 +116,11 @@ static tess_status check_extents(kernel_call *x, uint32_t i) {
     if (!extent_value(x, ir_dim(x->p, b, d), &want))
       return does_not_follow(x, i, d);
     if (x->tensor[i]->shape[d] != want)
-      return ctx_fail(x->c, TESS_TYPE,
-                      "argument %u, '%s': extent %u is %lld, given %lld", i + 1,
-                      param_name(x, i), d, (long long)want,
-                      (long long)x->tensor[i]->shape[d]);
+      return ctx_fail(
+          x->c, TESS_TYPE,
+          "argument %u, '%s': extent %u, counted from 0, is %lld, given %lld",
+          i + 1, param_name(x, i), d, (long long)want,
+          (long long)x->tensor[i]->shape[d]);
   }
   return TESS_OK;
 }

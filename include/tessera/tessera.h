@@ -46,7 +46,9 @@
  * Data is counted from 0 (sketches, rows, parameters, bits of a mask), but for
  * the instructions of a trace, which are counted from 1, as in Lua.  Texts for
  * people, messages and funnels among them, count from 1, and say so where a
- * host might have given the number.
+ * host might have given the number; but dimensions, their extents and indices
+ * are counted from 0 there, too, as in the operands that name them, which a
+ * line that also counts from 1 says.
  */
 #ifndef TESSERA_TESSERA_H
 #define TESSERA_TESSERA_H

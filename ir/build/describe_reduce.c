@@ -161,7 +161,7 @@ static tess_status check_axes(ir_builder *b, uint32_t n, const ir_var *axes) {
       return err_set(b->err, TESS_INVALID,
                      "axis %u of a reduction is not a "
                      "reduction axis",
-                     i);
+                     i + 1);
     for (uint32_t k = 0; k < i; k++)
       if (axes[k] == axes[i])
         return err_set(b->err, TESS_INVALID, "a reduction has axis '%s' twice",

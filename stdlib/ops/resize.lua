@@ -254,14 +254,15 @@ With `antialias` kernels are as wide as elements of Y where s < 1.]],
     for d, scale in ipairs(o.scales or {}) do
       if type(scale) ~= "number" or not (scale > 0 and scale < math.huge) then
         declare.wrong(o.name, "'scales' is %s in dimension %d, and must be " ..
-                      "a positive number", tostring(scale), d)
+                      "a positive number", tostring(scale), d - 1)
       end
     end
     for d, to in ipairs(o.to) do
       local most = math.max(to, o.antialias and o.shape[d] or 0)
       if most > most_resized and to ~= o.shape[d] then
         declare.wrong(o.name, "dimension %d has %d elements, more than the " ..
-                      "%d that are resized by tables", d, most, most_resized)
+                      "%d that are resized by tables", d - 1, most,
+                      most_resized)
       end
     end
   end,

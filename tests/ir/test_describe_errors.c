@@ -168,7 +168,7 @@ static void computes(describing *d) {
   e[1] = d_load(d, a, i, k);
   ir_var not_axis = ir_at(&b->p, b->value.v[i].e)->a;
   FAILS(d, describe_reduce(b, reducer, 1, &e[1], 1, &not_axis, e),
-        "axis 0 of a reduction is not a reduction axis");
+        "axis 1 of a reduction is not a reduction axis");
   FAILS(d, describe_reduce(b, reducer, 1, &e[1], 2, (ir_var[]){axis, axis}, e),
         "a reduction has axis 'k' twice");
   FAILS(d, describe_program(b, "p", 1, &a, 0, NULL, &d->p),

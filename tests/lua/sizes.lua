@@ -206,10 +206,11 @@ do
     checks.fails("UNSUPPORTED", why, ts.interpret, p, { a, b })
     checks.fails("UNSUPPORTED", why, ts.build(p, "llvm"), a, b)
   end
-  check({ n + w }, "argument 1, 'A': extent 0 does not follow from the " ..
+  check({ n + w }, "argument 1, 'A': extent 0, counted from 0, does not " ..
+        "follow from the " ..
         "tensors: no extent is the size 'n', nor 'w'")
-  check({ n, n + w * m }, "extent 1 does not follow from the tensors: no " ..
-        "extent is the size 'w', nor 'm'")
+  check({ n, n + w * m }, "extent 1, counted from 0, does not follow from " ..
+        "the tensors: no extent is the size 'w', nor 'm'")
   check({ w, (n + w) * 2 }, "no extent is the size 'n'")
 end
 

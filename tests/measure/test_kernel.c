@@ -117,8 +117,9 @@ static void test_arguments(void **state) {
                       "'kernel' takes 3 tensors, given 2");
   tess_tensor *bad[] = {good[0], small, good[2]};
   assert_int_equal(tess_kernel_run(k, 3, bad), TESS_TYPE);
-  assert_string_equal(tess_error(c)->message,
-                      "argument 2, 'B': extent 0 is 16, given 15");
+  assert_string_equal(
+      tess_error(c)->message,
+      "argument 2, 'B': extent 0, counted from 0, is 16, given 15");
   bad[1] = ints;
   assert_int_equal(tess_interpret(p, 3, bad), TESS_TYPE);
   assert_string_equal(tess_error(c)->message,
