@@ -68,6 +68,10 @@ const char *tess_kernel_name(tess_kernel *k) {
   return tess_program_name(k->program);
 }
 
+tess_program *tess_kernel_program(tess_kernel *k) {
+  return program_hold(k->program);
+}
+
 tess_status tess_kernel_source(tess_kernel *k, const char *what, char **out) {
   building w = {
       .c = k->c, .p = k->program, .target = k->target_text, .text = out};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public functions of the interpreter: tess_interpret, tess_equivalent,
- * tess_tensor_intrin, which it checks. */
+ * tess_tensor_intrin, which it checks; and tess_program_shape, of its
+ * arguments. */
 #include "backends/interp/interp.h"
 #include "ir/query.h"
 #include "measure/arguments.h"
@@ -42,6 +43,12 @@ static tess_status run_interpreter(void *ud) {
   interp_init(&a->in, &a->c->heap);
   tess_status s = interp_run(&a->in, a->x->p, a->x->n, args, &o, &e);
   return s ? report_interp_error(a->c, a->x->p, s, &e) : TESS_OK;
+}
+
+tess_status tess_program_shape(tess_program *p, uint32_t i, uint32_t n,
+                               tess_tensor *const *args, int64_t *shape) {
+  kernel_call x = {.c = p->c, .p = &p->p, .n = n, .tensor = args};
+  return arguments_shape(&x, i, shape);
 }
 
 tess_status tess_interpret(tess_program *p, uint32_t n,

@@ -253,7 +253,7 @@ static tess_status check_place(kernel_call *x, uint32_t i) {
                   wanted[0] ? wanted : "cpu");
 }
 
-tess_status arguments_bind(kernel_call *x) {
+static tess_status check_count(kernel_call *x) {
   const ir_func *f = ir_entry(x->p);
   ctx_clear(x->c);
   if (f->params.n > ARGUMENTS_MAX || f->sizes.n > ARGUMENTS_SIZES)
@@ -261,7 +261,29 @@ tess_status arguments_bind(kernel_call *x) {
   if (x->n != f->params.n)
     return ctx_fail(x->c, TESS_TYPE, "'%s' takes %u tensors, given %u",
                     ir_text(x->p, f->name), f->params.n, x->n);
-  tess_status s = TESS_OK;
+  return TESS_OK;
+}
+
+tess_status arguments_shape(kernel_call *x, uint32_t i, int64_t *shape) {
+  tess_status s = check_count(x);
+  if (!s && i >= x->n)
+    s = ctx_fail(x->c, TESS_NOT_FOUND,
+                 "there is no parameter %u, counted from 0", i);
+  for (uint32_t k = 0; !s && k < x->n; k++)
+    if (x->tensor[k]) s = check_type(x, k);
+  for (uint32_t k = 0; !s && k < x->n; k++)
+    if (x->tensor[k]) s = infer_sizes(x, k);
+  if (s) return s;
+  ir_buf b = x->p->arg.v[ir_entry(x->p)->params.at + i];
+  for (uint32_t d = 0; d < ir_ndim(x->p, b); d++)
+    if (!extent_value(x, ir_dim(x->p, b, d), &shape[d]))
+      return does_not_follow(x, i, d);
+  return TESS_OK;
+}
+
+tess_status arguments_bind(kernel_call *x) {
+  tess_status s = check_count(x);
+  const ir_func *f = ir_entry(x->p);
   for (uint32_t i = 0; !s && i < x->n; i++) s = check_type(x, i);
   for (uint32_t i = 0; !s && i < x->n; i++) s = infer_sizes(x, i);
   for (uint32_t i = 0; !s && i < x->n; i++) s = check_extents(x, i);

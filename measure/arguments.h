@@ -24,6 +24,9 @@ typedef struct kernel_call {
 /* Checks the tensors (types, extents, places, aliasing), infers the symbolic
  * extents from them and fills in `args`; c, p, k, n and tensor are set. */
 tess_status arguments_bind(kernel_call *x);
+/* The extents of parameter i, as far as they follow from those of x->tensor
+ * that are not NULL; c, p, n and tensor are set. */
+tess_status arguments_shape(kernel_call *x, uint32_t i, int64_t *shape);
 /* Whether the program may write to parameter i. */
 bool arguments_written(const kernel_call *x, uint32_t i);
 

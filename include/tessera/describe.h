@@ -302,6 +302,13 @@ typedef struct tess_param {
 TESS_API uint32_t tess_program_nparams(tess_program *p);
 TESS_API tess_status tess_program_param(tess_program *p, uint32_t i,
                                         tess_param *out);
+/* The extents of parameter i in a call with these n tensors, one a parameter,
+ * of which those that are not there yet, i itself among them, are NULL: what a
+ * host makes an output of.  `shape` has room for the parameter's ndim.
+ * UNSUPPORTED where an extent does not follow from the tensors; TYPE, INVALID
+ * and LIMIT as of tess_kernel_run; NOT_FOUND past the last parameter. */
+TESS_API tess_status tess_program_shape(tess_program *p, uint32_t i,
+    uint32_t n, tess_tensor *const *args, int64_t *shape);
 /* Bytes and back, checked when read. */
 TESS_API tess_status tess_program_save(tess_program *p, const char *path);
 TESS_API tess_status tess_program_load(tess_context *c, const char *path,

@@ -106,6 +106,9 @@ TESS_API const char *tess_kernel_name(tess_kernel *k);   /* its program's */
 /* On how many threads tess_kernel_run and tess_kernel_time run it; 0, as of a
  * kernel that was built: the target's cores.  The kernel of a result has the
  * kernel_threads that it was tuned with. */
+/* The program that it was built of, whose parameters it takes, also of a
+ * kernel that was loaded. */
+TESS_API TESS_GIVE tess_program *tess_kernel_program(tess_kernel *k);
 TESS_API void tess_kernel_set_threads(tess_kernel *k, uint32_t threads);
 /* Arguments: one tensor a parameter, shapes and dtypes are checked.  Where
  * sizes are known only now, INVALID when one makes an extent less than 1, or

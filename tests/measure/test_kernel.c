@@ -184,6 +184,56 @@ static void test_symbolic_extents(void **state) {
   tess_context_free(c);
 }
 
+/* What a host makes an output of. */
+static void test_shapes_that_follow(void **state) {
+  (void)state;
+  tess_context *c = open(true);
+  tess_program *p = symbolic(c), *q;
+  tess_kernel *k;
+  tess_tensor *t[3] = {NULL, NULL, NULL};
+  int64_t n = 7, shape = 0;
+  kernel_must(c, tess_build(p, NULL, &k));
+  q = tess_kernel_program(k);
+  assert_true(tess_program_equal(p, q));
+  tess_program_free(p);
+  kernel_must(c, tess_tensor_new(c, F32, 1, &n, "zeros", 0, &t[0]));
+  kernel_must(c, tess_program_shape(q, 1, 2, t, &shape));
+  assert_int_equal(shape, 7);
+  assert_int_equal(tess_program_shape(q, 2, 2, t, &shape), TESS_NOT_FOUND);
+  assert_int_equal(tess_program_shape(q, 1, 1, t, &shape), TESS_TYPE);
+  assert_int_equal(tess_program_shape(q, 1, 2, &t[1], &shape),
+                   TESS_UNSUPPORTED);
+  tess_tensor_free(t[0]);
+  n = 0;
+  kernel_must(c, tess_tensor_new(c, F32, 1, &n, "zeros", 0, &t[0]));
+  assert_int_equal(tess_program_shape(q, 1, 2, t, &shape), TESS_INVALID);
+  tess_tensor_free(t[0]);
+  tess_kernel_free(k);
+  tess_program_free(q);
+  tess_context_free(c);
+}
+
+/* The raw function looks at nothing but its sizes. */
+static void test_sizes_below_one(void **state) {
+  (void)state;
+  float a[4] = {0}, b[4] = {0};
+  void *args[] = {a, b};
+  tess_context *c = open(true);
+  tess_program *p = symbolic(c);
+  tess_kernel *k;
+  kernel_must(c, tess_build(p, NULL, &k));
+  tess_kernel_fn call = tess_kernel_function(k);
+  const tess_runtime *rt = tess_default_runtime(c, 0);
+  for (int64_t n = -1; n < 1; n++)
+    assert_int_equal(call(args, &n, rt), TESS_INVALID);
+  assert_true(b[0] == 0);
+  assert_int_equal(call(args, (int64_t[]){4}, rt), 0);
+  assert_true(b[3] == 1);
+  tess_kernel_free(k);
+  tess_program_free(p);
+  tess_context_free(c);
+}
+
 static void test_equivalent(void **state) {
   (void)state;
   tess_context *c = open(true);
@@ -289,6 +339,8 @@ int main(void) {
       cmocka_unit_test(test_source),
       cmocka_unit_test(test_arguments),
       cmocka_unit_test(test_symbolic_extents),
+      cmocka_unit_test(test_shapes_that_follow),
+      cmocka_unit_test(test_sizes_below_one),
       cmocka_unit_test(test_equivalent),
       cmocka_unit_test(test_runtime),
       cmocka_unit_test(test_build_errors),
