@@ -35,7 +35,7 @@ TESS_API tess_status tess_target_check_feature(tess_target *t,
 
 /* A tensor in this process's memory.  fill: "zeros" "random" (uniform in [0,1);
  * integers over a small range) "integers" (small integers that sums of
- * represent exactly) "empty".  INVALID for another; NOMEM. */
+ * represent exactly) "empty".  INVALID for another and NULL; NOMEM. */
 TESS_API tess_status tess_tensor_new(tess_context *c, tess_dtype t,
     uint32_t ndim, const int64_t *shape, const char *fill, uint64_t seed,
     TESS_GIVE tess_tensor **out);

@@ -29,12 +29,12 @@ tess_status tess_tensor_new(tess_context *c, tess_dtype t, uint32_t ndim,
   making m = {.c = c, .t = t, .ndim = ndim, .shape = shape, .out = out};
   fill_how how;
   *out = NULL;
-  if (!fill_parse(fill, &how))
+  if (!fill || !fill_parse(fill, &how))
     return ctx_fail(c, TESS_INVALID,
                     "a tensor cannot be filled with '%s': use zeros, random, "
                     "integers or empty (in Lua also the path of a file that "
                     "ends in .npy)",
-                    fill);
+                    fill ? fill : "NULL");
   tess_status s = ctx_run(c, make_tensor, &m);
   if (!s)
     fill_elements((*out)->data, t, (uint64_t)(*out)->size, how, FILL_RANGE,

@@ -146,6 +146,8 @@ static void test_refused(void **state) {
                    TESS_INVALID);
   assert_int_equal(tess_tensor_new(c, F32, 17, many, "zeros", 0, &x),
                    TESS_LIMIT);
+  assert_int_equal(tess_tensor_new(c, F32, 0, bad, NULL, 0, &x), TESS_INVALID);
+  assert_non_null(strstr(tess_error(c)->message, "use zeros, random"));
   assert_int_equal(tess_tensor_new(c, F32, 0, bad, "ones", 0, &x),
                    TESS_INVALID);
   assert_int_equal(tess_tensor_new(c, (tess_dtype){TESS_DTYPE_FLOAT, 32, 4}, 0,
