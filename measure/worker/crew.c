@@ -238,7 +238,14 @@ static void worker_lost(crew *c, slot *x) {
     reject_worker(c, x);
     return;
   }
+  bool greeted = x->w->greeted || x->w->remote;
   tess_status s = crew_judge(x->w, worker_kill(x->w), why, sizeof why);
+  size_t at = strlen(why);
+  if (!greeted)
+    snprintf(why + at, sizeof why - at,
+             ", before its handshake: worker_path or TESSERA_WORKER names the "
+             "tessera-worker of this version, and it was '%s'",
+             c->pool->config.worker_path);
   discard_worker(c, x, s, why);
 }
 
