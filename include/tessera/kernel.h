@@ -87,7 +87,10 @@ TESS_API tess_status tess_tensor_text(tess_tensor *t, TESS_GIVE char **out);
  * this header needs no other); compact row-major memory that the processor can
  * address (its own, or pinned or managed for CUDA or ROCm) only.  What comes
  * in is used where it lies; read-only memory is copied, and other memory at an
- * address that is no multiple of the element's size is TESS_UNSUPPORTED. */
+ * address that is no multiple of the element's size is TESS_UNSUPPORTED.  What
+ * goes out holds the tensor, whose memory is its context's: its deleter uses
+ * the context as any call does, and so must have been called before
+ * tess_context_free, and never while another thread is in the context. */
 TESS_API tess_status tess_tensor_from_dlpack(tess_context *c,
     TESS_TAKE void *managed, TESS_GIVE tess_tensor **out);
 TESS_API tess_status tess_tensor_to_dlpack(tess_tensor *t,
@@ -103,12 +106,12 @@ TESS_API tess_status tess_build(tess_program *p, tess_target *target,
                                 TESS_GIVE tess_kernel **out);
 TESS_API void tess_kernel_free(TESS_TAKE tess_kernel *k);
 TESS_API const char *tess_kernel_name(tess_kernel *k);   /* its program's */
-/* On how many threads tess_kernel_run and tess_kernel_time run it; 0, as of a
- * kernel that was built: the target's cores.  The kernel of a result has the
- * kernel_threads that it was tuned with. */
 /* The program that it was built of, whose parameters it takes, also of a
  * kernel that was loaded. */
 TESS_API TESS_GIVE tess_program *tess_kernel_program(tess_kernel *k);
+/* On how many threads tess_kernel_run and tess_kernel_time run it; 0, as of a
+ * kernel that was built: the target's cores.  The kernel of a result has the
+ * kernel_threads that it was tuned with. */
 TESS_API void tess_kernel_set_threads(tess_kernel *k, uint32_t threads);
 /* Arguments: one tensor a parameter, shapes and dtypes are checked.  Where
  * sizes are known only now, INVALID when one makes an extent less than 1, or

@@ -2,6 +2,7 @@
 """Memory that is shared with other libraries: DLPack in both versions, and
 Python's buffers."""
 import ctypes
+import math
 
 from . import _abi
 from .context import Error
@@ -37,9 +38,15 @@ _held = {}  # by the address of what was handed out: it, and who owns it
 
 
 @_Deleter
-def _forget(address):
-    made, release = _held.pop(address)
+def _forget(address, held=_held):
+    made, release = held.pop(address)
     release()
+
+
+# Arrays that took memory may outlive the modules of a program that ends: their
+# deleter stays.
+for _kept in (_held, _forget):
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_kept))
 
 
 def _hand_out(made, release):
@@ -88,13 +95,20 @@ def _capsule(address, name):
                         ctypes.cast(_end_capsule, ctypes.c_void_p))
 
 
-def to_capsule(address, versioned):
-    """A capsule of what tess_tensor_to_dlpack gave."""
-    if versioned:
-        return _capsule(address, _NAME)
-    made = _Versioned.from_address(address)
-    old = _Old(tensor=made.tensor)
-    return _capsule(_hand_out(old, lambda: made.deleter(address)), _OLD_NAME)
+def to_capsule(owner, data, shape, dtype, versioned):
+    """A capsule of compact memory, which keeps its owner, and so the context,
+    alive."""
+    n = len(shape)
+    extents = (ctypes.c_int64 * max(n, 1))(*shape)
+    strides = (ctypes.c_int64 * max(n, 1))(
+        *(math.prod(shape[d + 1:]) for d in range(n)))
+    kept = [owner, extents, strides]
+    tensor = _DLTensor(data=data, device=(_CPU, 0), ndim=n, dtype=dtype,
+                       shape=extents, strides=strides)
+    made = (_Versioned(version=(1, 1), tensor=tensor) if versioned else
+            _Old(tensor=tensor))
+    return _capsule(_hand_out(made, kept.clear),
+                    _NAME if versioned else _OLD_NAME)
 
 
 def from_capsule(capsule):
@@ -135,16 +149,37 @@ _CODES = {"?": _abi.TESS_DTYPE_BOOL,
           **dict.fromkeys("BHILQN", _abi.TESS_DTYPE_UINT)}
 
 
-def from_buffer(value):
-    """The address of a DLManagedTensorVersioned over the memory of an array;
-    BufferError where it has none that can be shared."""
-    view = _Buffer()
-    _get_buffer(value, view, _C_CONTIGUOUS | _FORMAT)
-    kind = (view.format or b"B").decode().lstrip("@=<")
+def _unshared(why):
+    return Error("UNSUPPORTED", f"the array cannot be shared: {why}")
+
+
+def _refusal(view, kind):
+    """Why the elements of a buffer cannot be shared; None: they can."""
+    if kind[0] in ">!" and kind[1:] in _CODES:
+        return ("its numbers are big-endian; "
+                "a.astype(a.dtype.newbyteorder(\"=\")) is one that can")
     if kind not in _CODES:
+        return (f"elements of the format '{kind}' are no numbers of Tessera's")
+    if view.len and not view.readonly and (view.buf or 0) % view.itemsize:
+        return (f"its address is not a multiple of {view.itemsize}, the bytes "
+                "of an element; a.copy() is one that can")
+    return None
+
+
+def from_buffer(value):
+    """The address of a DLManagedTensorVersioned over the memory of an array.
+    """
+    view = _Buffer()
+    try:
+        _get_buffer(value, view, _C_CONTIGUOUS | _FORMAT)
+    except (BufferError, ValueError) as e:
+        raise _unshared(f"{e}; numpy.ascontiguousarray makes one that can") \
+            from None
+    kind = (view.format or b"B").decode().lstrip("@=<")
+    why = _refusal(view, kind)
+    if why:
         _release(view)
-        raise BufferError(f"elements of the format '{kind}' are no numbers of "
-                          "Tessera's")
+        raise _unshared(why)
     shape = (ctypes.c_int64 * max(view.ndim, 1))(*view.shape[:view.ndim])
     made = _Versioned(version=(1, 1))
     made.flags = _READ_ONLY if view.readonly else 0
@@ -163,11 +198,7 @@ def address_of(value):
             raise TypeError("a tensor or an array is expected, not "
                             f"{type(value).__name__}") from None
         return from_capsule(_ask(value))
-    try:
-        return from_buffer(value)
-    except (BufferError, ValueError) as e:
-        raise Error("UNSUPPORTED", f"the array cannot be shared: {e}; "
-                    "numpy.ascontiguousarray makes one that can") from None
+    return from_buffer(value)
 
 
 def _ask(value):

@@ -30,12 +30,16 @@ class Tensor(Object):
     def device(self):
         return text(self.get("tess_tensor_device"))
 
+    def __init__(self, context, pointer, owned=True):
+        super().__init__(context, pointer, owned)
+        if self._end:  # arrays that share the memory may outlive all else
+            self._end.atexit = False
+
     @property
     def __array_interface__(self):
         t, data = self.get("tess_tensor_dtype"), self.get("tess_tensor_data")
         if data is None:
-            raise AttributeError(f"the tensor is on {self.device}: to(\"cpu\") "
-                                 "copies it")
+            raise AttributeError(self._elsewhere())
         if t.code not in _TYPES or t.bits % 8:
             raise AttributeError(f"NumPy has no {self.dtype}")
         return {"version": 3, "shape": self.shape, "data": (data, False),
@@ -45,12 +49,18 @@ class Tensor(Object):
                    copy=None):
         if copy:
             raise BufferError("a tensor shares its memory; copy it first")
-        out = ctypes.c_void_p()
-        self.call("tess_tensor_to_dlpack", out)
-        return to_capsule(out.value, (max_version or (0, 0))[0] >= 1)
+        data = self.get("tess_tensor_data")
+        if data is None:
+            raise BufferError(self._elsewhere())
+        return to_capsule(self, data, self.shape,
+                          self.get("tess_tensor_dtype"),
+                          (max_version or (0, 0))[0] >= 1)
 
     def __dlpack_device__(self):
         return 1, 0
+
+    def _elsewhere(self):
+        return f"the tensor is on {self.device}: to(\"cpu\") copies it"
 
     def numpy(self):
         import numpy

@@ -3,6 +3,8 @@
 import array
 import gc
 import os
+import subprocess
+import sys
 import tempfile
 import unittest
 import weakref
@@ -34,6 +36,16 @@ class NewDLPack:
 
     def __dlpack__(self, **named):
         return as_tensor(self.values).__dlpack__(**named)
+
+
+class Lent:
+    """The capsule of a tensor in one version of DLPack."""
+
+    def __init__(self, t, version):
+        self.capsule = t.__dlpack__(max_version=version)
+
+    def __dlpack__(self, **named):
+        return self.capsule
 
 
 class Tensors(unittest.TestCase):
@@ -90,17 +102,44 @@ class Tensors(unittest.TestCase):
     def test_refused_arrays(self):
         for given, said in (
                 (np.zeros((4, 4), "float32").T[1:], "ascontiguousarray"),
-                (np.zeros(4, "complex64"), "format"),
+                (np.zeros(4, "complex64"), "'Zf' are no numbers of Tessera's$"),
+                (np.zeros(4, ">f4"), r"big-endian; a\.astype"),
+                (np.zeros(17, "u1")[1:].view("f4"), r"of 4, .*a\.copy\(\)"),
                 ("text", "expected")):
             with self.subTest(said), \
                     self.assertRaisesRegex((ts.Error, TypeError), said):
                 as_tensor(given)
-        fixed = np.zeros(4, "float32")
+        fixed = np.zeros(17, "u1")[1:].view("f4")
         fixed.flags.writeable = False
         self.assertEqual(list(as_tensor(fixed)), [0] * 4)
 
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:
+    def test_outlives_its_context(self):
+        for version in (None, (1, 1)):
+            with ts.Context() as c:
+                x = as_tensor(Lent(ts.tensor((2, 3), "float32"), version))
+                gone = weakref.ref(c)
+            del c
+            gc.collect()
+            x[1, 2] = 5
+            self.assertEqual(x.tolist(), [[0, 0, 0], [0, 0, 5]])
+            self.assertIsNotNone(gone())
+            del x
+            gc.collect()
+            self.assertIsNone(gone())
+
+    def test_outlives_the_program(self):
+        """Modules are taken down before these arrays are."""
+        for last in ("", "import builtins; builtins.x = x",
+                     "class K: pass\nk = K(); k.me = k; k.x = x"):
+            script = ("import numpy as np, tessera as ts\n"
+                      "t = ts.tensor(8, 'float32')\n"
+                      "x = np.from_dlpack(t), np.asarray(t)\n"
+                      f"del t\n{last}")
+            self.assertEqual(subprocess.run([sys.executable, "-c", script],
+                                            timeout=300).returncode, 0)
+
             path = os.path.join(folder, "x.npy")
             x = np.random.default_rng(1).random((3, 5), "float32")
             np.save(path, x)
