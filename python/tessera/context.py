@@ -61,8 +61,11 @@ class Context:
         self.pointer = ctypes.POINTER(_abi.tess_context)()
         status = lib.tess_context_new(options, self.pointer)
         if status:
-            raise Error(text(lib.tess_status_name(status)),
-                        text(lib.tess_status_text(status)))
+            said = text(lib.tess_status_text(status))
+            if status == _abi.TESS_LIMIT:
+                said = (f"the option memory_cap, of {memory_cap} bytes, has "
+                        "no room for a context")
+            raise Error(text(lib.tess_status_name(status)), said)
         self._end = weakref.finalize(self, _end_context, self.pointer,
                                      self._unfreed, self._log)
 

@@ -3,7 +3,7 @@
 from . import _abi
 from ._native import raw, text
 from .context import Object, current
-from .program import program_of
+from .program import Program, program_of
 from .tensor import Arguments
 
 
@@ -62,7 +62,16 @@ class Kernel(Object):
     without the outputs, which it then gives."""
 
     struct, free = _abi.tess_kernel, "tess_kernel_free"
-    program = None  # whose parameters it takes; set by what makes it
+
+    @property
+    def program(self):
+        """The program that it was built of, whose parameters it takes."""
+        if self._program is None:
+            self._program = Program(self.context,
+                                    self.get("tess_kernel_program"))
+        return self._program
+
+    _program = None
 
     def __call__(self, *args):
         a = Arguments(self.program, args)
@@ -93,22 +102,14 @@ class Kernel(Object):
                   header and raw(header, "a path"))
 
 
-def kernel_of(program, maker, name, *args):
-    """The kernel that a function of the engine's gives, of a program."""
-    made = maker.make(Kernel, name, *args)
-    made.program = program
-    return made
-
-
 def build(what, target=None):
     """Compiles a program, or a schedule as it stands, for a target."""
-    program = program_of(what)
+    program = program_of(what, "what is built")
     t = as_target(target, program.context)
-    return kernel_of(program, program, "tess_build", t and t.pointer)
+    return program.make(Kernel, "tess_build", t and t.pointer)
 
 
-def load_kernel(path, program):
-    """Loads what was saved as NAME.kernel, with the program that it is of."""
+def load_kernel(path):
+    """Loads what was saved as NAME.kernel; nothing is compiled."""
     c = current()
-    return kernel_of(program, c, "tess_kernel_load", c.pointer,
-                     raw(path, "a path"))
+    return c.make(Kernel, "tess_kernel_load", c.pointer, raw(path, "a path"))

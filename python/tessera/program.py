@@ -135,9 +135,15 @@ def passes():
             for i in range(lib.tess_lower_pass_count())]
 
 
-def program_of(x):
+def program_of(x, what):
     """The program of a program, or of a schedule as it stands."""
-    return x if isinstance(x, Program) else x.program()
+    from .schedule import Schedule
+    if isinstance(x, Schedule):
+        return x.program()
+    if not isinstance(x, Program):
+        raise TypeError(f"{what} must be a tessera.Program or a "
+                        f"tessera.Schedule, not {type(x).__name__}")
+    return x
 
 
 def interpret(program, *args):
@@ -145,7 +151,7 @@ def interpret(program, *args):
     uninitialized reads and accesses out of bounds.  Arguments: all in place,
     or without the outputs, which are then given."""
     from .tensor import Arguments
-    p = program_of(program)
+    p = program_of(program, "what is interpreted")
     a = Arguments(p, args)
     p.call("tess_interpret", a.n, a.pointers)
     return a.results()
@@ -166,7 +172,8 @@ def equivalent(p, q, seed=1):
 
 def check_equivalent(p, q, seed=1):
     """Raises, with the place, where the two do not compute the same."""
-    program_of(p).call("tess_equivalent", program_of(q).pointer, seed)
+    program_of(p, "what is compared").call(
+        "tess_equivalent", program_of(q, "what is compared").pointer, seed)
 
 
 def tensor_intrin(name, description, implementation, override=False):

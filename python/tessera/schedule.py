@@ -238,9 +238,10 @@ def _is_write(kind):
 def schedule(program, seed=0, target=None):
     """A schedule of the program; the seed determines what is sampled."""
     from .kernel import as_target
+    expect(program, Program, "what is scheduled")
     target = as_target(target, program.context)
-    return expect(program, Program, "what is scheduled").make(
-        Schedule, "tess_schedule_new", target and target.pointer, seed)
+    return program.make(Schedule, "tess_schedule_new",
+                        target and target.pointer, seed)
 
 
 # ---- the methods ------------------------------------------------------------

@@ -4,7 +4,7 @@ import ctypes
 
 from . import _abi, dtypes
 from ._native import array, raw, text
-from .context import Object, current
+from .context import Error, Object, current
 from .dlpack import address_of, to_capsule
 
 _TYPES = {_abi.TESS_DTYPE_INT: "i", _abi.TESS_DTYPE_UINT: "u",
@@ -170,9 +170,14 @@ class Arguments:
                 _refuse_read_only(p, a, t)
         elif len(args) == outputs.count(False):
             rest = iter(args)
-            tensors = [self._new(p) if out else
-                       as_tensor(next(rest), program.context)
-                       for p, out in zip(params, outputs)]
+            tensors = [None if out else as_tensor(next(rest), program.context)
+                       for out in outputs]
+            given = array(ctypes.POINTER(_abi.tess_tensor),
+                          [t.pointer if t is not None else None
+                           for t in tensors])
+            for i, p in enumerate(params):
+                if outputs[i]:
+                    tensors[i] = self._new(program, i, p, given)
         else:
             raise TypeError(
                 f"{program.name} takes {len(params)} tensors, or "
@@ -183,11 +188,16 @@ class Arguments:
         self.pointers = array(ctypes.POINTER(_abi.tess_tensor),
                               [t.pointer for t in tensors])
 
-    def _new(self, param):
-        if any(n < 0 for n in param.shape):
-            raise TypeError(f"the size of the output {param.name} is known "
-                            "only when it is given")
-        made = tensor(param.shape, param.dtype, "zeros")
+    def _new(self, program, i, param, given):
+        """Output i, of the extents that follow from the tensors given."""
+        shape = (ctypes.c_int64 * max(len(param.shape), 1))()
+        try:
+            program.call("tess_program_shape", i, len(given), given, shape)
+        except Error as e:
+            if e.code == "UNSUPPORTED":
+                e.args = (f"{e}; pass the output {param.name}, too",)
+            raise
+        made = tensor(tuple(shape[:len(param.shape)]), param.dtype, "zeros")
         self.made.append(made)
         return made
 

@@ -10,7 +10,7 @@ import sys
 from . import _abi
 from ._native import array, function, lib, new, raw, text
 from .context import Object, current, expect
-from .kernel import as_target, kernel_of
+from .kernel import Kernel, as_target
 from .program import Program
 from .schedule import Schedule
 from .session import Callbacks, CostModel, Strategy
@@ -64,8 +64,7 @@ class Result(Object):
     def kernel(self):
         """Compiled when it is first asked for."""
         if self._kernel is None:
-            self._kernel = kernel_of(self.program, self,
-                                     "tess_result_kernel")
+            self._kernel = self.make(Kernel, "tess_result_kernel")
         return self._kernel
 
     @property
@@ -262,18 +261,50 @@ def tune(program, *, target=None, space=None, progress=None, **options):
     return result
 
 
+# Of options that are objects here, and not those of Lua.
+_HELP = {
+    "progress":
+        "True: a line on stderr; a function: called with a Progress (trials, "
+        "max_trials, failed, best, gflops, elapsed, eta, text; status and "
+        "seconds of the trial, or compiled and compiling) after each "
+        "candidate and while a batch is compiled, and ends the run by "
+        "returning False",
+    "inputs":
+        "a list of your own tensors or arrays, one for each parameter that is "
+        "no output, in order, that candidates are run and checked on",
+    "measure":
+        "instead of compiling and running candidates: a function of (session, "
+        "candidate) that gives a time in seconds, or how it failed, as "
+        "\"TIMEOUT\"",
+    "postprocs":
+        "a list of functions of a schedule that schedule it further, or not, "
+        "and say whether it is kept: True or None; False, or a text that says "
+        "why not",
+    MUTATORS:
+        "a list of Mutator, beside those of the strategy \"evolutionary\"",
+}
+
+
+def _help(name, rows):
+    said = _HELP.get(name) or text(rows[name].help)
+    return said + {"strategy": "; or a Strategy of yours",
+                   "cost_model": "; or a Model, or a CostModel of yours",
+                   }.get(name, "")
+
+
 def _document():
     """The signature and the help of `tune`, of the engine's table."""
     rows = declared(lib.tess_tune_option)
     names = [n for n, o in rows.items() if o.field or n in _OBJECTS]
+    names += [n for n in _HELP if n not in names]
     tune.__doc__ += "\n\n" + "\n".join(
-        f"    {n}: {text(rows[n].help)}" for n in names)
+        f"    {n}: {_help(n, rows)}" for n in names)
     keyword = inspect.Parameter.KEYWORD_ONLY
     first = inspect.Parameter("program",
                               inspect.Parameter.POSITIONAL_OR_KEYWORD)
     tune.__signature__ = inspect.Signature([first] + [
         inspect.Parameter(n, keyword, default=None)
-        for n in ["target", "space"] + names + [MUTATORS]])
+        for n in ["target", "space"] + names])
 
 
 _document()

@@ -113,8 +113,6 @@ class Tensors(unittest.TestCase):
         fixed.flags.writeable = False
         self.assertEqual(list(as_tensor(fixed)), [0] * 4)
 
-    def test_files(self):
-        with tempfile.TemporaryDirectory() as folder:
     def test_outlives_its_context(self):
         for version in (None, (1, 1)):
             with ts.Context() as c:
@@ -140,6 +138,8 @@ class Tensors(unittest.TestCase):
             self.assertEqual(subprocess.run([sys.executable, "-c", script],
                                             timeout=300).returncode, 0)
 
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "x.npy")
             x = np.random.default_rng(1).random((3, 5), "float32")
             np.save(path, x)
@@ -196,12 +196,46 @@ class Kernels(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "m.kernel")
             kernel.save(path)
-            again = ts.load_kernel(path, matmul())
+            again = ts.load_kernel(path)
+            self.assertEqual([p.name for p in again.program.params],
+                             ["A", "B", "C"])
             again.set_threads(1)
             np.testing.assert_array_equal(again(self.a, self.b),
                                           self.a @ self.b)
             kernel.save(os.path.join(folder, "m.o"))
             self.assertTrue(os.path.exists(os.path.join(folder, "m.h")))
+
+    def test_outputs_of_sizes(self):
+        n = ts.size("n")
+        x = ts.placeholder("x", n)
+        kernel = ts.build(ts.program("double", [x], [
+            ts.compute("y", (n, 2 * n), lambda i, j: x[i] * 2)]))
+        for k in (1, 5):
+            y = kernel(np.arange(k, dtype="float32"))
+            self.assertEqual(y.shape, (k, 2 * k))
+            self.assertEqual(y[-1, -1], 2 * k - 2)
+        with self.assertRaisesRegex(ts.Error, "size 'n'.*at least 1, given 0"):
+            kernel(np.zeros(0, "float32"))
+        fill = ts.build(ts.program("fill", [], [
+            ts.compute("y", n, lambda i: ts.cast(i, "float32"))]))
+        with self.assertRaisesRegex(ts.Error, "size 'n'; pass the output y"):
+            fill()
+        y = np.zeros(3, "float32")
+        fill(y)
+        self.assertEqual(list(y), [0, 1, 2])
+
+    def test_no_room_for_a_context(self):
+        with self.assertRaisesRegex(ts.Error, "memory_cap, of 10 bytes"):
+            ts.Context(memory_cap=10)
+
+    def test_not_a_program(self):
+        p = matmul()
+        for f, args in ((ts.build, (None,)), (ts.build, (3,)),
+                        (ts.schedule, (None,)), (ts.equivalent, (p, 3)),
+                        (ts.interpret, (None,))):
+            with self.subTest(f.__name__), self.assertRaisesRegex(
+                    TypeError, "what is .* must be a tessera.Program"):
+                f(*args)
 
     def test_inputs_of_tune(self):
         r = ts.tune(matmul(), trials=2, inputs=[self.a, self.b], seed=1,

@@ -189,6 +189,11 @@ class Tune(unittest.TestCase):
             with self.subTest(options), self.assertRaisesRegex(kind, said):
                 ts.tune(p, **options)
         self.assertIn("SQLite", ts.tune.__doc__)
+        for said in ("    mutators: ", "; or a Strategy",
+                     "called with a Progress"):
+            self.assertIn(said, ts.tune.__doc__)
+        for word in ("nil", "table", "true", "false", "--inputs", "{ name"):
+            self.assertNotRegex(ts.tune.__doc__, rf"(?<!\w){word}(?!\w)")
 
     def test_database(self):
         with tempfile.TemporaryDirectory() as folder:
