@@ -3,7 +3,7 @@
 -- how long it takes, and writes it as a shared library.
 local ts = require "tessera"
 local graph = require "tessera.graph"
-local onnx = require "tessera.graph.onnx"
+local import = require "tessera.graph.onnx.import"
 local passes = require "tessera.graph.passes"
 local arguments = require "tessera.command.arguments"
 local declared = require "tessera.command.declared"
@@ -150,8 +150,10 @@ return function(args)
   end
   check_database(o)
   if o.o then check_linker() end
-  local g = onnx.read(rest[1], { shapes = o.shape and shapes_of(o.shape),
-                                 values = o.value and values_of(o.value) })
+  local g = import.run(ts.read_onnx(rest[1]), rest[1],
+                       { shapes = o.shape and shapes_of(o.shape),
+                         values = o.value and values_of(o.value),
+                         flags = true })
   local function after(name, h)
     print(("-- after %s"):format(name))
     print(h)

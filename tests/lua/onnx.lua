@@ -4,6 +4,7 @@ local ts = require "tessera"
 local graph = require "tessera.graph"
 local fold = require "tessera.graph.onnx.fold"
 local onnx = require "tessera.graph.onnx"
+local import = require "tessera.graph.onnx.import"
 local here = arg[0]:gsub("[^/]*$", "")
 local check = dofile(here .. "../support/checks.lua")
 local data = here .. "../data/onnx/"
@@ -37,25 +38,34 @@ end
 check.case("what is not said is asked for", function()
   local file = data .. "parts.onnx"
   refused("input 'x' is of shape batchx3x4x4: say what 'batch' is, as " ..
-          "--shape x=1x3x4x4, or --shape batch=1", file)
-  local g = onnx.read(file, { shapes = { batch = { 2 } } })
-  assert(g:inputs()[1].shape[1] == 2)
+          "shapes = { x = { 1, 3, 4, 4 } }, or shapes = { batch = 1 }", file)
+  for _, batch in ipairs { 2, { 2 } } do
+    local g = onnx.read(file, { shapes = { batch = batch } })
+    assert(g:inputs()[1].shape[1] == 2)
+  end
+  local ok, e = pcall(ts.model, file, {})
+  assert(not ok and tostring(e):find "^[^:]*onnx%.lua:%d+: input 'x' is of")
+  ok, e = pcall(import.run, ts.read_onnx(file), file, { flags = true })
+  assert(not ok and e.message:find("as --shape x=1x3x4x4, or --shape batch=1",
+                                   1, true))
   local open = data .. "open.onnx"
   refused("input 'x' is of shape batchxn, and 1 more leaves sizes open: say " ..
-          "what 'batch', 'n', 'm' are, as --shape batch=1,n=1,m=1", open)
-  refused("say what 'batch' is, as --shape batch=1", open,
+          "what 'batch', 'n', 'm' are, as shapes = { batch = 1, n = 1, m = 1 }",
+          open)
+  refused("say what 'batch' is, as shapes = { batch = 1 }", open,
           { shapes = { n = { 3 }, m = { 3 } } })
-  refused("input 'past' is of shape batchxm: say what 'm' is, as --shape " ..
-          "past=2x1, or --shape m=1", open, { shapes = { x = { 2, 3 } } })
+  refused("input 'past' is of shape batchxm: say what 'm' is, as shapes " ..
+          "= { past = { 2, 1 } }, or shapes = { m = 1 }", open,
+          { shapes = { x = { 2, 3 } } })
   local unnamed = data .. "unnamed.onnx"
-  refused("input 'past' is of shape ?x?: say what '?' is, as --shape past=1x1",
-          unnamed, { shapes = { x = { 2, 3 } } })
+  refused("input 'past' is of shape ?x?: say what '?' is, as shapes = " ..
+          "{ past = { 1, 1 } }", unnamed, { shapes = { x = { 2, 3 } } })
   refused("there is no input or size '?'", unnamed,
           { shapes = { ["?"] = { 1 } } })
   local both = onnx.read(unnamed, { shapes = { x = { 2, 3 },
                                                past = { 5, 3 } } })
   assert(both:outputs()[1].shape[1] == 7)
-  for _, given in ipairs { { 1, 2 }, { 0 }, 1 } do
+  for _, given in ipairs { { 1, 2 }, { 0 }, 0, 1.5, "1" } do
     refused("size 'batch' is one number, from 1 on", file,
             { shapes = { batch = given } })
   end
@@ -77,10 +87,11 @@ check.case("contents of inputs that decide something are given", function()
     refused(pattern, file, { values = values, shapes = { to = { 2 } } })
   end
   wrong("node 'flat' (Reshape): input 2, 'to', must be a constant: it " ..
-        "decides a shape or an option (--value to=..)", { use_past = { 1 } })
+        "decides a shape or an option (values = { to = .. })",
+        { use_past = { 1 } })
   wrong("node 'choice' (If): input 1, '%4', must be a constant: it decides " ..
-        "a shape or an option (--value use_past=..)", { to = { 3, 2 } })
-  wrong("--value: there is no input 'n'", { n = { 1 } })
+        "a shape or an option (values = { use_past = .. })", { to = { 3, 2 } })
+  wrong("values: there is no input 'n'", { n = { 1 } })
   wrong("input 'x' has 2 dimensions: a list of 1 numbers", { x = { 1 } })
   wrong("input 'use_past' has 0 dimensions", { use_past = { 1, 2 } })
   wrong("input 'to' of int64: element [0] is 1.5", { to = { 1.5, 2 } })

@@ -341,11 +341,13 @@ end
 -- The graph of tessera.ops for what ts.read_onnx gave; `bounds` says of outputs
 -- by name along which dimension (`dim`) the output NAME.count cuts them.  Of
 -- o.known, contents of inputs, those become constants that decide something.
+-- With o.flags errors advise options of the command line.
 function import.run(from, file, o)
   local shapes, values = o.shapes or {}, o.values or {}
-  inputs.check(from, shapes, values)
+  local words = o.flags and inputs.flags or inputs.script
+  inputs.check(from, shapes, values, words)
   local state = { graph = graph.new(from:name()), refusals = {}, replaced = {},
-                  bounds = {}, packed = {}, current = "" }
+                  bounds = {}, packed = {}, current = "", words = words }
   state.ops = named_ops(state)
   local known = o.known or {}
   function state.fixed(x) return x.kind == "input" and known[x.name] or nil end

@@ -5,10 +5,50 @@ local packed = require "tessera.graph.onnx.packed"
 
 local inputs = {}
 
-local function wrong(text, ...)
-  error(setmetatable({ code = "INVALID", message = text:format(...),
-                       where = "" }, debug.getregistry()["tessera.error"]), 0)
+local invalid = debug.getregistry()["tessera.invalid"]
+
+local function wrong(text, ...) invalid(text:format(...)) end
+
+-- ---- what is advised -------------------------------------------------------
+
+local function key(name)
+  return name:find "^[%a_][%w_]*$" and name or ("[%q]"):format(name)
 end
+
+-- How a script says shapes, sizes and contents.
+inputs.script = {
+  shapes = "shapes", values = "values",
+  shape = function(name, extents)
+    return ("shapes = { %s = { %s } }"):format(key(name),
+                                               table.concat(extents, ", "))
+  end,
+  sizes = function(names)
+    local list = {}
+    for k, name in ipairs(names) do list[k] = key(name) .. " = 1" end
+    return ("shapes = { %s }"):format(table.concat(list, ", "))
+  end,
+  contents = function(names)
+    local list = {}
+    for k, name in ipairs(names) do list[k] = key(name) .. " = .." end
+    return ("values = { %s }"):format(table.concat(list, ", "))
+  end,
+}
+
+-- How the command line does.
+inputs.flags = {
+  shapes = "--shape", values = "--value",
+  shape = function(name, extents)
+    return ("--shape %s=%s"):format(name, table.concat(extents, "x"))
+  end,
+  sizes = function(names)
+    return ("--shape %s=1"):format(table.concat(names, "=1,"))
+  end,
+  contents = function(names)
+    return ("--value %s=.."):format(table.concat(names, "=..,"))
+  end,
+}
+
+-- ---- shapes ----------------------------------------------------------------
 
 local function are_extents(given)
   local whole = type(given) == "table"
@@ -61,8 +101,9 @@ local function add_input(state, info, shape)
   return packed.unpack(state, bytes, dtype, shape)
 end
 
--- Raises for extents that are not known, with what to say: 1 is often right.
-local function check_fixed(infos, shapes)
+-- Raises for extents that are not known, with what to say in which words: 1 is
+-- often right.
+local function check_fixed(infos, shapes, words)
   local open, inputs, seen, named = {}, {}, {}, true
   for i, shape in ipairs(shapes) do
     for _, x in ipairs(shape) do
@@ -74,27 +115,21 @@ local function check_fixed(infos, shapes)
     end
   end
   if #open == 0 then return end
-  local function all_of(list, f, between)
-    local texts = {}
-    for k, x in ipairs(list) do texts[k] = f(x) end
-    return table.concat(texts, between)
-  end
-  local first = infos[inputs[1]]
-  local own = all_of(first.shape, tostring, "x")
-  local what = all_of(open, function(x) return ("'%s'"):format(x) end, ", ")
+  local first, fixed = infos[inputs[1]], {}
+  local own = table.concat(first.shape, "x")
+  local what = ("'%s'"):format(table.concat(open, "', '"))
   local verb = #open > 1 and "are" or "is"
-  local example = all_of(open, function(x) return x .. "=1" end, ",")
   if #inputs > 1 and named then
     wrong("input '%s' is of shape %s, and %d more %s sizes open: say what " ..
-          "%s %s, as --shape %s", first.name, own, #inputs - 1,
-          #inputs > 2 and "leave" or "leaves", what, verb, example)
+          "%s %s, as %s", first.name, own, #inputs - 1,
+          #inputs > 2 and "leave" or "leaves", what, verb, words.sizes(open))
   end
-  local fixed = all_of(shapes[inputs[1]], function(x)
-    return tostring(type(x) == "string" and 1 or x)
-  end, "x")
-  wrong("input '%s' is of shape %s: say what %s %s, as --shape %s=%s%s",
-        first.name, own, what, verb, first.name, fixed,
-        named and ", or --shape " .. example or "")
+  for d, x in ipairs(shapes[inputs[1]]) do
+    fixed[d] = type(x) == "string" and 1 or x
+  end
+  wrong("input '%s' is of shape %s: say what %s %s, as %s%s", first.name, own,
+        what, verb, words.shape(first.name, fixed),
+        named and ", or " .. words.sizes(open) or "")
 end
 
 -- What the file's inputs are, and which names of sizes they have.
@@ -145,17 +180,20 @@ end
 -- ---- all of them -----------------------------------------------------------
 
 -- The inputs as values of the new graph.  `shapes` has shapes by the names of
--- inputs, and { extent } by the name of a size, `values` contents by the names
--- of inputs that become constants: tensors, or lists of numbers.
+-- inputs, and an extent, or { extent }, by the name of a size, `values`
+-- contents by the names of inputs that become constants: tensors, or lists of
+-- numbers.
 function inputs.add(state, from, shapes, values)
   local list, sizes = {}, {}
   local infos, names = all_inputs(from)
   for name in pairs(names) do
-    if shapes[name] and not infos[name] then
-      if not are_extents(shapes[name]) or #shapes[name] ~= 1 then
+    local given = shapes[name]
+    if given and not infos[name] then
+      if type(given) ~= "table" then given = { given } end
+      if not are_extents(given) or #given ~= 1 then
         wrong("size '%s' is one number, from 1 on", name)
       end
-      sizes[name] = shapes[name][1]
+      sizes[name] = given[1]
     end
   end
   shapes = setmetatable({}, { __index = shapes })
@@ -168,7 +206,7 @@ function inputs.add(state, from, shapes, values)
   for i, info in ipairs(infos) do
     fixed[i] = fixed_shape(info, shapes, sizes)
   end
-  check_fixed(infos, fixed)
+  check_fixed(infos, fixed, state.words)
   for i, info in ipairs(infos) do
     local given = values[info.name]
     list[i] = given and constant(state, info, fixed[i], given) or
@@ -186,13 +224,13 @@ local function check_names(names, what, kinds, infos, sizes)
 end
 
 -- Options by the names of inputs.
-function inputs.check(from, shapes, values)
+function inputs.check(from, shapes, values, words)
   if type(shapes) ~= "table" or type(values) ~= "table" then
     wrong "shapes and values are tables by the names of inputs"
   end
   local infos, sizes = all_inputs(from)
-  check_names(shapes, "--shape", "input or size", infos, sizes)
-  check_names(values, "--value", "input", infos, {})
+  check_names(shapes, words.shapes, "input or size", infos, sizes)
+  check_names(values, words.values, "input", infos, {})
   for name, x in pairs(values) do
     if type(x) ~= "table" and not tostring(x):find "^tensor" then
       wrong("the contents of input '%s' are a tensor or a list of numbers",

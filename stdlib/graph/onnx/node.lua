@@ -52,8 +52,8 @@ function node:tensor(i)
     local names = fold.inputs(x)
     self:refuse("input %d, '%s', must be a constant: it decides a shape or " ..
                 "an option%s", i, x.name ~= "" and x.name or "%" .. x.id,
-                #names > 0 and (" (--value %s=..)"):format(
-                  table.concat(names, "=..,")) or "")
+                #names > 0 and
+                (" (%s)"):format(self.import.words.contents(names)) or "")
   end
   if x.kind ~= "constant" then
     self.inputs[i] = self.import.replace(x, t)
