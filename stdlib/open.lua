@@ -5,13 +5,19 @@
 local checking = require "tessera.lang.options"
 local index_map = require "tessera.lang.index_map"
 
--- What objects do not have is refused by its name.
+-- What objects do not have is refused by its name, and of tensors also what
+-- would be an element elsewhere.
 local function name_methods(registry)
+  local function no_element(i)
+    registry["tessera.invalid"](("a tensor has no [%s]: t:get(i, j) gives " ..
+      "an element, by an index a dimension, counted from 0"):format(i))
+  end
   for _, class in ipairs { "schedule", "program", "trace", "kernel", "tensor",
                            "target", "database", "space", "stepper" } do
     local meta = registry["tessera." .. class]
     checking.refuse_unknown(meta.methods or meta.__index,
-                            ("a %s has no method"):format(class))
+                            ("a %s has no method"):format(class), nil,
+                            class == "tensor" and no_element)
   end
 end
 

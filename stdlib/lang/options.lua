@@ -134,9 +134,11 @@ function options.quoted(x)
 end
 
 -- Makes a table refuse what it does not have by its name, in place of nil:
--- `what` comes before that, others() gives names that are known besides.
-function options.refuse_unknown(t, what, others)
+-- `what` comes before that, others() gives names that are known besides;
+-- numbered(i), if given, refuses numbers.
+function options.refuse_unknown(t, what, others, numbered)
   return setmetatable(t, { __index = function(_, name)
+    if numbered and type(name) == "number" then numbered(name) end
     if type(name) ~= "string" then return nil end
     local there = others and others() or {}
     for known in next, t do there[#there + 1] = known end

@@ -12,6 +12,8 @@ t:set(0, 0, -1.5)
 assert(t:get(0, 0) == -1.5)
 assert(tostring(t):find("tensor float32, 2x3", 1, true), tostring(t))
 fails("BOUNDS", "", t.get, t, 2, 0)
+fails("INVALID", "a tensor has no [1]: t:get(i, j) gives an element",
+      function() return t[1] end)
 local path = os.tmpname()
 os.remove(path)
 path = path .. ".npy"
