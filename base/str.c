@@ -21,8 +21,7 @@ void str_clear(strbuf *b) {
   if (b->v) b->v[0] = '\0';
 }
 
-/* Enters the failed state: the text is incomplete and must not be used. */
-static void str_spoil(strbuf *b) {
+void str_spoil(strbuf *b) {
   str_clear(b);
   b->bad = true;
 }
@@ -56,7 +55,12 @@ void str_write(strbuf *b, const char *s, size_t n) {
 
 void str_putc(strbuf *b, char c) { str_write(b, &c, 1); }
 
-void str_puts(strbuf *b, const char *s) { str_write(b, s, strlen(s)); }
+void str_puts(strbuf *b, const char *s) {
+  if (s)
+    str_write(b, s, strlen(s));
+  else
+    str_spoil(b);
+}
 
 /* Formats into the spare room; only a longer text is formatted twice. */
 void str_vprintf(strbuf *b, const char *fmt, va_list ap) {

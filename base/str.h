@@ -18,7 +18,10 @@ typedef struct strbuf {
 void str_init(strbuf *b, mem_heap *heap);
 void str_free(strbuf *b);
 void str_clear(strbuf *b);
+/* Enters the failed state: the text is incomplete, and is emptied. */
+void str_spoil(strbuf *b);
 void str_putc(strbuf *b, char c);
+/* NULL, the text of a buffer for which memory ran out, spoils this one, too. */
 void str_puts(strbuf *b, const char *s);
 void str_write(strbuf *b, const char *s, size_t n);
 void str_printf(strbuf *b, const char *fmt, ...)
@@ -26,6 +29,11 @@ void str_printf(strbuf *b, const char *fmt, ...)
 void str_vprintf(strbuf *b, const char *fmt, va_list ap);
 /* "" while empty, NULL once memory ran out. */
 const char *str_get(const strbuf *b);
+/* The same with `otherwise` in place of NULL, for what is only to be read. */
+static inline const char *str_or(const strbuf *b, const char *otherwise) {
+  const char *s = str_get(b);
+  return s ? s : otherwise;
+}
 /* TESS_OK, or the heap's refusal if memory ran out. */
 static inline tess_status str_status(const strbuf *b) {
   return b->bad ? mem_refusal(b->heap) : TESS_OK;

@@ -62,6 +62,27 @@ static void test_memory_out_shows_once(void **state) {
   test_heap_end(&t);
 }
 
+/* What is made of a text that is incomplete is, too. */
+static void test_memory_out_is_passed_on(void **state) {
+  (void)state;
+  test_heap t;
+  strbuf lost, b;
+  test_heap_start(&t, 0);
+  str_init(&lost, &t.heap);
+  str_init(&b, &t.heap);
+  str_puts(&b, "kept");
+  assert_string_equal(str_or(&b, "?"), "kept");
+  fault_arm(&t.fault, 1);
+  str_puts(&lost, "lost");
+  assert_string_equal(str_or(&lost, "?"), "?");
+  str_puts(&b, str_get(&lost));
+  assert_null(str_get(&b));
+  assert_int_equal(str_status(&b), TESS_NOMEM);
+  str_free(&lost);
+  str_free(&b);
+  test_heap_end(&t);
+}
+
 static void str_put(strbuf *b, double x, const char *want) {
   str_clear(b);
   str_put_double(b, x);
@@ -204,6 +225,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_appending),
       cmocka_unit_test(test_memory_out_shows_once),
+      cmocka_unit_test(test_memory_out_is_passed_on),
       cmocka_unit_test(test_doubles_are_short),
       cmocka_unit_test(test_doubles_round_trip),
       cmocka_unit_test(test_status_texts),
