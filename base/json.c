@@ -146,10 +146,20 @@ static void write_value(strbuf *out, const json_t *v, uint32_t depth) {
 
 void js_write(strbuf *out, const json_t *v) {
   write_value(out, v, 0);
-  if (out->bad) {
-    str_clear(out);
-    out->bad = true;
-  }
+  if (out->bad) str_spoil(out);
+}
+
+static void lose(json_t **to) {
+  json_decref(*to);
+  *to = NULL;
+}
+
+void js_set(json_t **to, const char *key, json_t *v) {
+  if (json_object_set_new(*to, key, v)) lose(to);
+}
+
+void js_add(json_t **to, json_t *v) {
+  if (json_array_append_new(*to, v)) lose(to);
 }
 
 const char *js_type_name(json_type type) {

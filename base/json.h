@@ -27,6 +27,13 @@ json_t *js_read(const char *text, size_t n, js_limits limits, err_state *err);
  * bad. */
 void js_write(strbuf *out, const json_t *v);
 
+/* Take over a new reference as a member of an object, or as the last of a list.
+ * Where memory runs out, for v (NULL) or here, *to is NULL from then on, so
+ * that js_write, or whoever tests it at the end, sees that something is
+ * missing. */
+void js_set(json_t **to, const char *key, json_t *v);
+void js_add(json_t **to, json_t *v);
+
 /* The member `key` of `object` with that type (JSON_REAL also takes an
  * integer); NULL with PARSE and a message that names the key. */
 json_t *js_member(const json_t *object, const char *key, json_type type,

@@ -117,6 +117,32 @@ static void test_unwritable(void **state) {
   test_heap_end(&t);
 }
 
+/* A member that could not be made shows, whatever follows it. */
+static void test_lost_members(void **state) {
+  (void)state;
+  test_heap t;
+  strbuf out;
+  test_heap_start(&t, 0);
+  str_init(&out, &t.heap);
+  json_t *v = json_object(), *list = json_array();
+  js_add(&list, json_integer(1));
+  js_set(&v, "list", list);
+  js_set(&v, "text", json_string("b"));
+  js_write(&out, v);
+  assert_string_equal(str_get(&out), "{\"list\":[1],\"text\":\"b\"}");
+  list = json_array();
+  js_add(&list, NULL);
+  js_add(&list, json_integer(1));
+  assert_null(list);
+  js_set(&v, "list", list);
+  js_set(&v, "text", json_string("c"));
+  assert_null(v);
+  js_write(&out, v);
+  assert_null(str_get(&out));
+  str_free(&out);
+  test_heap_end(&t);
+}
+
 static void test_members(void **state) {
   (void)state;
   err_state e;
@@ -141,9 +167,13 @@ static void test_members(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_malformed),  cmocka_unit_test(test_nul),
-      cmocka_unit_test(test_limits),     cmocka_unit_test(test_canonical_text),
-      cmocka_unit_test(test_unwritable), cmocka_unit_test(test_members),
+      cmocka_unit_test(test_malformed),
+      cmocka_unit_test(test_nul),
+      cmocka_unit_test(test_limits),
+      cmocka_unit_test(test_canonical_text),
+      cmocka_unit_test(test_unwritable),
+      cmocka_unit_test(test_members),
+      cmocka_unit_test(test_lost_members),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
