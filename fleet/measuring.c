@@ -49,12 +49,15 @@ static tess_status build_health(measuring *m, const tess_program *p,
       measure_task_new(m->pool, &p->p, m->o.target, &policy, &task, e);
   if (s != TESS_OK) return s;
   s = measure_build_batch(m->pool, task, 1, &whole, &b);
-  if (s == TESS_OK && b.status == TESS_OK)
-    str_write(&m->health, b.code.v, b.code.n);
-  else
-    err_set(e, s ? s : b.status, "building: %s",
-            s ? err_status_text(s) : str_get(&b.message));
+  const char *why =
+      s ? err_status_text(s) : str_or(&b.message, "out of memory");
   if (s == TESS_OK) s = b.status;
+  if (s == TESS_OK) {
+    str_write(&m->health, b.code.v, b.code.n);
+    s = str_status(&m->health);
+    why = err_status_text(s);
+  }
+  if (s != TESS_OK) err_set(e, s, "building: %s", why);
   measure_build_free(&b);
   measure_task_free(task);
   return s;
@@ -100,7 +103,7 @@ static tess_status run_health(measuring *m, double *seconds, char digest[32],
     snprintf(digest, 32, "%016llx",
              (unsigned long long)hash_bytes(c, sizeof c));
   } else {
-    err_set(e, s, "%s", str_get(&r.message));
+    err_set(e, s, "%s", str_or(&r.message, err_status_text(s)));
   }
   measure_result_free(&r);
   return s;
@@ -315,7 +318,7 @@ typedef struct performing {
 
 static void take_message(fleet_result *r, const strbuf *from) {
   str_clear(&r->message);
-  str_puts(&r->message, str_get(from) ? str_get(from) : "");
+  str_puts(&r->message, str_or(from, ""));
 }
 
 static void take_built_job(fleet_result *r, const measure_build *b) {

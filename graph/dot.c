@@ -28,7 +28,7 @@ static void draw_edge(const tess_graph *g, tess_gvalue v, const char *to,
   strbuf type;
   str_init(&type, out->heap);
   graph_put_type(&g->value.v[v].type, &type);
-  put_label(out, str_get(&type) ? str_get(&type) : "");
+  put_label(out, str_or(&type, ""));
   str_free(&type);
   str_puts(out, "\"];\n");
 }

@@ -29,7 +29,9 @@ static tess_status wrong_tensor(const tess_network *net, const char *what,
   graph_put_type(t, &text);
   str_puts(&text, ", and the tensor is ");
   put_tensor(x, &text);
-  tess_status s = ctx_fail(net->c, TESS_INVALID, "%s", str_get(&text));
+  tess_status s =
+      text.bad ? ctx_ran_out(net->c, str_status(&text), "checking a tensor")
+               : ctx_fail(net->c, TESS_INVALID, "%s", str_get(&text));
   str_free(&text);
   return s;
 }

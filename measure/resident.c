@@ -74,8 +74,7 @@ static tess_status move_contents(moving *m, err_state *e) {
   if (s && s != TESS_CANCELLED)
     err_ran_out(e, heap, s, "copying a tensor to or from a device");
   else if ((s = m->out.status))
-    err_set(e, s, "%s",
-            str_get(&m->out.message) ? str_get(&m->out.message) : "?");
+    err_set(e, s, "%s", str_or(&m->out.message, "?"));
   measure_result_free(&m->out);
   return s;
 }

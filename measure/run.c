@@ -312,7 +312,7 @@ static void check_afterwards(measure_pool *pool, measure_task *t,
     write_no_reference(t, s, &why);
     bool as_it_is = s == TESS_CANCELLED || measure_is_machine_fault(s);
     pool_set_result(pool, out, as_it_is ? s : TESS_INFRA,
-                    str_get(&why) ? str_get(&why) : "out of memory");
+                    str_or(&why, "out of memory"));
     str_free(&why);
     return;
   }
@@ -324,8 +324,7 @@ static void check_afterwards(measure_pool *pool, measure_task *t,
   out->checked = checked.checked;
   out->error = checked.error;
   out->bound = checked.bound;
-  pool_set_result(pool, out, checked.status,
-                  str_get(&checked.message) ? str_get(&checked.message) : "");
+  pool_set_result(pool, out, checked.status, str_or(&checked.message, ""));
   measure_result_free(&checked);
 }
 

@@ -63,7 +63,8 @@ static bool has_own_name(saving *w, const ir_program *p, uint32_t i,
   for (uint32_t k = 0; k < n && own; k++) {
     str_clear(&w->other);
     put_described(p, k, &w->other);
-    own = k == i || strcmp(name, str_get(&w->other)) != 0;
+    if (w->other.bad) str_spoil(&w->text);
+    own = k == i || strcmp(name, str_or(&w->other, "")) != 0;
   }
   return own;
 }
@@ -72,8 +73,9 @@ static bool has_own_name(saving *w, const ir_program *p, uint32_t i,
 static void put_name(saving *w, const ir_program *p, uint32_t i) {
   str_clear(&w->name);
   put_described(p, i, &w->name);
-  if (has_own_name(w, p, i, str_get(&w->name)))
-    str_puts(&w->text, str_get(&w->name));
+  const char *name = str_get(&w->name);
+  if (!name || has_own_name(w, p, i, name))
+    str_puts(&w->text, name);
   else
     str_printf(&w->text, "arg%u", i);
 }

@@ -158,7 +158,7 @@ static void know_var(plan *n, ir_expr e, plan_node *x) {
     str_init(&name, n->p->heap);
     ir_var_name(n->p, v, &name);
     plan_fail(n->e, TESS_INVALID, 0, 0, "variable '%s' is not bound",
-              str_get(&name) ? str_get(&name) : "?");
+              str_or(&name, "?"));
     str_free(&name);
   }
   x->pure = !b->many;

@@ -158,7 +158,7 @@ static bool agree(warp *w, const code_warp *c) {
       ir_var_name(m->k->p, m->k->regs.v[c->vars + k], &name);
       char what[100];
       snprintf(what, sizeof what, "has another value of %s",
-               str_get(&name) ? str_get(&name) : "?");
+               str_or(&name, "?"));
       str_free(&name);
       return fail_lane(w, l, 0, what);
     }

@@ -129,8 +129,8 @@ static tess_status check_same_shape(tess_tensor *a, tess_tensor *b,
   tensor_put_type(&text, a->dtype, a->ndim, a->shape);
   str_puts(&text, " and ");
   tensor_put_type(&text, b->dtype, b->ndim, b->shape);
-  tess_status s = ctx_fail(a->c, TESS_TYPE, "the tensors differ: %s",
-                           str_get(&text) ? str_get(&text) : "");
+  tess_status s =
+      ctx_fail(a->c, TESS_TYPE, "the tensors differ: %s", str_or(&text, ""));
   str_free(&text);
   return s;
 }

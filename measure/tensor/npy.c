@@ -374,7 +374,7 @@ void npy_write(const tess_tensor *t, strbuf *out) {
   str_write(out, magic, MAGIC);
   const char version[4] = {1, 0, (char)(head.n & 0xff), (char)(head.n >> 8)};
   str_write(out, version, sizeof version);
-  str_write(out, str_get(&head) ? str_get(&head) : "", head.n);
+  str_write(out, str_or(&head, ""), head.n);
   str_write(out, t->data, t->bytes);
   out->bad = out->bad || head.bad;
   str_free(&head);

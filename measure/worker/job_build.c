@@ -28,7 +28,7 @@ static tess_status replay_trace(building *w) {
   str_init(&text, &j->heap);
   vm_failure_text(&j->builder->machine, trace, &text);
   err_set(&j->err, TESS_BUILD_ERROR, "replay: %s",
-          str_get(&text) ? str_get(&text) : "out of memory");
+          str_or(&text, "out of memory"));
   str_free(&text);
   return TESS_BUILD_ERROR;
 }

@@ -224,7 +224,7 @@ static tess_status judge_interpreter(referring *w, const interp_error *error) {
   tess_status s = TESS_OK;
   str_init(&text, &w->j->heap);
   interp_error_text(w->j->bench.base, error, &text);
-  const char *why = str_get(&text) ? str_get(&text) : "out of memory";
+  const char *why = str_or(&text, "out of memory");
   if (error->fault == INTERP_UNWRITTEN)
     s = err_set(&w->j->err, TESS_UNWRITTEN,
                 "the program reads what nobody wrote: %s", why);

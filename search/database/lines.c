@@ -37,7 +37,7 @@ static json_t *json_integers(sqlite3_stmt *q, int i) {
   json_t *list = json_array();
   const int64_t *v = sqlite3_column_blob(q, i);
   int n = sqlite3_column_bytes(q, i) / (int)sizeof *v;
-  for (int k = 0; k < n; k++) json_array_append_new(list, json_integer(v[k]));
+  for (int k = 0; k < n; k++) js_add(&list, json_integer(v[k]));
   return list;
 }
 
@@ -45,50 +45,49 @@ static json_t *json_times(sqlite3_stmt *q, int i) {
   json_t *list = json_array();
   const double *v = sqlite3_column_blob(q, i);
   int n = sqlite3_column_bytes(q, i) / (int)sizeof *v;
-  for (int k = 0; k < n; k++) json_array_append_new(list, json_real(v[k]));
+  for (int k = 0; k < n; k++) js_add(&list, json_real(v[k]));
   return list;
 }
 
 /* What is no UTF-8, as a message of a host's may be, is replaced: JSON has
  * nothing else. */
-static void set_text(database *d, json_t *o, const char *k, sqlite3_stmt *q,
+static void set_text(database *d, json_t **o, const char *k, sqlite3_stmt *q,
                      int i) {
   const char *text = database_text(q, i);
   strbuf good;
   str_init(&good, &d->c->heap);
   str_put_utf8(&good, text, strlen(text));
-  json_object_set_new(o, k, json_string_nocheck(str_get(&good)));
+  js_set(o, k, json_string_nocheck(str_get(&good)));
   str_free(&good);
 }
 
 static json_t *workload_line(database *d, sqlite3_stmt *q) {
   json_t *o = json_object();
-  json_object_set_new(o, "type", json_string("workload"));
-  json_object_set_new(o, "hash", json_hash(sqlite3_column_int64(q, 0)));
-  set_text(d, o, "name", q, 1);
-  json_object_set_new(o, "program", json_bytes(q, 2));
+  js_set(&o, "type", json_string("workload"));
+  js_set(&o, "hash", json_hash(sqlite3_column_int64(q, 0)));
+  set_text(d, &o, "name", q, 1);
+  js_set(&o, "program", json_bytes(q, 2));
   return o;
 }
 
 static json_t *record_line(database *d, sqlite3_stmt *q) {
   json_t *o = json_object();
-  json_object_set_new(o, "type", json_string("record"));
-  json_object_set_new(o, "workload", json_hash(sqlite3_column_int64(q, 0)));
-  set_text(d, o, "target", q, 1);
-  set_text(d, o, "policy", q, 2);
-  set_text(d, o, "engine", q, 3);
-  json_object_set_new(o, "sketch", json_hash(sqlite3_column_int64(q, 4)));
-  json_object_set_new(o, "decisions", json_integers(q, 5));
-  set_text(d, o, "status", q, 6);
-  set_text(d, o, "message", q, 7);
+  js_set(&o, "type", json_string("record"));
+  js_set(&o, "workload", json_hash(sqlite3_column_int64(q, 0)));
+  set_text(d, &o, "target", q, 1);
+  set_text(d, &o, "policy", q, 2);
+  set_text(d, &o, "engine", q, 3);
+  js_set(&o, "sketch", json_hash(sqlite3_column_int64(q, 4)));
+  js_set(&o, "decisions", json_integers(q, 5));
+  set_text(d, &o, "status", q, 6);
+  set_text(d, &o, "message", q, 7);
   if (sqlite3_column_type(q, 8) != SQLITE_NULL)
-    json_object_set_new(o, "seconds", json_real(sqlite3_column_double(q, 8)));
-  json_object_set_new(o, "samples", json_times(q, 9));
-  json_object_set_new(o, "program_hash",
-                      json_hash(sqlite3_column_int64(q, 10)));
-  set_text(d, o, "trace", q, 11);
-  set_text(d, o, "stored_at", q, 12);
-  json_object_set_new(o, "checked", json_boolean(sqlite3_column_int(q, 13)));
+    js_set(&o, "seconds", json_real(sqlite3_column_double(q, 8)));
+  js_set(&o, "samples", json_times(q, 9));
+  js_set(&o, "program_hash", json_hash(sqlite3_column_int64(q, 10)));
+  set_text(d, &o, "trace", q, 11);
+  set_text(d, &o, "stored_at", q, 12);
+  js_set(&o, "checked", json_boolean(sqlite3_column_int(q, 13)));
   return o;
 }
 
@@ -108,7 +107,7 @@ static tess_status write_lines(database *d, const char *sql, file_writer *f,
     js_write(&text, o);
     str_putc(&text, '\n');
     json_decref(o);
-    s = str_status(&text);
+    if (text.bad) s = ctx_ran_out(d->c, str_status(&text), "exporting records");
     if (s == TESS_OK && text.n < LONG) continue;
     if (s == TESS_OK) s = file_append(f, text.v, text.n, &d->c->err);
     str_clear(&text);

@@ -47,7 +47,7 @@ static void take_build(search_outcome *o, measure_build *b) {
   o->lower = b->lower;
   o->compile = b->compile;
   if (b->status != TESS_OK) {
-    str_puts(&o->message, str_get(&b->message) ? str_get(&b->message) : "");
+    str_puts(&o->message, str_or(&b->message, ""));
     return;
   }
   str_free(&o->code);
@@ -64,7 +64,7 @@ static void measure_one(measurer *m, search_outcome *o, double best) {
   if (o->status == TESS_OK)
     take_samples(o, &r);
   else
-    str_puts(&o->message, str_get(&r.message) ? str_get(&r.message) : "");
+    str_puts(&o->message, str_or(&r.message, ""));
   measure_result_free(&r);
 }
 
@@ -168,7 +168,7 @@ static tess_status measurer_compare(void *ud, const strbuf *code,
   measure_result r;
   o->status = measure_compare(m->pool, m->task, code, &r);
   o->checked = o->status == TESS_OK && r.checked;
-  str_puts(&o->message, str_get(&r.message) ? str_get(&r.message) : "");
+  str_puts(&o->message, str_or(&r.message, ""));
   measure_result_free(&r);
   return str_status(&o->message);
 }

@@ -37,7 +37,7 @@ static int report_progress(tune *t, tess_progress *p) {
   if (o->progress) {
     str_clear(&t->line);
     tune_progress_line(p, &t->line);
-    p->text = str_get(&t->line) ? str_get(&t->line) : "";
+    p->text = str_or(&t->line, "");
     if (o->progress(o->progress_ud, p)) t->status.ended = TESS_CANCELLED;
   }
   return t->status.ended != TESS_OK;

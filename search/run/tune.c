@@ -190,7 +190,7 @@ static int handle_result(void *ud, uint32_t i) {
   if (o->status != TESS_OK && t->set->o.on_error &&
       t->status.ended == TESS_OK) {
     t->status.ended = o->status;
-    str_puts(&t->r->failure, str_get(&o->message));
+    str_puts(&t->r->failure, str_or(&o->message, err_status_text(o->status)));
   }
   tess_status learned = tune_learn_result(t, i, o);
   if (learned != TESS_OK) {

@@ -56,8 +56,8 @@ static int report_tasks(task_run *r, const tess_progress *one, bool round) {
   str_clear(&s->text);
   tasks_table(s, &p, &s->table);
   tasks_line(s, &p, &s->text);
-  p.table = str_get(&s->table) ? str_get(&s->table) : "";
-  p.text = str_get(&s->text) ? str_get(&s->text) : "";
+  p.table = str_or(&s->table, "");
+  p.text = str_or(&s->text, "");
   return s->o.progress(s->o.progress_ud, &p);
 }
 
