@@ -189,7 +189,7 @@ static tess_status restore_program(void *ud) {
 
 static tess_status make_measure_task(opening *w) {
   measuring *m = w->m;
-  tess_status s = measure_task_fits(&w->program, w->e);
+  tess_status s = measure_task_fits(&w->program, m->c->in_process, w->e);
   if (s != TESS_OK) return w->e->code = TESS_UNSUPPORTED;
   return measure_task_new(m->pool, &w->program, w->t->target, &w->t->policy,
                           &m->task, w->e);

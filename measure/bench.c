@@ -3,6 +3,7 @@
  * measurements. */
 #include "measure/bench.h"
 #include "base/vec.h"
+#include "ir/query.h"
 #include "measure/tensor/room.h"
 #include <string.h>
 
@@ -76,11 +77,17 @@ static const char *bench_name_of(const ir_program *p) {
   return ir_text(p, ir_entry(p)->name);
 }
 
-/* Outputs count twice, since their reference is kept, too. */
-tess_status bench_fits(const ir_program *base, err_state *e) {
+/* How often the bytes of a parameter are there: with a reference if it is
+ * written, and what is restored before a launch if it is an input, too. */
+static int count_copies(const ir_program *p, ir_buf b) {
+  bool is_output = p->buf.v[b].role == IR_ROLE_OUTPUT;
+  return is_output ? 2 : ir_is_stored(p, b) ? 3 : 1;
+}
+
+tess_status bench_fits(const ir_program *base, uint64_t most, err_state *e) {
   const double gib = 1 << 30;
   const ir_func *f = ir_entry(base);
-  double need = 0, room = (double)room_of_machine();
+  double need = 0, reference = 0, room = (double)room_of_machine();
   if (f->sizes.n)
     return err_set(e, TESS_UNSUPPORTED,
                    "'%s' has symbolic extents: measuring needs constant ones",
@@ -90,14 +97,21 @@ tess_status bench_fits(const ir_program *base, err_state *e) {
     ir_buf buf = base->arg.v[f->params.at + i];
     tess_status s = find_shape(base, buf, &x, e);
     if (s) return s;
-    bool is_output = base->buf.v[buf].role == IR_ROLE_OUTPUT;
-    need += (double)x.bytes * (is_output ? 2 : 1);
+    int copies = count_copies(base, buf);
+    need += (double)x.bytes * copies;
+    if (copies > 1) reference += (double)x.bytes;
   }
-  if (need <= room) return TESS_OK;
-  return err_set(e, TESS_NOMEM,
-                 "no memory for the tensors of '%s': they take %.1f GiB, and "
-                 "there are %.1f",
-                 bench_name_of(base), need / gib, room / gib);
+  if (need > room)
+    return err_set(e, TESS_NOMEM,
+                   "no memory for the tensors of '%s': they take %.1f GiB, and "
+                   "there are %.1f",
+                   bench_name_of(base), need / gib, room / gib);
+  if (reference <= (double)most) return TESS_OK;
+  return err_set(e, TESS_LIMIT,
+                 "the outputs of '%s' take %.1f GiB, and those that candidates "
+                 "are compared with go from one worker to another, %.1f at "
+                 "most: tune it at a smaller shape, or in_process",
+                 bench_name_of(base), reference / gib, (double)most / gib);
 }
 
 /* The contents of parameter x: bytes of `inputs` from *at on. */
@@ -153,7 +167,7 @@ tess_status bench_open(bench *b, mem_heap *heap, arena *scratch,
   range_plan r;
   *b = (bench){.heap = heap, .base = base, .seed = seed};
   runtime_init(&b->rt, heap->alloc, threads);
-  tess_status fits = bench_fits(base, e);
+  tess_status fits = bench_fits(base, UINT64_MAX, e);
   if (fits) return fits;
   b->param = mem_resize(heap, NULL, 0, n * sizeof *b->param);
   memset(b->param, 0, n * sizeof *b->param);

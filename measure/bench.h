@@ -42,9 +42,10 @@ typedef struct bench {
   guard reference; /* what outputs must be; map NULL: not known yet */
 } bench;
 
-/* Whether a bench of the program could be opened (measure_task_fits); nothing
- * is allocated. */
-tess_status bench_fits(const ir_program *base, err_state *e);
+/* Whether a bench of the program could be opened (measure_task_fits), and its
+ * reference has at most so many bytes; nothing is allocated.  UNSUPPORTED,
+ * NOMEM, LIMIT. */
+tess_status bench_fits(const ir_program *base, uint64_t most, err_state *e);
 /* inputs: the contents of the parameters that are no outputs, one after the
  * other; NULL: they are drawn.  The program must outlive the bench.
  * UNSUPPORTED for a symbolic extent, NOMEM.  May unwind; bench_close it then,

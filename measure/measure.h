@@ -158,8 +158,10 @@ const char *measure_task_note(const measure_task *t);
  * would have taken, by a part; 0 while there is no reference. */
 double measure_task_launch(const measure_task *t);
 /* Whether a task of the program fits this machine: NOMEM says how much memory
- * its tensors need; LIMIT; UNSUPPORTED for a symbolic extent. */
-tess_status measure_task_fits(const ir_program *base, err_state *e);
+ * its tensors need; LIMIT, of one with workers, how much its reference does;
+ * UNSUPPORTED for a symbolic extent. */
+tess_status measure_task_fits(const ir_program *base, bool in_process,
+                              err_state *e);
 /* Can tensors be drawn for p?  UNSUPPORTED with the index that leaves its
  * buffer and the input that it depends on. */
 tess_status measure_check_drawn(tess_program *p);

@@ -208,8 +208,9 @@ const char *measure_task_note(const measure_task *t) {
   return s ? s : "";
 }
 
-tess_status measure_task_fits(const ir_program *base, err_state *e) {
-  return bench_fits(base, e);
+tess_status measure_task_fits(const ir_program *base, bool in_process,
+                              err_state *e) {
+  return bench_fits(base, in_process ? UINT64_MAX : FRAME_MAX, e);
 }
 
 const char *measure_task_stuck(const measure_task *t, tess_status *s) {

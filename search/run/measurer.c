@@ -241,7 +241,7 @@ tess_status measurer_open(tess_context *c, tess_program *p, const char *target,
   *m = (measurer){.c = c,
                   .check =
                       check_all ? MEASURE_CHECK_ALWAYS : MEASURE_CHECK_IF_BEST};
-  tess_status s = measure_task_fits(&p->p, &c->err);
+  tess_status s = measure_task_fits(&p->p, c->in_process, &c->err);
   if (s == TESS_OK && !policy->inputs) s = measure_check_drawn(p);
   if (s == TESS_OK) s = measure_context_pool(c, &m->pool);
   if (s == TESS_OK)

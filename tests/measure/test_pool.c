@@ -280,8 +280,8 @@ static void test_no_room(void **state) {
   measured_start(&m, false, NULL);
   tess_program *small = measured_matmul(m.c, 8);
   tess_program *large = measured_matmul(m.c, 1 << 20);
-  assert_int_equal(measure_task_fits(&small->p, &m.err), TESS_OK);
-  assert_int_equal(measure_task_fits(&large->p, &m.err), TESS_NOMEM);
+  assert_int_equal(measure_task_fits(&small->p, false, &m.err), TESS_OK);
+  assert_int_equal(measure_task_fits(&large->p, false, &m.err), TESS_NOMEM);
   measured_says(&m, "no memory for the tensors of 'kernel': they take "
                     "16384.0 GiB, and there are ");
   tess_program_free(small);
