@@ -465,9 +465,8 @@ static tess_status perform_batch(performing *w, err_state *e) {
   bool together = w->b->kind == FLEET_REMATCH && m->o.role != FLEET_BUILD;
   tess_status s = together ? perform_rematch(w) : perform_each(w);
   if (s == TESS_OK || s == TESS_CANCELLED) return s;
-  err_set(e, s, "%s", err_status_text(s));
-  measure_report_unresponsive(m->pool, e);
-  return s;
+  tess_status stuck = measure_report_unresponsive(m->pool, e);
+  return stuck ? stuck : err_ran_out(e, &m->c->heap, s, "measuring a batch");
 }
 
 static tess_status measure_batch_of(void *ud, const fleet_batch *b,

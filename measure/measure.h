@@ -125,7 +125,8 @@ const measure_ledger *measure_get_ledger(const measure_pool *pool);
 /* The worker's path, if repeated starts of it gave no handshake, so that it is
  * not started any more; NULL: all is well.  A new task tries it again. */
 const char *measure_pool_unresponsive(const measure_pool *pool);
-/* Sets that error, INFRA, where there is such a path. */
+/* Sets that error, INFRA, where there is such a path; else TESS_OK, and *e is
+ * as it was. */
 tess_status measure_report_unresponsive(const measure_pool *pool, err_state *e);
 
 /* ---- tasks -------------------------------------------------------------- */

@@ -57,16 +57,18 @@ const char *measure_pool_unresponsive(const measure_pool *pool) {
 
 tess_status measure_report_unresponsive(const measure_pool *pool,
                                         err_state *e) {
-  if (pool->mute == pool->via)
+  const char *mute = measure_pool_unresponsive(pool);
+  if (!mute) return TESS_OK;
+  if (mute == pool->via)
     return err_set(e, TESS_INFRA,
                    "'%s' was run and sent no handshake: it does not start "
                    "tessera-run, or that program cannot run there",
-                   pool->mute);
+                   mute);
   return err_set(e, TESS_INFRA,
                  "'%s' was started as the worker and sent no handshake: it is "
                  "not tessera-worker, or cannot run; set worker_path or "
                  "TESSERA_WORKER to the one of this version",
-                 measure_pool_unresponsive(pool));
+                 mute);
 }
 
 /* ---- one worker --------------------------------------------------------- */
@@ -290,8 +292,7 @@ static bool ensure_running(crew *c, slot *x, err_state *e) {
 static void assign_jobs(crew *c, slot *x) {
   err_state e;
   uint32_t job = c->again.n ? vec_pop(&c->again) : c->next++;
-  if (measure_pool_unresponsive(c->pool)) {
-    measure_report_unresponsive(c->pool, &e);
+  if (measure_report_unresponsive(c->pool, &e)) {
     fail_job(c, job, TESS_INFRA, e.message);
     return;
   }

@@ -100,9 +100,9 @@ static tess_status build_part(batch *b, uint32_t at, uint32_t end) {
   b->ended = m->compiling && m->compiling(m->compiling_ud, at, b->n);
   if (b->ended) return TESS_OK;
   tess_status s = measure_build_until(b->building, end);
-  if (s != TESS_OK || !measure_pool_unresponsive(m->pool)) return s;
+  if (s != TESS_OK) return s;
   s = measure_report_unresponsive(m->pool, &e);
-  return ctx_fail(m->c, s, "%s", e.message);
+  return s ? ctx_fail(m->c, s, "%s", e.message) : TESS_OK;
 }
 
 static tess_status run_parts(batch *b) {
