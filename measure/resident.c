@@ -35,7 +35,10 @@ static bool take_moved(crew_work *work, uint32_t i, worker *w, const void *body,
   if (!wire_read_called(body, n, m->pool->heap, &m->out, &contents))
     return false;
   if (m->out.status) return true;
-  if (m->asked.is_new) w->residents++;
+  if (m->asked.is_new) {
+    w->residents++;
+    if (!w->first_resident) w->first_resident = m->asked.id;
+  }
   if (m->facts) str_write(m->facts, contents.v, contents.n);
   if (m->asked.op != JOB_MEMORY_READ) return true;
   if (contents.n != m->bytes) return false;
@@ -137,16 +140,16 @@ tess_status measure_machine_facts(measure_pool *pool, strbuf *out,
 }
 
 /* Not waited for: requests are served in order.  Without memory for the message
- * it is dropped when the worker ends. */
+ * it is dropped when the worker ends, as one of a worker before it was. */
 void measure_resident_free(measure_pool *pool, uint64_t id) {
   worker *w = &pool->caller;
   job_memory r = {
       .op = JOB_MEMORY_FREE, .id = id, .device = "", .contents = {"", 0}};
   strbuf body;
-  if (!w->pid || !w->greeted) return;
+  if (!w->pid || !w->first_resident || id < w->first_resident) return;
   str_init(&body, pool->heap);
   wire_write_memory(&body, &r);
   (void)worker_send(w, FRAME_MEMORY, &body);
   str_free(&body);
-  if (w->residents) w->residents--;
+  w->residents--;
 }

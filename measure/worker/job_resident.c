@@ -64,30 +64,38 @@ static tess_status device_failed(int32_t status, const char *doing,
 
 /* ---- requests ------------------------------------------------------- */
 
-static tess_status write_resident(job_state *j, const job_memory *r) {
-  job_resident made = {.id = r->id, .bytes = r->contents.n};
+static tess_status copy_to_device(job_state *j, const job_memory *r) {
   job_resident *x = job_find_resident(j, r->id);
-  if (!x) {
-    if (!r->is_new) return job_lost_resident(&j->err);
-    tess_status s = open_device(r->device, &made, &j->err);
-    if (s) return s;
-    vec_push(&j->heap, &j->resident, made);
-    x = &j->resident.v[j->resident.n - 1];
-    s = device_failed(
-        x->driver->alloc(x->ud, x->bytes ? x->bytes : 1, &x->memory),
-        "allocating", x, &j->err);
-    if (s) {
-      x->memory = NULL;
-      drop_resident(j, r->id);
-      return s;
-    }
-  }
+  if (!x) return job_lost_resident(&j->err);
   if (x->bytes != r->contents.n)
     return err_set(&j->err, TESS_INFRA, "a tensor has another size");
   int32_t status =
       x->bytes ? x->driver->to_device(x->ud, x->memory, r->contents.v, x->bytes)
                : 0;
   return device_failed(status, "copying", x, &j->err);
+}
+
+static tess_status add_resident(job_state *j, const job_memory *r) {
+  job_resident made = {.id = r->id, .bytes = r->contents.n};
+  tess_status s = open_device(r->device, &made, &j->err);
+  if (s) return s;
+  vec_push(&j->heap, &j->resident, made);
+  job_resident *x = &j->resident.v[j->resident.n - 1];
+  s = device_failed(
+      x->driver->alloc(x->ud, x->bytes ? x->bytes : 1, &x->memory),
+      "allocating", x, &j->err);
+  if (s) x->memory = NULL;
+  return s;
+}
+
+/* The host knows only what has its contents. */
+static tess_status new_resident(job_state *j, const job_memory *r) {
+  if (job_find_resident(j, r->id))
+    return err_set(&j->err, TESS_INFRA, "a tensor is there already");
+  tess_status s = add_resident(j, r);
+  if (!s) s = copy_to_device(j, r);
+  if (s) drop_resident(j, r->id);
+  return s;
 }
 
 tess_status job_read_resident(job_state *j, uint64_t id, void *to) {
@@ -125,7 +133,8 @@ static tess_status tell_facts(serving *w) {
 static tess_status serve_memory(void *ud) {
   serving *w = ud;
   switch ((job_memory_op)w->r->op) {
-  case JOB_MEMORY_WRITE: return write_resident(w->j, w->r);
+  case JOB_MEMORY_WRITE:
+    return w->r->is_new ? new_resident(w->j, w->r) : copy_to_device(w->j, w->r);
   case JOB_MEMORY_READ: return read_contents(w);
   case JOB_MEMORY_FREE: drop_resident(w->j, w->r->id); break;
   case JOB_MEMORY_FACTS: return tell_facts(w);

@@ -21,7 +21,8 @@ typedef struct worker {
   double started;            /* when, by clock_now() */
   uint32_t jobs;             /* done since then */
   bool confined;             /* to the cores that are not timed on */
-  uint32_t residents;        /* tensors on devices that it has */
+  uint32_t residents;        /* tensors on devices that it has, of numbers */
+  uint64_t first_resident;   /*   from this on, as the host counts; 0: none */
   job_ring programs, traces; /* the worker's caches */
   uint64_t inputs;           /* key of the contents that it has, or 0 */
   uint64_t reference;        /* key of the bench whose reference it has, or 0 */

@@ -50,6 +50,31 @@ static void test_worker_killed(void **state) {
   tess_context_free(c);
 }
 
+/* What is freed of those that the worker before had counts for nothing: the one
+ * that holds the others is not replaced. */
+static void test_freed_when_lost(void **state) {
+  tess_context *c;
+  tess_tensor *lost, *held, *back;
+  measure_pool *pool;
+  (void)state;
+  assert_int_equal(tess_context_new(NULL, &c), TESS_OK);
+  tess_tensor *here = small_tensor(c);
+  assert_int_equal(tess_tensor_to(here, "opencl:0", &lost), TESS_OK);
+  assert_int_equal(measure_context_pool(c, &pool), TESS_OK);
+  kill(pool->caller.pid, SIGKILL);
+  assert_lost(c, tess_tensor_copy(here, lost));
+  assert_int_equal(tess_tensor_to(here, "opencl:0", &held), TESS_OK);
+  tess_tensor_free(lost);
+  assert_int_equal(pool->caller.residents, 1);
+  pool->config.recycle = 1;
+  assert_int_equal(tess_tensor_to(held, "cpu", &back), TESS_OK);
+  tess_tensor_free(held);
+  assert_int_equal(pool->caller.residents, 0);
+  tess_tensor_free(back);
+  tess_tensor_free(here);
+  tess_context_free(c);
+}
+
 static void test_in_process(void **state) {
   tess_context *c;
   tess_tensor *away;
@@ -93,6 +118,7 @@ static void test_request_damaged(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_worker_killed),
+      cmocka_unit_test(test_freed_when_lost),
       cmocka_unit_test(test_in_process),
       cmocka_unit_test(test_request_damaged),
   };
