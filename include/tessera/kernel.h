@@ -44,7 +44,8 @@ TESS_API void tess_tensor_free(TESS_TAKE tess_tensor *t);
  * here, from 0), for kernels that run there, or of the processor, "cpu".  A
  * worker process holds what is on devices; INFRA: it ended (a kernel failed, or
  * was stopped), and the contents are lost.  INVALID: no name of a device;
- * UNSUPPORTED: there is none here, or the context is in_process; NOMEM. */
+ * UNSUPPORTED: there is none here, or the context is in_process; NOMEM;
+ * LIMIT for more than 2 GiB, as for copies back. */
 TESS_API tess_status tess_tensor_to(tess_tensor *t, const char *device,
                                     TESS_GIVE tess_tensor **out);
 /* Where it is: "cpu", "opencl:0". */
@@ -116,7 +117,8 @@ TESS_API void tess_kernel_set_threads(tess_kernel *k, uint32_t threads);
 /* Arguments: one tensor a parameter, shapes and dtypes are checked.  Where
  * sizes are known only now, INVALID when one makes an extent less than 1, or
  * when an index of the program as described, behind no condition, leaves its
- * tensor. */
+ * tensor.  LIMIT where a device's kernel takes more than 2 GiB of tensors that
+ * are not on the device, or writes as much; the worker keeps those that are. */
 TESS_API tess_status tess_kernel_run(tess_kernel *k, uint32_t n,
                                      tess_tensor *const *args);
 typedef struct tess_timing {

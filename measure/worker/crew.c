@@ -185,6 +185,15 @@ static bool take_reply(crew *c, slot *x, const void *body, size_t n) {
   return true;
 }
 
+/* The worker did the job, and goes on. */
+static bool take_refusal(crew *c, slot *x, const void *body, size_t n) {
+  wire_refusal r;
+  if (x->job == NOBODY || !wire_read_refused(body, n, &r)) return false;
+  fail_job(c, detach_job(c, x), r.status, r.why);
+  x->w->jobs++;
+  return true;
+}
+
 /* Keeps LLVM's fatal error as one line. */
 static void take_last_words(strbuf *out, const void *body, size_t n) {
   char line[512];
@@ -212,6 +221,7 @@ static bool take_frame(crew *c, slot *x, const frame_head *h) {
   case FRAME_CRASH:
     return x->w->has_crash = wire_read_crash(body, n, &x->w->crash);
   case FRAME_FATAL: take_last_words(&x->w->fatal, body, n); return true;
+  case FRAME_REFUSED: return take_refusal(c, x, body, n);
   default: return false;
   }
 }
@@ -289,6 +299,20 @@ static bool ensure_running(crew *c, slot *x, err_state *e) {
   return s == TESS_OK;
 }
 
+/* The job's message was not sent.  What is too long is the job's fault, and the
+ * worker waits for another; memory that ran out ends the run. */
+static void sending_failed(crew *c, slot *x, tess_status s) {
+  char why[256];
+  if (x->w->too_long) {
+    frame_too_long(x->w->too_long, why, sizeof why);
+    fail_job(c, detach_job(c, x), s, why);
+    return;
+  }
+  if (s == TESS_NOMEM || s == TESS_LIMIT) mem_unwind(c->pool->heap, s);
+  read_frames(c, x); /* it may have sent the cause */
+  if (x->job != NOBODY) worker_lost(c, x);
+}
+
 static void assign_jobs(crew *c, slot *x) {
   err_state e;
   uint32_t job = c->again.n ? vec_pop(&c->again) : c->next++;
@@ -305,13 +329,11 @@ static void assign_jobs(crew *c, slot *x) {
   }
   set_phase(c, x, JOB_IDLE);
   if (!x->w->greeted) x->until = clock_now() + handshake_timeout(c->pool);
+  x->w->too_long = 0;
   double start = clock_now();
   tess_status sent = c->work->send(c->work, job, x->w);
   c->pool->ledger.transfer += clock_now() - start;
-  if (sent == TESS_OK) return;
-  if (sent == TESS_NOMEM || sent == TESS_LIMIT) mem_unwind(c->pool->heap, sent);
-  read_frames(c, x); /* it may have sent the cause */
-  if (x->job != NOBODY) worker_lost(c, x);
+  if (sent != TESS_OK) sending_failed(c, x, sent);
 }
 
 /* ---- the loop ----------------------------------------------------------- */

@@ -12,8 +12,8 @@ double crew_patience(const measure_pool *pool);
 /* A set of jobs of one kind. */
 typedef struct crew_work {
   uint32_t n;
-  /* Sends job i to w, preceded by the programs and traces that w lacks; INFRA:
-   * w does not read.  NOMEM ends the run. */
+  /* Sends job i to w, preceded by the programs and traces that w lacks, with
+   * the status of worker_send.  Memory that ran out ends the run. */
   tess_status (*send)(struct crew_work *c, uint32_t i, worker *w);
   /* Takes the reply; false: it is malformed.  May unwind. */
   frame_type reply;

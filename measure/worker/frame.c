@@ -2,6 +2,7 @@
  * Encodes and validates the headers of frames. */
 #include "measure/worker/frame.h"
 #include "base/hash.h"
+#include <stdio.h>
 
 static void put_le(unsigned char *at, uint64_t v, int bytes) {
   for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(v >> 8 * i);
@@ -33,4 +34,12 @@ bool frame_get_head(const unsigned char in[FRAME_HEAD], frame_head *out) {
 
 bool frame_body_fits(const frame_head *h, const void *body) {
   return hash_bytes(body, (size_t)h->length) == h->hash;
+}
+
+void frame_too_long(uint64_t bytes, char *out, size_t n) {
+  snprintf(out, n,
+           "a message of %llu bytes is more than a worker is sent or sends at "
+           "once, %llu: what goes there and comes back must be less, but for "
+           "tensors that stay on a device",
+           (unsigned long long)bytes, (unsigned long long)FRAME_MAX);
 }

@@ -33,6 +33,7 @@ typedef enum frame_type {
   FRAME_CALLED, /* results */
   FRAME_CRASH,  /* a signal ends the worker */
   FRAME_FATAL,  /* a fatal error of LLVM ends the worker */
+  FRAME_REFUSED, /* in place of a result that cannot be sent: why not */
   FRAME_TYPES
 } frame_type;
 
@@ -47,5 +48,7 @@ void frame_put_head(unsigned char out[FRAME_HEAD], frame_type type,
 /* false: not a valid header. */
 bool frame_get_head(const unsigned char in[FRAME_HEAD], frame_head *out);
 bool frame_body_fits(const frame_head *h, const void *body);
+/* Why a body of so many bytes, more than FRAME_MAX, is not sent. */
+void frame_too_long(uint64_t bytes, char *out, size_t n);
 
 #endif

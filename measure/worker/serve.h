@@ -33,5 +33,8 @@ int serve_host(server *s, const char *problem, const char *note);
 bool serve_send(server *s, frame_type type, const void *body, size_t n);
 /* Frees the body. */
 bool serve_send_body(server *s, frame_type type, strbuf *body);
+/* The same for the result of a job.  One that is too long, or for which memory
+ * ran out, is refused: the host learns that in its place. */
+bool serve_answer(server *s, frame_type type, strbuf *body);
 
 #endif

@@ -41,6 +41,23 @@ bool serve_send_body(server *s, frame_type type, strbuf *body) {
   return ok;
 }
 
+static bool send_refusal(server *s, tess_status status, const char *why) {
+  strbuf body;
+  wire_refusal r = {status, why};
+  str_init(&body, &s->heap);
+  wire_write_refused(&body, &r);
+  return serve_send_body(s, FRAME_REFUSED, &body);
+}
+
+bool serve_answer(server *s, frame_type type, strbuf *body) {
+  char why[256] = "the worker has no memory for the result";
+  tess_status status = body->n > FRAME_MAX ? TESS_LIMIT : str_status(body);
+  if (status == TESS_OK) return serve_send_body(s, type, body);
+  if (!body->bad) frame_too_long(body->n, why, sizeof why);
+  str_free(body);
+  return send_refusal(s, status, why);
+}
+
 /* ---- crashes ------------------------------------------------------------ */
 
 /* Finds the tensor whose memory or guards contain the faulting address. */
@@ -167,7 +184,7 @@ static bool do_run(server *s) {
   str_init(&body, &s->heap);
   wire_write_ran(&body, r.n, out, &times);
   for (uint32_t i = 0; i < r.n; i++) measure_result_free(&out[i]);
-  return serve_send_body(s, FRAME_RAN, &body);
+  return serve_answer(s, FRAME_RAN, &body);
 }
 
 static bool do_call(server *s) {
@@ -181,7 +198,7 @@ static bool do_call(server *s) {
   wire_write_called(&body, &out, &contents);
   measure_result_free(&out);
   str_free(&contents);
-  return serve_send_body(s, FRAME_CALLED, &body);
+  return serve_answer(s, FRAME_CALLED, &body);
 }
 
 /* There is no answer to what is dropped. */
@@ -196,7 +213,7 @@ static bool do_memory(server *s) {
   if (r.op != JOB_MEMORY_FREE) wire_write_called(&body, &out, &contents);
   measure_result_free(&out);
   str_free(&contents);
-  if (r.op != JOB_MEMORY_FREE) return serve_send_body(s, FRAME_CALLED, &body);
+  if (r.op != JOB_MEMORY_FREE) return serve_answer(s, FRAME_CALLED, &body);
   str_free(&body);
   return true;
 }

@@ -109,6 +109,11 @@ void wire_write_hello(strbuf *out, const wire_hello *h) {
 
 void wire_write_phase(strbuf *out, job_phase phase) { put_u64(out, phase); }
 
+void wire_write_refused(strbuf *out, const wire_refusal *r) {
+  put_u64(out, r->status);
+  put_text(out, r->why);
+}
+
 void wire_write_built(strbuf *out, const measure_build *b) {
   put_u64(out, b->status);
   put_str(out, &b->message);
@@ -341,6 +346,14 @@ bool wire_read_phase(const void *body, size_t n, job_phase *out) {
   wire_reader r = open_reader(body, n);
   *out = (job_phase)get_below(&r, JOB_CHECKING + 1);
   return finished(&r);
+}
+
+bool wire_read_refused(const void *body, size_t n, wire_refusal *out) {
+  wire_reader r = open_reader(body, n);
+  out->status = get_status(&r);
+  out->why = get_text(&r);
+  bool is_memory = out->status == TESS_NOMEM || out->status == TESS_LIMIT;
+  return finished(&r) && is_memory;
 }
 
 bool wire_read_crash(const void *body, size_t n, wire_crash *out) {

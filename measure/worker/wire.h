@@ -25,6 +25,12 @@ typedef struct wire_hello {
   const char *version; /* of the engine */
 } wire_hello;
 
+/* In place of a result. */
+typedef struct wire_refusal {
+  tess_status status; /* NOMEM, LIMIT */
+  const char *why;
+} wire_refusal;
+
 /* A worker's message about the signal that ends it. */
 typedef struct wire_crash {
   uint32_t signal;
@@ -41,6 +47,7 @@ void wire_write_call(strbuf *out, const job_call *r);
 void wire_write_memory(strbuf *out, const job_memory *r);
 void wire_write_hello(strbuf *out, const wire_hello *h);
 void wire_write_phase(strbuf *out, job_phase phase);
+void wire_write_refused(strbuf *out, const wire_refusal *r);
 void wire_write_built(strbuf *out, const measure_build *b);
 void wire_write_reference(strbuf *out, const job_reference *r);
 void wire_write_ran(strbuf *out, uint32_t n, const measure_result *r,
@@ -61,6 +68,7 @@ bool wire_read_call(const void *body, size_t n, job_call *out);
 bool wire_read_memory(const void *body, size_t n, job_memory *out);
 bool wire_read_hello(const void *body, size_t n, wire_hello *out);
 bool wire_read_phase(const void *body, size_t n, job_phase *out);
+bool wire_read_refused(const void *body, size_t n, wire_refusal *out);
 bool wire_read_crash(const void *body, size_t n, wire_crash *out);
 /* Into results that are initialised, with strings and samples of `heap`;
  * after false they hold something, to be freed. */

@@ -224,7 +224,10 @@ static bool send_all(int fd, const void *data, size_t n) {
 tess_status worker_send(worker *w, frame_type type, const strbuf *body) {
   unsigned char head[FRAME_HEAD];
   if (body->bad) return str_status(body);
-  if (body->n > FRAME_MAX) return TESS_INFRA;
+  if (body->n > FRAME_MAX) {
+    w->too_long = body->n;
+    return TESS_LIMIT;
+  }
   frame_put_head(head, type, body->n ? body->v : "", body->n);
   bool sent =
       send_all(w->fd, head, sizeof head) && send_all(w->fd, body->v, body->n);

@@ -29,6 +29,8 @@ typedef struct worker {
   job_phase phase;
   bool has_crash;
   wire_crash crash; /* has_crash: the signal that ends it */
+  uint64_t too_long; /* bytes of the job's message that worker_send refused; or
+                      * 0 */
   strbuf fatal;     /* LLVM's last words */
   strbuf in;        /* a frame's head and body, as far as read */
 } worker;
@@ -54,8 +56,9 @@ void worker_end(worker *w);
 /* The same, for good. */
 void worker_free(worker *w);
 
-/* Sends a frame; INFRA: the worker has stopped reading.  NOMEM: memory ran out
- * while the body was serialized. */
+/* Sends a frame; INFRA: the worker has stopped reading.  NOMEM, LIMIT: memory
+ * ran out while the body was serialized, or, where w->too_long is set, it is
+ * too long for a frame; nothing was sent. */
 tess_status worker_send(worker *w, frame_type type, const strbuf *body);
 
 typedef enum worker_event {

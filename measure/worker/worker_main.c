@@ -31,7 +31,7 @@ static bool do_build(server *s) {
   str_init(&body, &s->heap);
   wire_write_built(&body, &out);
   measure_build_free(&out);
-  return serve_send_body(s, FRAME_BUILT, &body);
+  return serve_answer(s, FRAME_BUILT, &body);
 }
 
 static bool do_reference(server *s) {
@@ -43,7 +43,7 @@ static bool do_reference(server *s) {
   str_init(&body, &s->heap);
   wire_write_reference(&body, &out);
   job_reference_free(&out);
-  return serve_send_body(s, FRAME_REFERRED, &body);
+  return serve_answer(s, FRAME_REFERRED, &body);
 }
 
 static bool do_compiling(server *s) {

@@ -83,11 +83,14 @@ static void ran(input *x) {
 static void notices(input *x, unsigned which) {
   wire_hello hello;
   wire_crash crash;
+  wire_refusal refusal;
   job_phase phase;
   if (which == FRAME_HELLO && wire_read_hello(x->at, x->n, &hello))
     FUZZ_ASSERT(strlen(hello.version) < x->n);
   if (which == FRAME_PHASE && wire_read_phase(x->at, x->n, &phase))
     FUZZ_ASSERT(phase <= JOB_CHECKING);
+  if (which == FRAME_REFUSED && wire_read_refused(x->at, x->n, &refusal))
+    FUZZ_ASSERT(refusal.status != TESS_OK && strlen(refusal.why) < x->n);
   if (which == FRAME_CRASH && wire_read_crash(x->at, x->n, &crash))
     FUZZ_ASSERT(strlen(crash.name) < sizeof crash.name);
 }
