@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The C header of a saved model, and the tables of its tensors. */
 #include "graph/save.h"
+#include "measure/kernel.h"
 
 #include <inttypes.h>
 
@@ -43,18 +44,7 @@ static void put_comment(network_saving *w) {
   str_puts(&w->text, " */\n");
 }
 
-static const char runtime_type[] =
-    "#ifndef TESS_RUNTIME\n#define TESS_RUNTIME\n"
-    "/* What kernels ask of their host: parallel_for calls fn(closure, begin, "
-    "end)\n * over pieces of 0 .. n-1; NULL: the pool's. */\n"
-    "typedef struct tess_runtime {\n"
-    "  uint32_t struct_size;\n  void *ud;\n"
-    "  int32_t (*parallel_for)(void *ud, int64_t n,\n"
-    "      int32_t (*fn)(void *closure, int64_t begin, int64_t end),\n"
-    "      void *closure);\n"
-    "  void *(*alloc)(void *ud, uint64_t bytes, uint64_t align);\n"
-    "  void (*free)(void *ud, void *ptr);\n"
-    "} tess_runtime;\n#endif\n\n"
+static const char tensor_type[] =
     "#ifndef TESS_SAVED_TENSOR\n#define TESS_SAVED_TENSOR\n"
     "typedef struct tess_saved_tensor {\n"
     "  const char *name, *dtype;\n  int32_t ndim;\n  const int64_t *shape;\n"
@@ -69,7 +59,8 @@ void save_put_header(network_saving *w) {
              "#ifndef TESS_MODEL_%s\n#define TESS_MODEL_%s\n\n"
              "#include <stdint.h>\n\n",
              n, n);
-  str_puts(&w->text, runtime_type);
+  str_puts(&w->text, kernel_runtime_type);
+  str_puts(&w->text, tensor_type);
   str_printf(&w->text,
              "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
              "enum { %s_inputs = %u, %s_outputs = %u };\n"

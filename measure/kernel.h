@@ -28,6 +28,10 @@ struct tess_kernel {
   int64_t sizes[KERNEL_SIZES];
 };
 
+/* The type tess_runtime in C, for headers of what is saved; they include
+ * <stdint.h>, and may be included together. */
+extern const char kernel_runtime_type[];
+
 /* Loads code that was built for the program, if this machine can run it;
  * unwinds.  Tuning uses it to return the best kernel. */
 tess_status kernel_load(tess_context *c, tess_program *p,

@@ -118,6 +118,19 @@ static void put_params(saving *w, const ir_program *p, const ir_func *f) {
   if (!f->params.n && !f->sizes.n) str_puts(out, "void");
 }
 
+const char kernel_runtime_type[] =
+    "#ifndef TESS_RUNTIME\n#define TESS_RUNTIME\n"
+    "/* What kernels ask of their host: parallel_for calls fn(closure, begin, "
+    "end)\n * over pieces of 0 .. n-1; NULL: the pool's. */\n"
+    "typedef struct tess_runtime {\n"
+    "  uint32_t struct_size;\n  void *ud;\n"
+    "  int32_t (*parallel_for)(void *ud, int64_t n,\n"
+    "      int32_t (*fn)(void *closure, int64_t begin, int64_t end),\n"
+    "      void *closure);\n"
+    "  void *(*alloc)(void *ud, uint64_t bytes, uint64_t align);\n"
+    "  void (*free)(void *ud, void *ptr);\n"
+    "} tess_runtime;\n#endif\n\n";
+
 static void put_header(saving *w) {
   const ir_program *p = &w->k->program->p;
   const ir_func *f = ir_entry(p);
@@ -138,22 +151,11 @@ static void put_header(saving *w) {
   str_printf(
       out,
       " */\n#ifndef TESS_SAVED_%s\n#define TESS_SAVED_%s\n\n"
-      "#include <stdint.h>\n\n#ifndef TESS_RUNTIME\n"
-      "#define TESS_RUNTIME\n"
-      "/* What kernels ask of their host: parallel_for calls fn(closure, "
-      "begin, end)\n * over pieces of 0 .. n-1; NULL: the pool's. */\n"
-      "typedef struct tess_runtime {\n"
-      "  uint32_t struct_size;\n  void *ud;\n"
-      "  int32_t (*parallel_for)(void *ud, int64_t n,\n"
-      "      int32_t (*fn)(void *closure, int64_t begin, int64_t end),\n"
-      "      void *closure);\n"
-      "  void *(*alloc)(void *ud, uint64_t bytes, uint64_t align);\n"
-      "  void (*free)(void *ud, void *ptr);\n"
-      "} tess_runtime;\n#endif\n\n"
+      "#include <stdint.h>\n\n%s"
       "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
       "/* On a runtime of its own, a pool of OMP_NUM_THREADS threads, or "
       "as many as\n * there are cores. */\nint32_t %s(",
-      name, name, name);
+      name, name, kernel_runtime_type, name);
   put_params(w, p, f);
   str_printf(
       out,
