@@ -305,7 +305,12 @@ static int take_done(void *ud, uint32_t i, fleet_result *r) {
 
 /* ---- a batch ------------------------------------------------------------ */
 
-/* The batch as a whole went wrong. */
+static void begin_batch(agent *a, const fleet_batch *b) {
+  a->batch = b;
+  a->reported = 0;
+}
+
+/* The batch as a whole went wrong, at the job that is not reported yet. */
 static void tell_trouble(agent *a, tess_status s, const char *why) {
   err_state e;
   tess_status told;
@@ -340,8 +345,7 @@ static void work_on(agent *a, fleet_batch *b) {
   const fleet_measurer *m = a->o->measurer;
   err_state e;
   err_clear(&e);
-  a->batch = b;
-  a->reported = 0;
+  begin_batch(a, b);
   thread_flag_clear(m->lost);
   keeper_start(&a->keeper, a->link, a->id, b->id, b->token, a->lease, m->lost);
   char digest[32];
@@ -371,7 +375,7 @@ static void take_batch(agent *a, const strbuf *text) {
   if (s == TESS_OK) {
     work_on(a, &b);
   } else if (b.token) {
-    a->batch = &b;
+    begin_batch(a, &b);
     tell_trouble(a, TESS_UNSUPPORTED, e.message);
     a->batch = NULL;
   }

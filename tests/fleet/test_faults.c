@@ -285,6 +285,31 @@ static void test_failing_machinery(void **state) {
   leave(b);
 }
 
+/* A batch of a kind that it does not know follows one that was as long as they
+ * get, of which the agent has reported each job. */
+static void test_unreadable(void **state) {
+  (void)state;
+  pid_t a = start_named("later", "old", 0);
+  standin_await(&pg, "later", 1);
+  assert_int_equal(standin_session_of(pg.url, "later", FLEET_REMATCH,
+                                      FLEET_MOST_JOBS, FLEET_MOST_JOBS),
+                   0);
+  postgres_ask(&pg, "ALTER FUNCTION fleet.claim RENAME TO claim_known");
+  postgres_ask(&pg, "CREATE FUNCTION fleet.claim(id uuid) RETURNS jsonb "
+                    "LANGUAGE sql AS $$ SELECT jsonb '{\"batch\": 1, "
+                    "\"token\": \"00000000-0000-0000-0000-000000000000\", "
+                    "\"kind\": \"dream\"}' $$");
+  has_said("old", "batch 1: its kind is not known");
+  leave(a);
+}
+
+static int restore_claims(void **state) {
+  (void)state;
+  postgres_ask(&pg, "DROP FUNCTION fleet.claim");
+  postgres_ask(&pg, "ALTER FUNCTION fleet.claim_known RENAME TO claim");
+  return 0;
+}
+
 /* Nobody can do it: the session says so, with the reason. */
 static void test_refused(void **state) {
   int status;
@@ -397,18 +422,20 @@ static void test_many_sessions(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_killed_agent),
-                                     cmocka_unit_test(test_stopped_agent),
-                                     cmocka_unit_test(test_one_name),
-                                     cmocka_unit_test(test_restarted_server),
-                                     cmocka_unit_test(test_killed_server),
-                                     cmocka_unit_test(test_cut_connection),
-                                     cmocka_unit_test(test_deadly_job),
-                                     cmocka_unit_test(test_failing_machinery),
-                                     cmocka_unit_test(test_refused),
-                                     cmocka_unit_test(test_bad_devices),
-                                     cmocka_unit_test(test_normalised),
-                                     cmocka_unit_test(test_killed_session),
-                                     cmocka_unit_test(test_many_sessions)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_killed_agent),
+      cmocka_unit_test(test_stopped_agent),
+      cmocka_unit_test(test_one_name),
+      cmocka_unit_test(test_restarted_server),
+      cmocka_unit_test(test_killed_server),
+      cmocka_unit_test(test_cut_connection),
+      cmocka_unit_test(test_deadly_job),
+      cmocka_unit_test(test_failing_machinery),
+      cmocka_unit_test_teardown(test_unreadable, restore_claims),
+      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_bad_devices),
+      cmocka_unit_test(test_normalised),
+      cmocka_unit_test(test_killed_session),
+      cmocka_unit_test(test_many_sessions)};
   return cmocka_run_group_tests(tests, start_fleet, end_fleet);
 }

@@ -163,8 +163,8 @@ static int expect_result(void *ud, uint32_t i, fleet_result *r) {
   return 0;
 }
 
-static tess_status submit_jobs(fleet_session *s, uint32_t from, uint32_t n,
-                               expecting *x, err_state *e) {
+static tess_status submit_jobs(fleet_session *s, fleet_kind kind, uint32_t from,
+                               uint32_t n, expecting *x, err_state *e) {
   thread_flag stop = {false};
   int64_t *d = malloc(n * sizeof *d);
   fleet_candidate *c = malloc(n * sizeof *c);
@@ -174,8 +174,8 @@ static tess_status submit_jobs(fleet_session *s, uint32_t from, uint32_t n,
   }
   x->first = d;
   x->next = 0;
-  tess_status st = fleet_session_measure(s, FLEET_MEASURE, n, c, 0, &stop,
-                                         expect_result, x, e);
+  tess_status st =
+      fleet_session_measure(s, kind, n, c, 0, &stop, expect_result, x, e);
   x->wrong = x->wrong || (st == TESS_OK && x->next != n);
   free(d);
   free(c);
@@ -184,6 +184,11 @@ static tess_status submit_jobs(fleet_session *s, uint32_t from, uint32_t n,
 
 int standin_session(const char *url, const char *key, uint32_t n,
                     uint32_t at_once) {
+  return standin_session_of(url, key, FLEET_MEASURE, n, at_once);
+}
+
+int standin_session_of(const char *url, const char *key, fleet_kind kind,
+                       uint32_t n, uint32_t at_once) {
   measured m;
   fleet_session *s;
   err_state e;
@@ -193,7 +198,7 @@ int standin_session(const char *url, const char *key, uint32_t n,
   tess_status st = fleet_session_open(&m.c->heap, url, key, "test", &p->p,
                                       "llvm", &m.policy, false, NULL, &s, &e);
   for (uint32_t at = 0; st == TESS_OK && at < n; at += at_once)
-    st = submit_jobs(s, at, n - at < at_once ? n - at : at_once, &x, &e);
+    st = submit_jobs(s, kind, at, n - at < at_once ? n - at : at_once, &x, &e);
   if (st != TESS_OK) fprintf(stderr, "a session: %s\n", e.message);
   if (x.wrong) fprintf(stderr, "a session: a result is wrong\n");
   fleet_session_close(s);

@@ -41,5 +41,8 @@ void standin_await(const postgres *p, const char *key, int n);
  * made, too. */
 int standin_session(const char *url, const char *key, uint32_t n,
                          uint32_t at_once);
+/* The same with jobs of that kind. */
+int standin_session_of(const char *url, const char *key, fleet_kind kind,
+                       uint32_t n, uint32_t at_once);
 
 #endif
