@@ -291,12 +291,17 @@ static tess_status add_report(void *ud) {
   return str_status(&r->text);
 }
 
-/* A machinery that failed gives the rest of the batch back. */
+/* A machinery that failed gives the rest of the batch back, as does this one
+ * where there is no memory for a report. */
 static int take_done(void *ud, uint32_t i, fleet_result *r) {
   agent *a = ud;
   if (r->status == TESS_CANCELLED) return 1;
   adding w = {a, i, r};
-  if (mem_protect(a->heap, add_report, &w) != TESS_OK) return 1;
+  uint32_t whole = a->report.n;
+  if (mem_protect(a->heap, add_report, &w) != TESS_OK) {
+    if (a->report.n > whole) free_report(&a->report.v[--a->report.n]);
+    return 1;
+  }
   a->reported++;
   try_sending(a);
   return is_stopping(a) || keeper_has_lost(&a->keeper) ||

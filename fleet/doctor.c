@@ -21,8 +21,8 @@ typedef struct examining {
 static bool pass(examining *x, const char *hop, tess_status s,
                  const char *why) {
   json_t *v = json_pack("{ss sb}", "hop", hop, "ok", s == TESS_OK);
-  if (s != TESS_OK) json_object_set_new(v, "why", json_string(why));
-  json_array_append_new(x->hops, v);
+  if (s != TESS_OK) js_set(&v, "why", json_string(why));
+  js_add(&x->hops, v);
   return s == TESS_OK;
 }
 

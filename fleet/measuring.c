@@ -372,13 +372,18 @@ static tess_status until_built(performing *w, uint32_t end) {
   return w->building ? measure_build_until(w->building, end) : TESS_OK;
 }
 
+static void take_code(fleet_result *r, const measure_build *b) {
+  str_write(&r->code, b->code.v, b->code.n);
+  r->status = str_status(&r->code);
+}
+
 static bool perform_job(performing *w, uint32_t i) {
   measure_build *b = &w->build[i];
   fleet_result r;
   fleet_result_init(&r, &w->m->c->heap);
   take_built_job(&r, b);
   if (r.status == TESS_OK && w->m->o.role == FLEET_BUILD)
-    str_write(&r.code, b->code.v, b->code.n);
+    take_code(&r, b);
   else if (r.status == TESS_OK && w->b->kind == FLEET_COMPARE)
     compare_job(w, b, &r);
   else if (r.status == TESS_OK)

@@ -3,7 +3,7 @@
  * namespace, which no file outlives and no killed agent keeps. */
 #include "fleet/place.h"
 
-#include "base/str.h"
+#include "base/json.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -104,14 +104,14 @@ void fleet_place_name(const char *device, char *out, size_t n) {
 /* ---- environment -------------------------------------------------------- */
 
 json_t *fleet_place_env(const strbuf *facts) {
-  json_t *v = json_pack("{ss}", "engine", tess_version());
+  json_t *v = facts->bad ? NULL : json_pack("{ss}", "engine", tess_version());
   for (const char *at = str_get(facts); at && *at;) {
     size_t n = strcspn(at, "\n"), name = strcspn(at, "\t\n");
     char key[64];
     snprintf(key, sizeof key, "%.*s", (int)name, at);
-    if (name < n)
-      json_object_set_new(
-          v, key,
+    if (name < n && str_utf8(key, strlen(key)) == strlen(key))
+      js_set(
+          &v, key,
           json_stringn(at + name + 1, str_utf8(at + name + 1, n - name - 1)));
     at += n + (at[n] != '\0');
   }

@@ -282,7 +282,7 @@ static tess_status write_submission(collecting *w, fleet_kind kind, double best,
                 "chunk", (int)chunk_of(s, kind, w->n), "jobs", w->jobs,
                 "checked", json_is_true(json_object_get(s->task, "check_all")));
   if (w->device && kind == FLEET_COMPARE)
-    json_object_set_new(v, "excluded", json_pack("[O]", w->device));
+    js_set(&v, "excluded", json_pack("[O]", w->device));
   js_write(out, v);
   json_decref(v);
   return str_status(out);
@@ -344,7 +344,8 @@ static void write_note(fleet_session *s) {
 /* Which candidate it is, and who measured it. */
 static void write_code(const collecting *w, fleet_result *r) {
   json_t *v = json_copy(json_array_get(w->jobs, w->next));
-  json_object_set_new(v, "device", json_string(r->device));
+  js_set(&v, "device",
+         json_stringn(r->device, str_utf8(r->device, strlen(r->device))));
   js_write(&r->code, v);
   json_decref(v);
 }
@@ -419,6 +420,8 @@ static tess_status collect(collecting *w, strbuf *missing, err_state *e) {
     fleet_answer a = {.is_null = true};
     str_init(&a.text, w->s->heap);
     write_missing(w, missing);
+    if (missing->bad)
+      return err_ran_out(e, w->s->heap, str_status(missing), "a fleet's jobs");
     st = ask_fleet(w->s->link, &a, w->stop, e,
                    "SELECT fleet.collect($1, $2, $3)", w->s->id, w->s->secret,
                    str_get(missing));

@@ -53,7 +53,7 @@ json_t *fleet_task_json(const fleet_task *t) {
   json_t *v = json_pack("{ss ss ss so sb}", "version", t->version, "target",
                         t->target, "program", t->program, "policy", policy,
                         "check_all", t->check_all);
-  if (v && t->inputs) json_object_set_new(v, "inputs", json_string(t->inputs));
+  if (t->inputs) js_set(&v, "inputs", json_string(t->inputs));
   return v;
 }
 
@@ -94,12 +94,11 @@ static tess_status read_task(const json_t *v, fleet_task *t, err_state *e) {
 json_t *fleet_job_json(const char *trace, const int64_t *decisions,
                        uint32_t n) {
   json_t *v = json_object();
-  if (trace) json_object_set_new(v, "trace", json_string(trace));
+  if (trace) js_set(&v, "trace", json_string(trace));
   if (!decisions) return v;
   json_t *list = json_array();
-  for (uint32_t i = 0; i < n; i++)
-    json_array_append_new(list, json_integer(decisions[i]));
-  json_object_set_new(v, "decisions", list);
+  for (uint32_t i = 0; i < n; i++) js_add(&list, json_integer(decisions[i]));
+  js_set(&v, "decisions", list);
   return v;
 }
 
@@ -208,16 +207,15 @@ tess_status fleet_write_result(const fleet_result *r, double reference,
                 "lower", r->lower, "compile", r->compile);
   json_t *list = json_array();
   for (uint32_t i = 0; i < r->nsample; i++)
-    json_array_append_new(list, json_real(r->sample[i]));
-  json_object_set_new(v, "samples", list);
+    js_add(&list, json_real(r->sample[i]));
+  js_set(&v, "samples", list);
   if (r->status == TESS_OK) {
-    json_object_set_new(v, "seconds", json_real(r->seconds));
-    json_object_set_new(v, "checked", json_boolean(r->checked));
+    js_set(&v, "seconds", json_real(r->seconds));
+    js_set(&v, "checked", json_boolean(r->checked));
   }
   if (said && *said)
-    json_object_set_new(v, "message",
-                        json_stringn(said, str_utf8(said, r->message.n)));
-  if (reference > 0) json_object_set_new(v, "reference", json_real(reference));
+    js_set(&v, "message", json_stringn(said, str_utf8(said, r->message.n)));
+  if (reference > 0) js_set(&v, "reference", json_real(reference));
   js_write(out, v);
   json_decref(v);
   return str_status(out);
@@ -259,6 +257,7 @@ tess_status fleet_read_result(const json_t *v, fleet_result *r, int64_t *job,
       (r->status == TESS_OK && r->seconds <= 0))
     return err_set(e, TESS_INVALID, "a result of the fleet is malformed");
   str_puts(&r->message, said ? said : "");
-  tess_status s = read_samples(json_object_get(v, "samples"), r);
+  tess_status s = str_status(&r->message);
+  if (s == TESS_OK) s = read_samples(json_object_get(v, "samples"), r);
   return s ? err_ran_out(e, r->message.heap, s, "a result") : TESS_OK;
 }
