@@ -26,7 +26,8 @@ for _, f in ipairs { same, function(x) return x - 1 end,
   assert(ts.equivalent(p, p) and ts.equivalent(s, p) and ts.equivalent(p, s))
 end
 
--- So does a copy of the copy, whichever way it is made; padding is of the range.
+-- So does a copy of the copy, whichever way it is made; padding is of the
+-- range.
 do
   local B = ts.placeholder("B", { 5 }, "int32", { range = { 1, 7 } })
   local p = gather(same, B)
