@@ -49,7 +49,8 @@ struct tess_context {
   bool in_process;
   char *worker_path;                /* own copy; NULL: beside the library */
   thread_flag stop;                 /* raised by tess_stop() */
-  uint64_t draws;                   /* of primitives that sample */
+  uint64_t draws;                   /* of primitives that sample, without a
+                                     * decision given */
   uint32_t works;                   /* nesting depth of ctx_begin_work */
   ctx_part part[CTX_PARTS];
 };

@@ -7,6 +7,7 @@
  */
 #include "lua/lrv.h"
 #include <lualib.h>
+#include <string.h>
 
 LT_GC(space_gc, tess_space, tess_space_free)
 
@@ -210,6 +211,18 @@ static int lspace_run(lua_State *L) {
   return 0;
 }
 
+/* Of an error at index i: a refusal, be it the engine's or by tiling.refuse, is
+ * told from others, since with other draws there may be none. */
+static tess_status status_of_error(lua_State *L, int i) {
+  if (!lua_istable(L, i)) return lt_status_of(L, i);
+  lua_pushliteral(L, "code");
+  lua_rawget(L, i);
+  const char *code = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+  int is_refusal = !strcmp(code, "REFUSED");
+  lua_pop(L, 1);
+  return is_refusal ? TESS_REFUSED : lt_status_of(L, i);
+}
+
 /* Calls the module, index 1 being the call.  An error becomes text here, in
  * protected mode, too: __tostring may raise. */
 static int attempt(lua_State *L) {
@@ -217,8 +230,9 @@ static int attempt(lua_State *L) {
   lua_pushcfunction(L, lspace_run);
   lua_pushvalue(L, 1);
   if (lua_pcall(L, 1, 0, 0) == LUA_OK) return 0;
-  c->status = lt_status_of(L, lua_gettop(L));
-  if (c->status == TESS_CALLBACK) keep_reason(L, c, lua_gettop(L));
+  c->status = status_of_error(L, lua_gettop(L));
+  if (c->status == TESS_CALLBACK || c->status == TESS_REFUSED)
+    keep_reason(L, c, lua_gettop(L));
   return 0;
 }
 

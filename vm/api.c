@@ -189,6 +189,12 @@ static void need_intrins(tess_schedule *s, const vm_call *call) {
   vm_intrin_need_call(s->c, &s->program->p, call, &s->s.trace);
 }
 
+/* Does the call sample, and name no decision? */
+static bool draws(const sch_prim *p, const vm_value *operand) {
+  const sch_spec *sp = vm_decision_spec(p);
+  return sp && operand[sp - p->specs].tag == VM_NIL;
+}
+
 static tess_status perform(void *ud) {
   step *k = ud;
   vm_sched *v = &k->s->s;
@@ -205,7 +211,7 @@ static tess_status perform(void *ud) {
   if (st != TESS_OK) return st;
   vm_call call = {p, &v->draft, operand, k->s->place, v->line};
   need_intrins(k->s, &call);
-  k->s->c->draws += p->sampler != NULL;
+  k->s->c->draws += draws(p, operand);
   st = k->only_ask ? vm_sched_can(v, &call)
                    : vm_sched_call(v, &call, &first, &nout);
   if (st != TESS_OK) return blame(k->s, st);

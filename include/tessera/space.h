@@ -20,10 +20,11 @@ enum { TESS_MAX_SKETCHES = 4096 };
  * memory_cap) and TESS_CANCELLED end the generation of sketches; anything else
  * (*why may stay NULL where a call failed with it: tess_error says why then):
  * it failed, which counts as not applicable, and a warning goes to the log,
- * once for each module and *why.  One that sets *why and has drawn is called
- * again, with other draws.  A module that makes more than
- * TESS_MAX_SKETCHES sketches over all blocks fails at all of them.  With the
- * on_error of tess_tune_options either is an error of tess_tune. */
+ * once for each module and *why.  One that has drawn, and then sets *why or is
+ * REFUSED, is called again, with other draws; where all are refused the first
+ * says why.  A module that makes more than TESS_MAX_SKETCHES sketches over all
+ * blocks fails at all of them.  With the on_error of tess_tune_options either
+ * is an error of tess_tune. */
 typedef struct tess_module {
   uint32_t struct_size;         /* sizeof(tess_module) */
   const char *name;

@@ -45,8 +45,10 @@ void space_list_add(void *list, tess_schedule *s) {
   l->failed = st;
 }
 
-tess_status space_call_module(const tess_module *m, tess_schedule *given,
-                              tess_rv block, space_list *to, const char **why) {
+/* Calls the module with a schedule, which is freed unless it is emitted. */
+static tess_status call_module(const tess_module *m, tess_schedule *given,
+                               tess_rv block, space_list *to,
+                               const char **why) {
   tess_schedule_sketch_mode(given, 1);
   to->given = given;
   tess_status st = m->apply(m->ud, given, block, space_list_add, to, why);
@@ -70,19 +72,34 @@ tess_status space_list_add_copy(space_list *to, tess_schedule *s) {
 
 /* ---- one draw ----------------------------------------------------------- */
 
-tess_status space_find_block(tess_schedule *s, const char *name, tess_rv *out) {
+/* Without a name it is 0, as the whole program is. */
+static tess_status find_block(tess_schedule *s, const char *name,
+                              tess_rv *out) {
   tess_arg arg = {"name", {.kind = TESS_V_STR, .s = name}};
   uint32_t n;
+  *out = 0;
   tess_schedule_place(s, "", 0);
+  if (!name) return TESS_OK;
   return tess_schedule_call(s, "get_block", 1, &arg, 1, out, &n, NULL);
 }
-tess_status space_ran_out(const space_list *to, tess_status st,
-                          uint64_t capped) {
+
+/* Whether memory ran out in the module, even if it reported something else: the
+ * heap has refused more often than the `capped` times before. */
+static tess_status ran_out(const space_list *to, tess_status st,
+                           uint64_t capped) {
   bool module_failed =
       st != TESS_OK && st != TESS_NOT_FOUND && st != TESS_CANCELLED;
   if (to->failed || st == TESS_NOMEM) return to->failed ? to->failed : st;
   return module_failed && to->c->heap.capped > capped ? TESS_LIMIT : TESS_OK;
 }
+
+static tess_status fail_out(const tess_module *m, const char *block,
+                            tess_context *c, tess_status st) {
+  return block ? ctx_ran_out(c, st, "applying module %s at block %s", m->name,
+                             block)
+               : ctx_ran_out(c, st, "the scheduling function");
+}
+
 /* Draws differ by the seed from those of the others that are tried. */
 static tess_status apply_drawn(const tess_module *m, tess_schedule *s,
                                const char *block, uint64_t draw, space_list *to,
@@ -94,9 +111,9 @@ static tess_status apply_drawn(const tess_module *m, tess_schedule *s,
   tess_status st = tess_schedule_copy(s, &copy);
   if (st != TESS_OK) return st;
   copy->s.seed += draw;
-  st = space_find_block(copy, block, &rv);
+  st = find_block(copy, block, &rv);
   if (st == TESS_OK) {
-    st = space_call_module(m, copy, rv, to, &why);
+    st = call_module(m, copy, rv, to, &why);
   } else {
     tess_schedule_free(copy);
     if (st != TESS_NOMEM && st != TESS_LIMIT) {
@@ -104,10 +121,8 @@ static tess_status apply_drawn(const tess_module *m, tess_schedule *s,
       st = TESS_NOT_FOUND;
     }
   }
-  tess_status out = space_ran_out(to, st, capped);
-  if (out != TESS_OK)
-    return ctx_ran_out(to->c, out, "applying module %s at block %s", m->name,
-                       block);
+  tess_status out = ran_out(to, st, capped);
+  if (out != TESS_OK) return fail_out(m, block, to->c, out);
   if (st == TESS_CANCELLED) return st;
   if (to->refused) {
     st = TESS_INVALID;
@@ -127,8 +142,13 @@ static bool has_failed(const space_outcome *o) {
 /* Is this the better one, of more schedules or with nothing left out? */
 static bool is_better(const space_list *l, const space_outcome *o,
                       const space_list *best, const space_outcome *of_best) {
-  if (has_failed(o)) return false;
+  if (has_failed(o) || l->s.n == 0) return false;
   return l->s.n != best->s.n ? l->s.n > best->s.n : !*o->why && *of_best->why;
+}
+
+/* May other draws give more?  What was left out has a reason. */
+static bool is_lacking(const space_outcome *o) {
+  return *o->why && (!has_failed(o) || o->status == TESS_REFUSED);
 }
 
 /* Applies it with other draws, as long as something is left out and there are
@@ -139,7 +159,7 @@ static tess_status draw_again(const tess_module *m, tess_schedule *s,
   enum { DRAWS = 8 };
   const space_list none = {
       .c = best->c, .program = best->program, .now = best->now};
-  for (uint64_t draw = 1; draw < DRAWS && *o->why && !has_failed(o); draw++) {
+  for (uint64_t draw = 1; draw < DRAWS && is_lacking(o); draw++) {
     space_list made = none;
     space_outcome now;
     uint64_t before = best->c->draws;

@@ -26,24 +26,16 @@ void space_list_add(void *list, tess_schedule *s);
 /* Keeps the schedule unchanged. */
 tess_status space_list_add_copy(space_list *l, tess_schedule *s);
 
-/* Calls the module with a schedule, which is freed unless it is emitted. */
-tess_status space_call_module(const tess_module *m, tess_schedule *given,
-                              tess_rv block, space_list *to, const char **why);
-tess_status space_find_block(tess_schedule *s, const char *name, tess_rv *out);
-/* Whether memory ran out in the module, even if it reported something else: the
- * heap has refused more often than the `capped` times before. */
-tess_status space_ran_out(const space_list *to, tess_status st,
-                          uint64_t capped);
-
 typedef struct space_outcome {
   tess_status status; /* the module's */
   char why[1024];     /* it emitted nothing, or not all; "": it did not say */
 } space_outcome;
 
-/* Applies the module to the block of s.  What it emits may hang on what it
- * draws, so where it leaves something out other draws are tried, and those
- * kept with which it emits most.  Not TESS_OK: memory ran out, or the module
- * was stopped. */
+/* Applies the module to the block of s; without a name to the whole program.
+ * What it emits may hang on what it draws, so where it leaves something out, or
+ * a step is refused, other draws are tried, and those kept with which it emits
+ * most; where none emits anything the first one's outcome counts.  Not TESS_OK:
+ * memory ran out, or the module was stopped. */
 tess_status space_apply(const tess_module *m, tess_schedule *s,
                         const char *block, space_list *to, space_outcome *o);
 

@@ -104,21 +104,14 @@ static tess_status applies_alone(writer *w, const char *block, tess_program *p,
                                  bool *applies) {
   space_list made = {.c = w->k->c, .program = p};
   tess_schedule *sch;
-  tess_rv rv;
-  const char *why = NULL;
-  uint64_t capped = w->k->c->heap.capped;
+  space_outcome o;
   tess_status st = tess_schedule_new(p, w->target, 0, &sch);
   if (st != TESS_OK) return st;
-  st = space_find_block(sch, block, &rv);
-  if (st == TESS_OK)
-    st = space_call_module(w->m, sch, rv, &made, &why);
-  else
-    tess_schedule_free(sch);
-  *applies = st == TESS_OK && made.s.n > 0;
-  tess_status out =
-      st == TESS_CANCELLED ? st : space_ran_out(&made, st, capped);
+  st = space_apply(w->m, sch, block, &made, &o);
+  *applies = made.s.n > 0;
+  tess_schedule_free(sch);
   space_list_drop(&made);
-  return out;
+  return st;
 }
 
 /* Logs that the module is not applicable: shadowed by the one that was applied
@@ -302,20 +295,14 @@ static tess_status write_function(tess_space *s, tess_program *p,
                                   tess_target *t, space_sketches *k) {
   tess_schedule *sch;
   space_list made = {.c = k->c, .program = p};
-  uint64_t capped = k->c->heap.capped;
-  const char *why = "";
+  space_outcome o;
   tess_status st = tess_schedule_new(p, t, 0, &sch);
   if (st != TESS_OK) return st;
-  st = space_call_module(&s->module[0], sch, 0, &made, &why);
-  tess_status out = space_ran_out(&made, st, capped);
-  if (out != TESS_OK)
-    st = ctx_ran_out(k->c, out, "the scheduling function");
-  else if (st != TESS_OK && st != TESS_CANCELLED)
-    st = ctx_fail(k->c, st, "the scheduling function failed: %s",
-                  why && *why ? why : no_reason);
-  if (st == TESS_OK && made.refused)
-    st = ctx_fail(k->c, TESS_INVALID, "the scheduling function failed: %s",
-                  made.refused);
+  st = space_apply(&s->module[0], sch, NULL, &made, &o);
+  tess_schedule_free(sch);
+  if (st == TESS_OK && o.status != TESS_OK)
+    st = ctx_fail(k->c, o.status, "the scheduling function failed: %s",
+                  *o.why ? o.why : no_reason);
   for (uint32_t i = 0; st == TESS_OK && i < made.s.n; i++)
     st = keep_schedule(k, made.s.v[i], p);
   space_list_drop(&made);
