@@ -2,6 +2,10 @@
  * restrict_values: refuses sampled values that do not go together. */
 #include "schedule/sch.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
 #define RESTRICT_VALUES_SIG(F, S)                                              \
   F(S, IN, FACTORS, values, REQ, "integers, most of them sampled")             \
   F(S, ATTR, INTS, rows, REQ, "combinations of the values, one after another") \
@@ -39,6 +43,21 @@ static bool has_row(const struct restrict_values_args *a) {
   return false;
 }
 
+/* "9, 15", as far as there is room. */
+static const char *list_values(sch_state *s, const sch_ints *values) {
+  const size_t room = sizeof s->text - sizeof ", ...";
+  char one[32];
+  size_t at = 0;
+  bool fits = true;
+  for (uint32_t k = 0; fits && k < values->n; k++) {
+    snprintf(one, sizeof one, "%s%" PRId64, k ? ", " : "", values->v[k]);
+    fits = at + strlen(one) <= room;
+    at += (size_t)snprintf(s->text + at, sizeof s->text - at, "%s",
+                           fits ? one : ", ...");
+  }
+  return s->text;
+}
+
 static bool restrict_values_apply(sch_state *s,
                                   struct restrict_values_args *a) {
   uint32_t n = a->values.n;
@@ -48,6 +67,5 @@ static bool restrict_values_apply(sch_state *s,
     if (a->values.v[k] == SCH_AUTO)
       return sch_refuse(s, SCH_R_VALUES_OPEN, .n = {k});
   if (has_row(a) == a->among) return true;
-  return sch_refuse(s, SCH_R_VALUES_EXCLUDED,
-                    .n = {a->values.v[0], a->values.v[n - 1]});
+  return sch_refuse(s, SCH_R_VALUES_EXCLUDED, .t = list_values(s, &a->values));
 }
