@@ -270,8 +270,11 @@ typedef struct tess_result_info {
                                  * candidate that failed; else "" */
   const char *note;             /* one line, where latency is far from the time
                                  * of the best trial, the best is slower than
-                                 * the unscheduled program, or the check of
-                                 * results sees little; else "" */
+                                 * the unscheduled program, the check of
+                                 * results sees little, no module applied, or
+                                 * most of what was drawn was refused since a
+                                 * step gave another number of results than in
+                                 * the sketch; else "" */
   uint32_t nquality;            /* of the cost model, batch by batch, once it
                                  * knew something */
   const tess_quality *quality;

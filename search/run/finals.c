@@ -264,7 +264,7 @@ static tess_status time_until_stable(tune *t, double *time) {
   return s;
 }
 
-static void add_note(tune *t, const char *text) {
+void tune_note(tune *t, const char *text) {
   if (*text) str_printf(&t->r->note, "%s%s", t->r->note.n ? "; " : "", text);
 }
 
@@ -284,7 +284,7 @@ static void time_unscheduled(tune *t, const finalist *best,
            "the best is slower than the unscheduled program: timed "
            "interleaved, they took %.4g ms and %.4g ms",
            time[0] * 1e3, time[1] * 1e3);
-  add_note(t, text);
+  tune_note(t, text);
 }
 
 /* Only tells: failures of it are ignored. */
@@ -368,7 +368,7 @@ static void compare_with_trials(tune *t, double seconds) {
            "the best trial took %.4g ms; when the best few were timed again "
            "at the end, the best of them took %.4g ms: was the machine busy?",
            then * 1e3, seconds * 1e3);
-  add_note(t, text);
+  tune_note(t, text);
 }
 
 /* Where the winner leaves to the host what modules are for: why. */
@@ -382,7 +382,7 @@ static void note_host(tune *t) {
         v[2].tag != VM_STR || strcmp(best->text.v + v[1].str, IR_ON_HOST))
       continue;
     snprintf(text, sizeof text, "on the host: %s", best->text.v + v[2].str);
-    add_note(t, text);
+    tune_note(t, text);
   }
 }
 
@@ -391,7 +391,7 @@ static void note_deadline(tune *t) {
   snprintf(text, sizeof text,
            "the deadline of %g s ended the search after %u of %u trials",
            t->set->o.deadline, t->budget.trials, t->budget.limit);
-  add_note(t, text);
+  tune_note(t, text);
 }
 
 /* Where nothing valid was found: how the first candidate failed. */
@@ -403,7 +403,7 @@ static void note_first_failure(tune *t) {
     err_one_line(t->results.message[class], why, sizeof why);
   snprintf(text, sizeof text, "the first that failed: %s%s%s",
            err_status_name(class), *why ? ": " : "", why);
-  add_note(t, text);
+  tune_note(t, text);
 }
 
 /* Where no candidate was one: what was wrong with the first proposal. */
@@ -412,7 +412,7 @@ static void note_wasted(tune *t) {
   if (!t->s.wasted.why.n || t->s.history.n) return;
   snprintf(text, sizeof text, "the first that was no candidate: %s",
            t->s.wasted.why.v[0]);
-  add_note(t, text);
+  tune_note(t, text);
 }
 
 /* Where a strategy named nothing that could be measured. */
@@ -447,8 +447,9 @@ tess_status tune_fill_result(tune *t) {
     if (s == TESS_OK) note_host(t);
   }
   const search_measurer *m = &t->set->measurer;
-  if (m->note) add_note(t, m->note(m->ud));
+  if (m->note) tune_note(t, m->note(m->ud));
   if (t->status.late && !t->set->shares) note_deadline(t);
+  tune_note_space(t);
   if (!found) note_first_failure(t);
   if (!found) note_wasted(t);
   if (!found) tell_no_proposals(t);

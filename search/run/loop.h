@@ -240,6 +240,10 @@ void tune_abort(tune *t, tess_status s);
 /* Makes a successful candidate a finalist if it is among the fastest, and then
  * takes its code over. */
 void tune_enter_finals(tune *t, uint32_t trial, search_outcome *o);
+/* Adds to the result's note; "" adds nothing. */
+void tune_note(tune *t, const char *text);
+/* What is to be said of the space (notes.c). */
+void tune_note_space(tune *t);
 /* Runs the finals and fills the result. */
 tess_status tune_fill_result(tune *t);
 /* 0: of no valid candidate, or of a program whose operations are not known. */

@@ -276,6 +276,7 @@ static tess_status write_modules(tess_space *s, tess_program *p, tess_target *t,
   if (st != TESS_OK) return st;
   space_list_add(&now, first);
   st = now.failed;
+  k->composes = k->composes || s->n > 0;
   for (uint32_t m = 0; st == TESS_OK && m < s->n; m++) {
     writer w = {.space = s, .k = k, .m = &s->module[m], .target = t};
     st = run_on_all(&w, &now, &next);

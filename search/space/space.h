@@ -40,6 +40,7 @@ typedef struct space_sketches {
   VEC(tess_trace *) trace;
   strbuf log;              /* which module did what, where and why not */
   const thread_flag *stop; /* raised: TESS_CANCELLED; NULL: none */
+  bool composes;           /* modules were asked, wherever they applied */
   bool explain;            /* the log says who shadows whom */
   bool strict;             /* a module that fails ends the generation */
   bool postprocess;        /* sketches end with postprocessors */

@@ -507,7 +507,8 @@ local rows = {
     "modules" },
   { "ts.space.check(space, program [, target])", "boolean, string?",
     "Do its modules make the same sketches each time, and where not?  And " ..
-    "what do they sample that nothing reads?", "modules" },
+    "what do they sample that nothing reads, and does most of it get " ..
+    "refused?", "modules" },
   { "space:sketches(program [, target])", "tessera.Trace[]",
     "The same as ts.space.sketches.", "modules" },
   { "space:explain(program [, target [, options]])", "string",

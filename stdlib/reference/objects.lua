@@ -126,8 +126,10 @@ local classes = {
       "(or `unranked`: why there is none), `top_k_recall`, and `rmse` of " ..
       "what predicts throughput" },
     { "note?", "string", "one line, where the latency is far from the best " ..
-      "trial's time, the best is slower than the unscheduled program, or " ..
-      "the check of results sees little" } },
+      "trial's time, the best is slower than the unscheduled program, the " ..
+      "check of results sees little, no module applied, or most of what was " ..
+      "drawn was refused by OTHER_OUTPUTS; of a run that found nothing, how " ..
+      "the first candidate failed" } },
   { name = "tessera.Results", page = "results",
     summary = "What ts.tune_tasks found: results[i] is the " ..
               "tessera.Result of the i-th program given.",

@@ -77,7 +77,11 @@ local reasons = {
     "location said to leave a block at the root, or to inline it" },
   { "MANY_OUTPUTS", "another number of results is named than a step gives" },
   { "OTHER_OUTPUTS", "a step gives another number of results than the " ..
-    "trace has: as loops around a block, behind a sampled location" },
+    "trace has: as loops around a block, behind a sampled location, or " ..
+    "where sampled sizes of 1 left loops out",
+    "`preserve_unit_loops = true` of compute_at and reverse_compute_at " ..
+    "keeps loops of one iteration; a location is drawn in the last module " ..
+    "that looks at loops (docs/modules.md)" },
   { "NOT_SAMPLING", "a decision is given to an instruction that takes none" },
   { "NOT_BEGUN", "nothing has been run yet" },
   { "OPEN", "a sampling instruction has no decision" },

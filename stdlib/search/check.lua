@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- ts.space.check: whether modules are deterministic, and whether all that they
--- sample is read.  Generates their sketches several times, in fresh Lua states
--- where the modules can be required there, and compares them.
+-- ts.space.check: whether modules are deterministic, and whether what they
+-- sample is read, and mostly accepted.  Generates their sketches several times,
+-- in fresh Lua states where the modules can be required there, and compares
+-- them.
 
 local TIMES = 4                      -- besides the first
 
@@ -163,10 +164,10 @@ local function watched(modules, look)
   return list
 end
 
--- What is to be warned of, in a line; nil: nothing.  Sketches are simplified
+-- What is sampled in vain, in a line; nil: nothing.  Sketches are simplified
 -- and do not have what is dead any more, so the modules' schedules are looked
 -- at.
-local function warning_of(ts, modules, program, target)
+local function unread_warning(ts, modules, program, target)
   local lines, seen = {}, {}
   local space = ts.space.compose(watched(modules, function(m, sch, first)
     for _, text in ipairs(unread(sch:trace(), first)) do
@@ -181,9 +182,41 @@ local function warning_of(ts, modules, program, target)
          "sch:get (in Lua == with a number is always false)"
 end
 
+-- ---- other results ---------------------------------------------------------
+
+local DRAWS = 256                    -- of all sketches together
+
+-- A warning where most draws are refused since a step gives another number of
+-- results than in the sketch; nil: nothing.
+local function outputs_warning(ts, modules, program, target)
+  local sketches = ts.space.sketches(modules, program, target)
+  local tried, lost, by = 0, 0, {}
+  for _, sketch in ipairs(sketches) do
+    for seed = 1, math.max(1, DRAWS // #sketches) do
+      local ok, e = pcall(sketch.replay, sketch, program,
+                          { resample = true, seed = seed })
+      if not ok and (type(e) ~= "table" or not e.primitive) then error(e, 0) end
+      tried = tried + 1
+      if not ok and e.reason == "OTHER_OUTPUTS" then
+        lost, by[e.primitive] = lost + 1, (by[e.primitive] or 0) + 1
+      end
+    end
+  end
+  if 2 * lost <= tried then return nil end
+  local most
+  for name, n in pairs(by) do
+    if not most or n > by[most] or n == by[most] and name < most then
+      most = name
+    end
+  end
+  return ("%d of %d draws are refused since %s gives another number of " ..
+          "results than in the sketch: tessera doc OTHER_OUTPUTS"):format(
+           lost, tried, most)
+end
+
 -- check(ts, core, modules, program, target): true, and a warning where a
--- sampled value is read by nothing; or false and where one writing differs
--- from another.
+-- sampled value is read by nothing, or most draws are refused by what they
+-- list; or false and where one writing differs from another.
 local function check(ts, core, modules, program, target)
   local here, list = texts(ts, modules, program, target), list_text(modules)
   local all = list and
@@ -193,8 +226,12 @@ local function check(ts, core, modules, program, target)
     local same, where = compare(here, again)
     if not same then return same, where end
   end
-  local warning = warning_of(ts, modules, program, target)
-  if not warning then return true end
+  local warnings = {}
+  for _, of in ipairs { unread_warning, outputs_warning } do
+    warnings[#warnings + 1] = of(ts, modules, program, target)
+  end
+  if #warnings == 0 then return true end
+  local warning = table.concat(warnings, "; ")
   core.warn("ts.space.check: " .. warning)
   return true, warning
 end
