@@ -22,6 +22,10 @@ typedef struct host_task {
   tess_status status;
 } host_task;
 
+#define MEASURE_GIVES                                                       \
+  "seconds, or nil and one of BUILD_ERROR, LAUNCH_ERROR, TIMEOUT, CRASHED " \
+  "and WRONG_RESULT"
+
 /* The status of that name, as "TIMEOUT". */
 static tess_status status_named(lua_State *L, int i) {
   static const tess_status classes[] = {TESS_BUILD_ERROR, TESS_LAUNCH_ERROR,
@@ -30,10 +34,17 @@ static tess_status status_named(lua_State *L, int i) {
   const char *name = lua_tostring(L, i);
   for (size_t k = 0; name && k < sizeof classes / sizeof *classes; k++)
     if (!strcmp(tess_status_name(classes[k]), name)) return classes[k];
-  lt_error(L, TESS_TYPE,
-           "measure must give seconds, or nil and one of BUILD_ERROR, "
-           "LAUNCH_ERROR, TIMEOUT, CRASHED and WRONG_RESULT");
+  lt_error(L, TESS_TYPE, "measure must give " MEASURE_GIVES);
   return TESS_TYPE;
+}
+
+/* The time at index i, with no text behind it, which would be why it failed. */
+static double seconds_alone(lua_State *L, int i) {
+  if (lua_type(L, i + 1) == LUA_TSTRING)
+    lt_error(L, TESS_TYPE,
+             "measure gave both seconds and '%s': it must give " MEASURE_GIVES,
+             lua_tostring(L, i + 1));
+  return lt_number(L, i, "what measure returns");
 }
 
 /* 1: the task, 2: the functions, 3: the session. */
@@ -46,7 +57,7 @@ static int call_measure(lua_State *L) {
   if (lua_isnil(L, -2))
     t->status = status_named(L, -1);
   else
-    *t->seconds = lt_number(L, lua_gettop(L) - 1, "what measure returns");
+    *t->seconds = seconds_alone(L, lua_gettop(L) - 1);
   return 0;
 }
 

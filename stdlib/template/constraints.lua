@@ -2,6 +2,7 @@
 -- Constraints of a mold: functions of the parameters' values, which are asked
 -- once, when the space is made, about all values of the parameters that they
 -- read; what they exclude, traces say by the primitive restrict_values.
+local options = require "tessera.lang.options"
 local branching = require "tessera.template.branching"
 local common = require "tessera.template.common"
 local wrong = common.wrong
@@ -10,6 +11,14 @@ local constraints = {}
 -- Combinations that a constraint is asked about, and numbers that say which of
 -- them it excludes, at most.
 local most_asked, most_numbers = 1 << 16, 1 << 16
+
+-- A number, as of a forgotten comparison, would count as true whatever it is.
+local function check_answer(f, answer)
+  if answer == nil or type(answer) == "boolean" then return end
+  local where = debug.getinfo(f, "S")
+  wrong("template.mold: the constraint of %s:%d returns true or false, not %s",
+        where.short_src, where.linedefined, options.text_of(answer))
+end
 
 -- Whether the values satisfy f; the sampled ones that it read are added to
 -- `read`.
@@ -32,7 +41,8 @@ local function ask(f, fixed, assigned, read)
     wrong("template.mold: a constraint failed: %s",
           type(answer) == "table" and answer.message or tostring(answer))
   end
-  return not not answer
+  check_answer(f, answer)
+  return answer == true
 end
 
 -- Calls f with each combination of the values of the sampled parameters named,

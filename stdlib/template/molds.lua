@@ -167,12 +167,12 @@ local function restrict(sch, left, variables)
 end
 
 -- A name of no parameter is an error, and not nil, which a parameter is that
--- does not apply.
-local function check_known(m, name)
+-- does not apply; of the function that is so many calls out.
+local function check_known(m, name, level)
   for _, x in ipairs(m.parameters) do
     if x.name == name then return end
   end
-  error(("there is no parameter %s"):format(shown(name)), 3)
+  error(("there is no parameter %s"):format(shown(name)), level + 1)
 end
 
 -- One run of a mold, where the sampled parameters have the values at chosen[
@@ -202,7 +202,7 @@ local function apply(m, sch, values, left, chosen, plain)
   end
   restrict(sch, left, variables)
   m.apply(sch, setmetatable(p, { __index = function(_, name)
-    if of_draws[name] == nil then check_known(m, name) end
+    if of_draws[name] == nil then check_known(m, name, 2) end
     read[name] = true
     return of_draws[name]
   end }))
@@ -244,10 +244,11 @@ local function check_branches(m, sch, values, left, limit)
   end
 end
 
--- The fixed values, as constraints read them.
+-- The fixed values, as constraints read them, by what constraints.lua hands
+-- them.
 local function only_known(m, values)
   local own = setmetatable({}, { __index = function(_, name)
-    check_known(m, name)
+    check_known(m, name, 3)
   end })
   for name, value in next, values do own[name] = value end
   return own

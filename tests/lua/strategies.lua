@@ -106,6 +106,8 @@ do
   end })
   fails("measure must give seconds", ts.tune, p, with {
     measure = function() return nil, "LATE" end })
+  fails("measure gave both seconds and 'TIMEOUT'", ts.tune, p, with {
+    measure = function() return 1e-3, "TIMEOUT" end })
   fails("gave -1, not a time in seconds", ts.tune, p, with {
     measure = function() return -1 end })
   fails("no more", ts.tune, p, with {
