@@ -9,7 +9,8 @@
 --   text              a string
 --   any               what `fits` takes, by the text `takes`; all without it
 -- Without a type it is that of the default: a boolean; with `words` or `least`
--- a word or an integer, or a list of them; else any.
+-- a word or an integer, or a list of them; else any.  With nil as the default
+-- there may be none; what it is must be said then.
 local options = require "tessera.lang.options"
 local words = require "tessera.lang.words"
 local parameters = {}
@@ -182,8 +183,8 @@ local fields = { type = "string", least = "number", most = "number",
 
 -- What is wrong with row i of a declaration; nil: nothing.
 local function flaw(row, i)
-  if type(row) ~= "table" or type(row[1]) ~= "string" or row[2] == nil or
-     type(row[3] or "") ~= "string" then
+  if type(row) ~= "table" or type(row[1]) ~= "string" or
+     type(row[3] or row[2] ~= nil and "") ~= "string" then
     return ("parameter %d is a row { name, default, what it is }"):format(i)
   end
   for k, v in next, row do
@@ -232,7 +233,7 @@ function parameters.complete(list, given)
     local v, why = given[row.name], nil
     if v == nil then v = row.default
     else v, why = types[row.type].convert(row, v, row.name) end
-    if v == nil then return nil, why end
+    if why then return nil, why end
     p[row.name] = v
   end
   return p

@@ -24,6 +24,9 @@ local mine = ts.module {
       fits = function(v) return math.type(v) == "integer" and v % 2 == 0 end },
     { "list", { "a" }, "what is in a list" },
     { "free", 1, "whatever" },
+    { "desc", nil, "a table, or none", takes = "a table",
+      fits = function(v) return type(v) == "table" end },
+    { "note", nil, "a text, or none", type = "text" },
   },
 }
 
@@ -46,6 +49,8 @@ for _, case in ipairs {
   { { scope = 1 }, "'scope' is '1': it is a text" },
   { { even = 3 }, "'even' is '3': it is an even number" },
   { { list = { "a", b = 1 } }, "'list' is a list, without a field 'b'" },
+  { { desc = false }, "'desc' is 'false': it is a table" },
+  { { note = 1 }, "'note' is '1': it is a text" },
   { { cuont = 1 }, "it has no parameter 'cuont'; did you mean 'count'?" },
 } do
   fails("INVALID", "module 'mine': ", mine, case[1])
@@ -56,11 +61,16 @@ local made = mine { count = 8.0, sizes = { 4.0 }, more = {}, free = nothing }
 assert(math.type(made.params.count) == "integer")
 assert(math.type(made.params.sizes[1]) == "integer" and #made.params.more == 0)
 assert(made.params.free == nothing and made.params.flag == false)
+assert(made.params.desc == nil and made.params.note == nil)
+made = mine { desc = { 1 }, note = "x" }
+assert(made.params.desc[1] == 1 and made.params.note == "x")
 
 -- ---- declarations ----------------------------------------------------------
 
 for _, case in ipairs {
   { { "x" }, "parameter 1 is a row" }, { { { "x" } }, "parameter 1 is a row" },
+  { { { "x", nil } }, "parameter 1 is a row" },
+  { { { "x", nil, 1 } }, "parameter 1 is a row" },
   { { { "x", 1 }, { "x", 2 } }, "parameter 'x' is there twice" },
   { { { "x", 1, lest = 1 } }, "parameter 'x' has no field 'lest'" },
   { { { "x", 1, type = "int" } }, "parameter 'x' has no type 'int'" },
