@@ -200,12 +200,6 @@ static tess_status check_argument_sizes(kernel_call *x, uint32_t n) {
 
 /* ---- aliasing ----------------------------------------------------------- */
 
-static bool overlap(const tess_tensor *a, const tess_tensor *b) {
-  const char *x = a->data, *y = b->data;
-  if (a->resident || b->resident) return a == b;
-  return a != b ? x < y + b->bytes && y < x + a->bytes : a->bytes > 0;
-}
-
 bool arguments_written(const kernel_call *x, uint32_t i) {
   ir_buf b = x->p->arg.v[ir_entry(x->p)->params.at + i];
   ir_stmt root = ir_entry(x->p)->root;
@@ -221,7 +215,7 @@ bool arguments_written(const kernel_call *x, uint32_t i) {
 static tess_status check_no_alias(kernel_call *x) {
   for (uint32_t i = 1; i < x->n; i++)
     for (uint32_t k = 0; k < i; k++)
-      if (overlap(x->tensor[k], x->tensor[i]) &&
+      if (tensor_overlaps(x->tensor[k], x->tensor[i]) &&
           (arguments_written(x, k) || arguments_written(x, i)))
         return ctx_fail(x->c, TESS_INVALID,
                         "arguments %u, '%s', and %u, '%s', share memory, and "

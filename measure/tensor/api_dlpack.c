@@ -74,28 +74,36 @@ static tess_status refuse_misaligned(tess_context *c, tess_dtype type) {
                   (unsigned)ir_dtype_bytes(type));
 }
 
+/* Whether the elements of x, which has no memory, can be used at `data`, or
+ * copied from there. */
+static tess_status check_elements(const tess_tensor *x, const DLTensor *t,
+                                  const char *data, bool is_copied) {
+  tess_context *c = x->c;
+  if (!is_compact(t))
+    return ctx_fail(c, TESS_UNSUPPORTED,
+                    "DLPack: the tensor is not compact and row-major");
+  if (!t->data && x->size)
+    return ctx_fail(c, TESS_INVALID,
+                    "DLPack: the tensor of %lld elements has no data",
+                    (long long)x->size);
+  bool is_odd = x->size && (uintptr_t)data % ir_dtype_bytes(x->dtype) != 0;
+  return is_odd && !is_copied ? refuse_misaligned(c, x->dtype) : TESS_OK;
+}
+
 /* Imports a tensor; read-only memory is copied. */
 static tess_status import_dlpack(void *ud) {
   importing *w = ud;
-  tess_context *c = w->c;
   const DLTensor *t = &w->m->dl_tensor;
-  tess_status s = check_dlpack(c, w->m);
+  bool is_copied = w->m->flags & DLPACK_FLAG_BITMASK_READ_ONLY;
+  tess_status s = check_dlpack(w->c, w->m);
   if (s) return s;
   tess_dtype type = {t->dtype.code, t->dtype.bits, t->dtype.lanes};
   tess_tensor *x;
-  s = tensor_make(c, type, (uint32_t)t->ndim, t->shape, &x);
+  s = tensor_make_bare(w->c, type, (uint32_t)t->ndim, t->shape, &x);
   if (s) return s;
-  if (!is_compact(t))
-    s = ctx_fail(c, TESS_UNSUPPORTED,
-                 "DLPack: the tensor is not compact and row-major");
-  else if (!t->data && x->size)
-    s = ctx_fail(c, TESS_INVALID,
-                 "DLPack: the tensor of %lld elements has no data",
-                 (long long)x->size);
   char *data = (char *)t->data + t->byte_offset;
-  bool is_odd = x->size && (uintptr_t)data % ir_dtype_bytes(type) != 0;
-  bool is_copied = w->m->flags & DLPACK_FLAG_BITMASK_READ_ONLY;
-  if (!s && is_odd && !is_copied) s = refuse_misaligned(c, type);
+  s = check_elements(x, t, data, is_copied);
+  if (!s && is_copied) s = tensor_give_block(x);
   if (s) {
     tess_tensor_free(x);
     return s;
@@ -104,8 +112,6 @@ static tess_status import_dlpack(void *ud) {
     if (x->bytes) memcpy(x->data, data, x->bytes);
     if (w->m->deleter) w->m->deleter(w->m);
   } else {
-    mem_free(&c->heap, x->block, x->block_bytes);
-    x->block = NULL;
     x->data = data;
     x->managed = w->m;
   }

@@ -54,25 +54,30 @@ tess_status tensor_make_bare(tess_context *c, tess_dtype t, uint32_t ndim,
   return TESS_OK;
 }
 
-tess_status tensor_make(tess_context *c, tess_dtype t, uint32_t ndim,
-                        const int64_t *shape, tess_tensor **out) {
-  tess_tensor *x;
-  tess_status s = tensor_make_bare(c, t, ndim, shape, &x);
-  if (s) return s;
+tess_status tensor_give_block(tess_tensor *x) {
   size_t block_bytes = x->bytes + TENSOR_ALIGN;
-  x->block = mem_try_resize(&c->heap, NULL, 0, block_bytes);
-  if (!x->block) {
-    size_t bytes = x->bytes;
-    mem_delete(&c->heap, x);
-    return ctx_ran_out(c, mem_refusal(&c->heap), "a tensor of %zu bytes",
-                       bytes);
-  }
+  mem_heap *heap = &x->c->heap;
+  x->block = mem_try_resize(heap, NULL, 0, block_bytes);
+  if (!x->block)
+    return ctx_ran_out(x->c, mem_refusal(heap), "a tensor of %zu bytes",
+                       x->bytes);
   x->block_bytes = block_bytes;
   mem_advise_huge(x->block, block_bytes);
   uintptr_t at = (uintptr_t)x->block;
   x->data = (char *)x->block + (TENSOR_ALIGN - at % TENSOR_ALIGN);
-  *out = x;
   return TESS_OK;
+}
+
+tess_status tensor_make(tess_context *c, tess_dtype t, uint32_t ndim,
+                        const int64_t *shape, tess_tensor **out) {
+  tess_tensor *x = NULL;
+  tess_status s = tensor_make_bare(c, t, ndim, shape, &x);
+  if (!s) s = tensor_give_block(x);
+  if (!s)
+    *out = x;
+  else if (x)
+    mem_delete(&c->heap, x);
+  return s;
 }
 
 tess_status tensor_check_host(const tess_tensor *t, const char *doing) {
@@ -91,6 +96,13 @@ void tess_tensor_free(tess_tensor *t) {
   if (t->managed && t->managed->deleter) t->managed->deleter(t->managed);
   if (t->block) mem_free(heap, t->block, t->block_bytes);
   mem_delete(heap, t);
+}
+
+bool tensor_overlaps(const tess_tensor *a, const tess_tensor *b) {
+  const char *x = a->data, *y = b->data;
+  if (!a->bytes || !b->bytes) return false;
+  if (a == b || a->resident || b->resident) return a == b;
+  return x < y + b->bytes && y < x + a->bytes;
 }
 
 double tensor_element(const tess_tensor *t, int64_t i) {

@@ -32,9 +32,14 @@ tess_status tensor_make(tess_context *c, tess_dtype t, uint32_t ndim,
 /* The same without memory, which the caller gives it. */
 tess_status tensor_make_bare(tess_context *c, tess_dtype t, uint32_t ndim,
                              const int64_t *shape, tess_tensor **out);
+/* Gives such a tensor memory, uninitialized; LIMIT, NOMEM, which set the
+ * context's error. */
+tess_status tensor_give_block(tess_tensor *t);
 /* UNSUPPORTED: it is on a device, where `doing` ("reading elements") is not
  * possible. */
 tess_status tensor_check_host(const tess_tensor *t, const char *doing);
+/* Do the two have elements in common? */
+bool tensor_overlaps(const tess_tensor *a, const tess_tensor *b);
 /* Copies all of src to dst, tensors of the same size, each wherever it is
  * (api_device.c); sets the context's error. */
 tess_status tensor_move(tess_tensor *dst, tess_tensor *src);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensors: making, filling, elements, comparing, text, .npy, DLPack. */
+ * Tensors: making, filling, elements, comparing, text, .npy. */
 #include "base/file.h"
 #include "measure/tensor/dlpack.h"
 #include "measure/tensor/tensor.h"
@@ -397,150 +397,6 @@ static void test_npy_is_a_regular_file(void **state) {
   rmdir(dir);
 }
 
-/* ---- DLPack ------------------------------------------------------------- */
-
-static void test_dlpack_out(void **state) {
-  tess_context *c = *state;
-  const int64_t shape[] = {2, 3, 4};
-  void *managed;
-  tess_tensor *x = make(c, "float32", 3, shape, "random");
-  assert_int_equal(tess_tensor_to_dlpack(x, &managed), TESS_OK);
-  DLManagedTensorVersioned *m = managed;
-  assert_int_equal(m->version.major, 1);
-  const DLTensor *t = &m->dl_tensor;
-  assert_ptr_equal(t->data, tess_tensor_data(x));
-  assert_int_equal(t->ndim, 3);
-  assert_int_equal(t->device.device_type, kDLCPU);
-  assert_int_equal(t->dtype.code, kDLFloat);
-  assert_int_equal(t->strides[0], 12);
-  assert_int_equal(t->strides[2], 1);
-  tess_tensor_free(x); /* the export keeps it */
-  assert_true(((float *)t->data)[23] >= 0);
-  m->deleter(m);
-}
-
-typedef struct lent {
-  DLManagedTensorVersioned m;
-  float data[6];
-  int64_t shape[2], strides[2];
-  int freed;
-} lent;
-
-static void give_back(DLManagedTensorVersioned *m) {
-  ((lent *)m->manager_ctx)->freed++;
-}
-
-static void *lend(lent *x) {
-  *x = (lent){.data = {1, 2, 3, 4, 5, 6}, .shape = {2, 3}, .strides = {3, 1}};
-  x->m = (DLManagedTensorVersioned){.version = {1, 3},
-                                    .manager_ctx = x,
-                                    .deleter = give_back,
-                                    .dl_tensor = {.data = x->data,
-                                                  .device = {kDLCPU, 0},
-                                                  .ndim = 2,
-                                                  .dtype = {kDLFloat, 32, 1},
-                                                  .shape = x->shape,
-                                                  .strides = x->strides}};
-  return &x->m;
-}
-
-static void test_dlpack_in(void **state) {
-  tess_context *c = *state;
-  lent l;
-  tess_tensor *x;
-  lend(&l);
-  assert_int_equal(tess_tensor_from_dlpack(c, &l.m, &x), TESS_OK);
-  assert_ptr_equal(tess_tensor_data(x), l.data);
-  assert_true(tensor_element(x, 5) == 6);
-  assert_int_equal(l.freed, 0);
-  tess_tensor_free(x);
-  assert_int_equal(l.freed, 1);
-  /* pinned and managed memory, too, has addresses here */
-  for (int type = kDLCUDAHost; type <= kDLCUDAManaged;
-       type += kDLCUDAManaged - kDLCUDAHost) {
-    lend(&l);
-    l.m.dl_tensor.device.device_type = type;
-    assert_int_equal(tess_tensor_from_dlpack(c, &l.m, &x), TESS_OK);
-    assert_ptr_equal(tess_tensor_data(x), l.data);
-    tess_tensor_free(x);
-  }
-  /* what may not be written is copied at once */
-  lend(&l);
-  l.m.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
-  l.m.dl_tensor.byte_offset = 4;
-  l.shape[0] = 1;
-  assert_int_equal(tess_tensor_from_dlpack(c, &l.m, &x), TESS_OK);
-  assert_int_equal(l.freed, 1);
-  assert_true(tensor_element(x, 0) == 2 && tess_tensor_size(x) == 3);
-  tess_tensor_free(x);
-  /* wherever it lies */
-  lend(&l);
-  l.m.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
-  l.m.dl_tensor.byte_offset = 1;
-  l.shape[0] = 1;
-  assert_int_equal(tess_tensor_from_dlpack(c, &l.m, &x), TESS_OK);
-  assert_int_equal(l.freed, 1);
-  tess_tensor_free(x);
-  /* without elements, as NumPy gives it */
-  lend(&l);
-  l.shape[0] = 3;
-  l.shape[1] = 0;
-  l.strides[0] = l.strides[1] = 1;
-  assert_int_equal(tess_tensor_from_dlpack(c, &l.m, &x), TESS_OK);
-  assert_int_equal(tess_tensor_size(x), 0);
-  tess_tensor_free(x);
-}
-
-/* A copy would not be written back to its owner. */
-static void test_dlpack_odd(void **state) {
-  tess_context *c = *state;
-  lent l;
-  tess_tensor *x;
-  lend(&l);
-  l.m.dl_tensor.byte_offset = 2;
-  l.shape[0] = 1;
-  assert_int_equal(tess_tensor_from_dlpack(c, &l.m, &x), TESS_UNSUPPORTED);
-  assert_string_equal(tess_error(c)->message,
-                      "DLPack: the tensor's address is not a multiple of 4, "
-                      "the bytes of an element; align it, or mark it "
-                      "read-only so that it is copied");
-  assert_null(x);
-  assert_int_equal(l.freed, 1);
-}
-
-/* Refused or not, it is taken. */
-static void test_dlpack_refused(void **state) {
-  tess_context *c = *state;
-  lent l;
-  tess_tensor *x;
-  for (int i = 0; i < 8; i++) {
-    lend(&l);
-    DLTensor *t = &l.m.dl_tensor;
-    if (i == 0) l.m.version.major = 2;
-    if (i == 1) t->device.device_type = 2;
-    if (i == 2) l.strides[1] = 2;
-    if (i == 3) t->dtype.lanes = 4;
-    if (i == 4) t->dtype.code = kDLComplex;
-    if (i == 5) t->ndim = 99;
-    if (i == 6) t->data = NULL;
-    if (i == 7) t->shape = NULL;
-    assert_int_not_equal(tess_tensor_from_dlpack(c, &l.m, &x), TESS_OK);
-    assert_null(x);
-    assert_int_equal(l.freed, 1);
-    assert_true(tess_error(c)->message[0]);
-    if (i == 1)
-      assert_non_null(strstr(tess_error(c)->message, "memory of CUDA device"));
-  }
-  assert_int_equal(tess_tensor_from_dlpack(c, NULL, &x), TESS_INVALID);
-  /* Where there is nothing to point at, it is right. */
-  lend(&l);
-  l.m.dl_tensor.data = NULL;
-  l.shape[0] = 0;
-  assert_int_equal(tess_tensor_from_dlpack(c, &l.m, &x), TESS_OK);
-  assert_int_equal(tess_tensor_size(x), 0);
-  tess_tensor_free(x);
-}
-
 /* ---- exhausted memory --------------------------------------------------- */
 
 static void test_exhausted(void **state) {
@@ -589,10 +445,6 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_npy_files, start, end),
       cmocka_unit_test(test_npy_takes_what_the_head_says),
       cmocka_unit_test_setup_teardown(test_npy_is_a_regular_file, start, end),
-      cmocka_unit_test_setup_teardown(test_dlpack_out, start, end),
-      cmocka_unit_test_setup_teardown(test_dlpack_in, start, end),
-      cmocka_unit_test_setup_teardown(test_dlpack_odd, start, end),
-      cmocka_unit_test_setup_teardown(test_dlpack_refused, start, end),
       cmocka_unit_test(test_exhausted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
