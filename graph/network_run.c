@@ -46,6 +46,33 @@ static tess_status check_tensor(const tess_network *net, const char *what,
   return fits ? TESS_OK : wrong_tensor(net, what, name, t, x);
 }
 
+/* "input x" or "output y": what tensor i is of. */
+static const char *tensor_use(const network_run *r, uint32_t i,
+                              const char **name) {
+  const tess_graph *g = r->net->g;
+  bool in = i < g->inputs.n;
+  *name =
+      in ? g->value.v[g->inputs.v[i]].name : g->output_name.v[i - g->inputs.n];
+  return in ? "input" : "output";
+}
+
+/* Outputs are computed where they are while inputs are still read. */
+static tess_status check_no_alias(const network_run *r) {
+  const tess_graph *g = r->net->g;
+  for (uint32_t i = g->inputs.n; i < r->n; i++)
+    for (uint32_t k = 0; k < i; k++)
+      if (tensor_overlaps(r->tensor[k], r->tensor[i])) {
+        const char *name[2];
+        const char *what = tensor_use(r, k, &name[0]);
+        tensor_use(r, i, &name[1]);
+        return ctx_fail(r->net->c, TESS_INVALID,
+                        "%s '%s' and output '%s' of graph %s share memory: "
+                        "pass another tensor for the output",
+                        what, name[0], name[1], g->name);
+      }
+  return TESS_OK;
+}
+
 static tess_status check_tensors(const network_run *r) {
   const tess_graph *g = r->net->g;
   if (r->n != g->inputs.n + g->outputs.n)
@@ -53,15 +80,14 @@ static tess_status check_tensors(const network_run *r) {
                     "graph %s has %u inputs and %u outputs, and got %u tensors",
                     g->name, g->inputs.n, g->outputs.n, r->n);
   for (uint32_t i = 0; i < r->n; i++) {
-    bool in = i < g->inputs.n;
-    uint32_t k = in ? i : i - g->inputs.n;
-    tess_gvalue v = in ? g->inputs.v[k] : g->outputs.v[k];
-    tess_status s = check_tensor(r->net, in ? "input" : "output",
-                                 in ? g->value.v[v].name : g->output_name.v[k],
-                                 &g->value.v[v].type, r->tensor[i]);
+    tess_gvalue v =
+        i < g->inputs.n ? g->inputs.v[i] : g->outputs.v[i - g->inputs.n];
+    const char *name, *what = tensor_use(r, i, &name);
+    tess_status s =
+        check_tensor(r->net, what, name, &g->value.v[v].type, r->tensor[i]);
     if (s != TESS_OK) return s;
   }
-  return TESS_OK;
+  return check_no_alias(r);
 }
 
 static void *address(const network_run *r, const network_place *p) {

@@ -52,7 +52,7 @@ int lt_make_network(lua_State *L) {
   return 1;
 }
 
-/* net:run({ input, .., output, .. }) */
+/* net:run({ input, .., output, .. }): no output shares memory. */
 static int network_run(lua_State *L) {
   tess_tensor **t = lt_room(L, MAX_TENSORS, sizeof(tess_tensor *));
   uint32_t n = lt_to_tensors(L, 2, MAX_TENSORS, t);

@@ -198,8 +198,10 @@ TESS_API tess_status tess_network_new(tess_graph *g, uint32_t n,
                                       const tess_gstep *step,
                                       TESS_GIVE tess_network **out);
 TESS_API void tess_network_free(TESS_TAKE tess_network *net);
-/* On the inputs, then the outputs, in the graph's order.  seconds: NULL, or
- * room for the time of each kernel. */
+/* On the inputs, then the outputs, in the graph's order.  INVALID for tensors
+ * of another type or shape, and for an output that shares memory with an input
+ * or another output; constants are not looked at.  seconds: NULL, or room for
+ * the time of each kernel. */
 TESS_API tess_status tess_network_run(tess_network *net, uint32_t n,
                                       tess_tensor *const *tensor,
                                       double *seconds);
