@@ -8,6 +8,7 @@
  * number of dimensions, after Hvarfner et al. (ICML 2024), variance and noise
  * log-normal ones, too: few points would else leave them open. */
 #include "search/gsl/gp.h"
+#include "search/gsl/errors.h"
 
 #include <gsl/gsl_blas.h>
 #include <gsl/gsl_errno.h>
@@ -283,8 +284,7 @@ gsl_gp *gp_fit(uint32_t n, uint32_t d, const double *x, const double *y,
   double *values = malloc((n + 1) * sizeof *values);
   problem p = {0};
   int good = 0;
-  /* GSL's own handler would end the process. */
-  gsl_error_handler_t *handler = gsl_set_error_handler_off();
+  errors_off();
   if (gp && values) {
     scale_points(gp, x);
     scale_values(gp, y, values);
@@ -292,7 +292,7 @@ gsl_gp *gp_fit(uint32_t n, uint32_t d, const double *x, const double *y,
            do_gp_fit(gp, &p, before, steps);
     free_problem(&p);
   }
-  gsl_set_error_handler(handler);
+  errors_restore();
   free(values);
   if (good) return gp;
   gp_free(gp);
@@ -315,10 +315,10 @@ double gp_likelihood(uint32_t n, uint32_t d, const double *x, const double *y,
                      const double *theta, double *gradient) {
   problem p;
   double f = INFINITY;
-  gsl_error_handler_t *before = gsl_set_error_handler_off();
+  errors_off();
   if (make_problem(&p, n, d, x, y)) f = likelihood(&p, theta, gradient);
   free_problem(&p);
-  gsl_set_error_handler(before);
+  errors_restore();
   return f;
 }
 
@@ -355,7 +355,7 @@ static void predict_one(const gsl_gp *gp, const double *x, double *at,
 void gp_predict(const gsl_gp *gp, uint32_t m, const double *x, double *mean,
                 double *sd) {
   double *at = malloc((gp->d + 1) * sizeof *at);
-  gsl_error_handler_t *before = gsl_set_error_handler_off();
+  errors_off();
   gsl_vector *cov = gsl_vector_alloc(gp->n);
   for (uint32_t i = 0; i < m; i++) {
     mean[i] = gp->mean;
@@ -364,7 +364,7 @@ void gp_predict(const gsl_gp *gp, uint32_t m, const double *x, double *mean,
       predict_one(gp, x + (size_t)i * gp->d, at, cov, &mean[i], &sd[i]);
   }
   gsl_vector_free(cov);
-  gsl_set_error_handler(before);
+  errors_restore();
   free(at);
 }
 
@@ -383,7 +383,7 @@ static double covary_one(const gsl_gp *gp, const double *here, const double *x,
 double gp_covariance(const gsl_gp *gp, const double *at, uint32_t m,
                      const double *x, double *out) {
   double *room = malloc((2 * (size_t)gp->d + 1) * sizeof *room);
-  gsl_error_handler_t *before = gsl_set_error_handler_off();
+  errors_off();
   gsl_vector *cov = gsl_vector_alloc(gp->n), *solved = gsl_vector_alloc(gp->n);
   bool good = room && cov && solved;
   if (good) {
@@ -397,7 +397,7 @@ double gp_covariance(const gsl_gp *gp, const double *at, uint32_t m,
                   : 0;
   gsl_vector_free(cov);
   gsl_vector_free(solved);
-  gsl_set_error_handler(before);
+  errors_restore();
   free(room);
   return gp->spread * gp->spread * exp(gp->theta[gp->d + 1]);
 }

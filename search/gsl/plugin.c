@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The plug-in's table, and quasi-random points. */
 #include "search/gsl/gp.h"
+#include "search/gsl/errors.h"
 
-#include <gsl/gsl_errno.h>
 #include <gsl/gsl_qrng.h>
 
 static int quasi_random(gsl_sequence kind, uint32_t d, uint64_t skip,
@@ -10,14 +10,14 @@ static int quasi_random(gsl_sequence kind, uint32_t d, uint64_t skip,
   const gsl_qrng_type *type =
       kind == GSL_SOBOL ? gsl_qrng_sobol : gsl_qrng_halton;
   if (d < 1 || d > type->max_dimension) return 1; /* GSL does not look */
-  gsl_error_handler_t *before = gsl_set_error_handler_off();
+  errors_off();
   gsl_qrng *q = gsl_qrng_alloc(type, d);
   int bad = !q;
   for (uint64_t i = 0; i < skip && !bad; i++) bad = gsl_qrng_get(q, out);
   for (uint32_t i = 0; i < n && !bad; i++)
     bad = gsl_qrng_get(q, out + (size_t)i * d);
   if (q) gsl_qrng_free(q);
-  gsl_set_error_handler(before);
+  errors_restore();
   return bad;
 }
 

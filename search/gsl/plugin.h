@@ -5,7 +5,8 @@
  *
  * Sizes are in elements, matrices row by row.  Nothing here keeps state but
  * what a Gaussian process is; memory is from malloc.  Functions may be called
- * from several threads at once. */
+ * from several threads at once.  While one runs, GSL's error handler, of which
+ * a process has one, is off, also for a host that calls GSL itself. */
 #ifndef SEARCH_GSL_PLUGIN_H
 #define SEARCH_GSL_PLUGIN_H
 
