@@ -108,14 +108,29 @@ const char *lt_stray_key(lua_State *L, int t, lua_Integer n) {
   return NULL;
 }
 
-lua_Integer lt_list_len(lua_State *L, int t) {
+lua_Integer lt_length(lua_State *L, int t) {
+  const lua_Integer most = 1 << 30;
   lua_Integer n = luaL_len(L, t);
+  if (n < 0)
+    lt_error(L, TESS_INVALID, "the length of a list is %lld", (long long)n);
+  if (n > most)
+    lt_error(L, TESS_LIMIT, "a list has at most %lld elements, not %lld",
+             (long long)most, (long long)n);
+  return n;
+}
+
+lua_Integer lt_list_len(lua_State *L, int t) {
+  lua_Integer n = lt_length(L, t);
   const char *key = lt_stray_key(L, t, n);
   if (key)
     lt_error(L, TESS_INVALID,
              "element [%s] stands outside of the list, which has %d", key,
              (int)n);
   return n;
+}
+
+void *lt_room(lua_State *L, size_t n, size_t size) {
+  return lua_newuserdatauv(L, n ? n * size : 1, 0);
 }
 
 uint32_t lt_to_ints(lua_State *L, int i, uint32_t max, int64_t *out) {

@@ -2,10 +2,6 @@
  * Binding of graphs: attributes of nodes, from Lua's values and to them. */
 #include "lua/lgraph.h"
 
-void *lt_room(lua_State *L, size_t n, size_t size) {
-  return lua_newuserdatauv(L, n ? n * size : 1, 0);
-}
-
 /* Lists: of strings, of integers, or of numbers some of which are floats. */
 static tess_attr_kind kind_of_list(lua_State *L, int i, lua_Integer n) {
   tess_attr_kind kind = TESS_ATTR_INTS;

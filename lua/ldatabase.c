@@ -125,8 +125,8 @@ static int push_given(lua_State *L, int t, const char *k) {
 static const uint64_t *to_sketches(lua_State *L, uint32_t *n) {
   lt_table(L, -1, "the sketches of a filter");
   int list = lua_gettop(L);
-  *n = (uint32_t)luaL_len(L, list);
-  uint64_t *hash = lua_newuserdatauv(L, (*n + 1) * sizeof *hash, 0);
+  *n = (uint32_t)lt_list_len(L, list);
+  uint64_t *hash = lt_room(L, *n, sizeof *hash);
   for (uint32_t i = 0; i < *n; i++) {
     lua_geti(L, list, (lua_Integer)i + 1);
     hash[i] = tess_trace_hash(lt_trace(L, lua_gettop(L)));
@@ -300,7 +300,7 @@ static int add_record(lua_State *L) {
                            : lt_string(L, 3, "a target");
   const char *policy = lt_string(L, 4, "how it was measured");
   lt_table(L, 5, "the samples");
-  lua_Integer n = luaL_len(L, 5);
+  lua_Integer n = lt_list_len(L, 5);
   if (n < 1 || n > 1 << 20)
     return lt_error(L, TESS_INVALID, "a record needs samples");
   double *v = lua_newuserdatauv(L, (size_t)n * sizeof *v, 0);

@@ -247,11 +247,12 @@ static int reduce_with(lua_State *L) {
   tess_builder *b = lt_push_builder(L);
   uint32_t n = lt_to_exprs(L, b, 3, 8, src);
   uint32_t naxes = to_axes(L, 4, axes);
-  if ((uint32_t)luaL_len(L, 2) != n)
+  lua_Integer nidentity = lt_list_len(L, 2);
+  if (nidentity != n)
     return lt_error(L, TESS_INVALID,
                     "the reducer has %d identities and %d "
                     "sources",
-                    (int)luaL_len(L, 2), (int)n);
+                    (int)nidentity, (int)n);
   for (uint32_t i = 0; i < n; i++) {
     lua_geti(L, 2, i + 1);
     identity[i] = lt_number(L, -1, "an identity of a reducer");

@@ -5,9 +5,6 @@
 
 #include "lua/lt.h"
 
-/* A table of n elements, collected: memory that an error of Lua's cannot
- * lose.  Stays on the stack. */
-void *lt_room(lua_State *L, size_t n, size_t size);
 /* The attributes in the table at index i; what they need stays on the
  * stack. */
 const tess_attr *lt_to_attrs(lua_State *L, int i, uint32_t *n);

@@ -96,7 +96,7 @@ static void table_value(lua_State *L, int i, place at, const char *kind,
     dict_value(L, i, at, out);
     return;
   }
-  uint32_t n = (uint32_t)luaL_len(L, i);
+  uint32_t n = (uint32_t)lt_length(L, i);
   const char *stray = lt_stray_key(L, i, n);
   if (stray)
     lt_error(L, TESS_INVALID,

@@ -34,8 +34,8 @@ void lt_to_candidate(lua_State *L, int i, tess_candidate *c) {
   c->sketch = (uint32_t)(sketch - 1);
   lua_getfield(L, i, "decisions");
   lt_table(L, -1, "the decisions of a candidate");
-  lua_Integer n = luaL_len(L, -1);
-  if (n < 0 || n > MAX_DECISIONS)
+  lua_Integer n = lt_length(L, -1);
+  if (n > MAX_DECISIONS)
     lt_error(L, TESS_LIMIT,
              "a candidate has at most %d integers of "
              "decisions, not %lld",
@@ -48,7 +48,7 @@ void lt_to_candidate(lua_State *L, int i, tess_candidate *c) {
 
 lua_Integer lt_count_candidates(lua_State *L, int i, const char *what) {
   lt_table(L, i, what);
-  lua_Integer n = luaL_len(L, i);
+  lua_Integer n = lt_length(L, i);
   if (n) return n;
   i = lua_absindex(L, i);
   lua_pushnil(L);

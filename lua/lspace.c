@@ -108,7 +108,7 @@ static void emit_schedule(lua_State *L, int i, call *c) {
 
 /* How many there are in the list at index i, which has no gaps. */
 static lua_Integer list_length(lua_State *L, int i) {
-  lua_Integer n = luaL_len(L, i), seen = 0;
+  lua_Integer n = lt_length(L, i), seen = 0;
   i = lua_absindex(L, i);
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1), seen++) {
     lua_Integer k = lua_isinteger(L, -2) ? lua_tointeger(L, -2) : 0;
@@ -296,8 +296,8 @@ static void read_module(lua_State *L, int keep, tess_module *m) {
 /* compose({ module, ... }) */
 static int compose(lua_State *L) {
   lt_table(L, 1, "a list of modules");
-  lua_Integer n = luaL_len(L, 1);
-  tess_module *m = lua_newuserdatauv(L, sizeof *m * (size_t)(n + 1), 0);
+  lua_Integer n = lt_list_len(L, 1);
+  tess_module *m = lt_room(L, (size_t)n, sizeof *m);
   void **b = lt_box(L, LT_SPACE, 1);
   lua_newtable(L);
   int keep = lua_gettop(L);

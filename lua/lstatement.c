@@ -99,7 +99,7 @@ static int block_begin(lua_State *L) {
   tess_var vars[LT_MAX_DIM];
   const char *name = lt_string(L, 1, "the name");
   lt_table(L, 2, "the list of a block's iterations");
-  lua_Integer n = luaL_len(L, 2);
+  lua_Integer n = lt_list_len(L, 2);
   if (n > LT_MAX_DIM) return lt_error(L, TESS_LIMIT, "too many iterations");
   tess_builder *b = lt_push_builder(L);
   for (lua_Integer i = 0; i < n; i++) {

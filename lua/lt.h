@@ -155,8 +155,14 @@ tess_dtype lt_to_dtype(lua_State *L, int i, const char *d);
  * none of 1 .. n, nor the length from table.pack; NULL: there is none, or it is
  * an object. */
 const char *lt_stray_key(lua_State *L, int t, lua_Integer n);
-/* The length of the list at t; raises where it has elements besides. */
+/* The length of what is at t, also where a metamethod says it: raises below 0,
+ * and beyond what one can make room for. */
+lua_Integer lt_length(lua_State *L, int t);
+/* That of the list at t; raises where it has elements besides. */
 lua_Integer lt_list_len(lua_State *L, int t);
+/* A table of n elements, collected: memory that an error of Lua's cannot
+ * lose.  Stays on the stack. */
+void *lt_room(lua_State *L, size_t n, size_t size);
 /* A table of integers at index i into out (max long). */
 uint32_t lt_to_ints(lua_State *L, int i, uint32_t max, int64_t *out);
 

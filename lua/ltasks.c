@@ -230,7 +230,7 @@ static int ltasks_tune(lua_State *L) {
   lua_settop(L, 3);
   lt_table(L, 1, "the tasks");
   lt_check_names(L, "ts.tune_tasks", tess_tune_option, tess_tasks_option);
-  lua_Integer n = luaL_len(L, 1);
+  lua_Integer n = lt_list_len(L, 1);
   read_tasks(L, &t, &o);
   if (lua_istable(L, 2))
     lua_getfield(L, 2, "target");

@@ -74,7 +74,7 @@ static uint32_t shape_of(lua_State *L, int i, int64_t *shape) {
   lua_pushvalue(L, i);
   while (lua_istable(L, -1)) {
     if (n == MAX_DIM) lt_error(L, TESS_LIMIT, "tables nest too deep");
-    shape[n++] = luaL_len(L, -1);
+    shape[n++] = lt_length(L, -1);
     lua_geti(L, -1, 1);
     lua_remove(L, -2);
   }

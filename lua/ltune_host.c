@@ -168,7 +168,7 @@ static void read_postprocs(lt_run *r, tess_tune_options *o) {
     return;
   }
   int at = lua_gettop(L);
-  lua_Integer n = luaL_len(L, at);
+  lua_Integer n = lt_list_len(L, at);
   if (n > MOST)
     lt_error(L, TESS_LIMIT, "option 'postprocs': at most %d functions", MOST);
   tess_postproc *list = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *list, 0);
@@ -245,7 +245,7 @@ static tess_status mutate_in_lua(void *ud, tess_session *s,
 static void read_mutators(lt_run *r, tess_tune_options *o) {
   enum { MOST = 64 };
   lua_State *L = r->L;
-  lua_Integer n = luaL_len(L, 4);
+  lua_Integer n = lt_length(L, 4);
   if (n == 0) return;
   if (n > MOST)
     lt_error(L, TESS_LIMIT, "option 'mutators': at most %d are possible", MOST);

@@ -94,6 +94,73 @@ do
                { A, [3] = A }, { B })
 end
 
+-- What an object says its length is may be no length.
+do
+  local A = ts.placeholder("A", { 16, 16 })
+  local B = ts.compute("B", { 16, 16 }, function(i, j) return A(i, j) * 2 end)
+  local q = ts.program("q", { A }, { B })
+  local s = ts.schedule(q)
+  local b = s:get_block "B"
+  local i = s:get_loops(b)
+  local file = os.tmpname()
+  os.remove(file)
+  local db = ts.database(file)
+  local session
+  ts.tune(p, { trials = 1, min_time = 0.001, strategy = ts.strategy {
+    propose = function(_, given)
+      session = given
+      for _, length in ipairs { -1, math.mininteger, 1 << 32, (1 << 32) - 1 } do
+        local list = setmetatable({ given:draw() },
+                                  { __len = function() return length end })
+        local ok, e = pcall(given.predict, given, list)
+        assert(not ok and tostring(e):find "list", tostring(e))
+      end
+      return { given:draw() }
+    end } })
+  assert(session)
+  for _, length in ipairs { -1, math.mininteger, 1 << 32, (1 << 32) - 1 } do
+    local code = length < 0 and "INVALID" or "LIMIT"
+    local text = code == "LIMIT" and "a list has at most" or
+                 "the length of a list is"
+    local function liar(...)
+      return setmetatable({ ... }, { __len = function() return length end })
+    end
+    local function refused(...) checks.fails(code, text, ...) end
+    refused(db.records, db, { other_than = liar(s:trace()) })
+    refused(db.add, db, s:trace(), "llvm", "a", liar(1.0))
+    refused(s.annotate, s, b, "k", liar(1))
+    refused(s.split, s, i, liar(ts.auto, 4))
+    refused(s.reorder, s, liar(i))
+    refused(ts.placeholder, "A", liar(4))
+    refused(ts.tensor, "float32", liar(4))
+    refused(ts.tensor, "float32", { 1 }, liar(1))
+    refused(ts.program, "q", liar(A), { B })
+    refused(ts.compute, "C", { 4 }, function(n)
+      return ts.sum(A(n, n), liar(ts.reduce_axis("k", 4)))
+    end)
+    local answer = ts.space.compose { { name = "m", apply = function(x)
+      return liar(x)
+    end } }
+    assert(answer:explain(q, "llvm"):find(text, 1, true))
+    local ok, e = pcall(ts.tune, p, {
+      trials = 1, min_time = 0.001,
+      strategy = ts.strategy { propose = function(_, given)
+        return liar(given:draw())
+      end } })
+    assert(not ok and tostring(e):find(text, 1, true), tostring(e))
+    ok, e = pcall(ts.tune, p, {
+      trials = 1, min_time = 0.001,
+      strategy = ts.strategy { propose = function(_, given)
+        local c = given:draw()
+        c.decisions = liar(table.unpack(c.decisions))
+        return { c }
+      end } })
+    assert(not ok and tostring(e):find(text, 1, true), tostring(e))
+  end
+  db:close()
+  for _, end_ in ipairs { "", "-wal", "-shm" } do os.remove(file .. end_) end
+end
+
 -- What a call is given may close the schedule while it is read.
 do
   local A = ts.placeholder("A", { 8, 8 })
