@@ -41,7 +41,8 @@ typedef struct sync {
   kernel *k;
   uint32_t n;
   sync_access *m;
-  bool *varies; /* variable -> is not the same in all threads */
+  bool *varies;    /* variable -> is not the same in all threads */
+  ir_stmt *binder; /* variable -> its loop or let in the kernel, or 0 */
 } sync;
 
 /* ---- accesses ----------------------------------------------------------- */
@@ -261,6 +262,27 @@ static bool always_differ(const sync *y, ir_expr a, ir_expr b) {
          !sync_varies(y, a) && !sync_varies(y, b);
 }
 
+typedef struct bound_term {
+  const sync *y;
+  ir_stmt loop;
+  bool is;
+} bound_term;
+
+static void note_bound(const ir_program *p, ir_expr e, void *ud) {
+  bound_term *x = ud;
+  const ir_node *n = ir_at(p, e);
+  ir_stmt by = n->op == IR_VAR ? x->y->binder[n->a] : 0;
+  x->is |= by && by != x->loop && ir_is_ancestor(p, x->loop, by);
+}
+
+/* Does it use loops or lets in the loop, which have other values in its next
+ * iteration? */
+static bool uses_bound(const sync *y, ir_stmt loop, ir_expr e) {
+  bound_term x = {y, loop, false};
+  ir_visit(y->k->p, y->k->scratch, e, note_bound, &x);
+  return x.is;
+}
+
 /* Do a, and b in the next iteration of the loop (0: in the same one), access
  * different elements? */
 static bool are_apart(const sync *y, const lower_access *a,
@@ -273,9 +295,11 @@ static bool are_apart(const sync *y, const lower_access *a,
     ir_subst_var(&sub, v, ir_add(p, ir_ref(p, v), ir_index(p, 1)));
   }
   for (uint32_t d = 0; d < a->idx.n && a->idx.n == b->idx.n; d++) {
-    ir_expr later = p->arg.v[b->idx.at + d];
+    ir_expr now = p->arg.v[a->idx.at + d], later = p->arg.v[b->idx.at + d];
     if (loop) later = ir_subst_expr(&sub, later);
-    if (always_differ(y, p->arg.v[a->idx.at + d], later)) return true;
+    if (always_differ(y, now, later) &&
+        !(loop && (uses_bound(y, loop, now) || uses_bound(y, loop, later))))
+      return true;
   }
   return false;
 }
@@ -368,14 +392,14 @@ static bool sync_varies(const sync *y, ir_expr e) {
 }
 
 /* Is the control flow of s uniform across threads? */
-static bool is_common(sync *y, ir_stmt s) {
+static bool is_common(const sync *y, ir_stmt s) {
   const ir_stmt_rec r = *ir_st(y->k->p, s);
   switch ((ir_kind)r.kind) {
   case IR_LOOP:
     return (r.loop_kind == IR_SERIAL || r.loop_kind == IR_UNROLLED) &&
            !sync_varies(y, r.lo) && !sync_varies(y, r.extent);
   case IR_IF: return !sync_varies(y, r.cond);
-  case IR_LET: y->varies[r.let_var] = sync_varies(y, r.let_value); return true;
+  case IR_LET:
   case IR_ALLOCATE: return true;
   default: return false;
   }
@@ -544,13 +568,27 @@ static bool walk_list(sync *y, ir_stmt first, pending *w) {
   return true;
 }
 
+static void find_variables(sync *y, ir_stmt body) {
+  const kernel *k = y->k;
+  const ir_program *p = k->p;
+  y->varies = arena_zalloc(k->scratch, p->var.n * sizeof *y->varies);
+  y->binder = arena_zalloc(k->scratch, p->var.n * sizeof *y->binder);
+  for (unsigned a = 0; a < 3; a++)
+    if (k->extent[IR_THREADIDX_X + a] > 1)
+      y->varies[k->index[IR_THREADIDX_X + a]] = true;
+  for (ir_stmt s = body; s; s = ir_next(p, s, body)) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    if (r->kind == IR_LOOP) y->binder[r->var] = s;
+    if (r->kind != IR_LET) continue;
+    y->binder[r->let_var] = s;
+    y->varies[r->let_var] = sync_varies(y, r->let_value);
+  }
+}
+
 tess_status kernel_sync(kernel *k, ir_stmt body) {
   sync y = {.k = k};
   find_sync_accesses(&y, body);
-  y.varies = arena_zalloc(k->scratch, k->p->var.n * sizeof *y.varies);
-  for (unsigned a = 0; a < 3; a++)
-    if (k->extent[IR_THREADIDX_X + a] > 1)
-      y.varies[k->index[IR_THREADIDX_X + a]] = true;
+  find_variables(&y, body);
   pending *w = arena_zalloc(k->scratch, (y.n + 1) * sizeof *w);
   return walk_list(&y, ir_st(k->p, body)->body, w) ? TESS_OK : k->e->code;
 }

@@ -101,3 +101,65 @@ do
   assert(text:find "\n +barrier shared\n +for v in range%(4%)\n +S%[", text)
   assert(text:find "\n +barrier shared\n +for v in range%(4%)\n +C%[", text)
 end
+
+-- What loops and lets inside of a loop are is another value in its next
+-- iteration: there `W1` writes what other threads read in `R1` before, with
+-- nothing else between that would need a barrier.
+local function carried(n, around)
+  local b = ts.builder "carried"
+  local A = b:input("A", { n + 2, 8 }, "int32")
+  local C = b:output("C", { n, 8 }, "int32")
+  local D = b:output("D", { n, 8 }, "int32")
+  local S = b:buffer("S", { n + 2, 8 }, "int32", "shared")
+  local T = b:buffer("T", { n + 2, 8 }, "int32", "shared")
+  local function row(name, f)
+    b:loop("x", 0, 8, function(x)
+      b:block(name, { { "vx", extent = 8, bind = x } }, f)
+    end)
+  end
+  local function each(name, m, f)
+    b:loop("i", 0, m, function(i)
+      b:block(name .. "s", { { "vi", extent = m, bind = i } }, function(vi)
+        row(name, function(vx) f(vi, vx) end)
+      end)
+    end)
+  end
+  b:loop("q", 0, 1, function()
+    each("I1", n + 2, function(vi, vx) b:store(S, { vi, vx }, A(vi, vx)) end)
+    each("J1", n + 2, function(vi, vx) b:store(T, { vi, vx }, 0) end)
+    around(b, function(v, apart, t)
+      row("W1", function(vx) b:store(S, { v, vx }, A(v, vx) * 2) end)
+      row("T1", function(vx) b:store(T, { t, vx }, A(v, vx) * 3) end)
+      row("R1", function(vx)
+        b:store(C, { v, vx }, S(v + apart, 7 - vx) + T(t, 7 - vx))
+      end)
+    end)
+    each("E1", n, function(vi, vx) b:store(D, { vi, vx }, T(vi, vx)) end)
+  end)
+  local p = b:program()
+  local s = ts.schedule(p)
+  s:bind((s:get_loops(s:get_block "I1s")), "blockIdx.x")
+  for _, name in ipairs { "I1", "J1", "W1", "T1", "R1", "E1" } do
+    local loops = { s:get_loops(s:get_block(name)) }
+    s:bind(loops[#loops], "threadIdx.x")
+  end
+  local kernel = ts.lower(s)
+  local same, why = ts.equivalent(kernel, p)
+  assert(same, tostring(why) .. "\n" .. tostring(kernel))
+end
+
+carried(4, function(b, body)
+  b:loop("k", 0, 4, function(k)
+    b:block("O", { { "vk", "opaque", extent = 4, bind = k } }, function(vk)
+      b:let("v", vk, function(v) body(v, 1, vk) end)
+    end)
+  end)
+end)
+carried(9, function(b, body)
+  b:loop("k", 0, 3, function(k)
+    b:loop("j", 0, 2, function(j)
+      b:block("O", { { "v", "opaque", extent = 9, bind = 3 * k + j } },
+              function(v) body(v, 2, v) end)
+    end)
+  end)
+end)
