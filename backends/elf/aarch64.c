@@ -46,12 +46,14 @@ static elf_fixed put_page(unsigned char *code, uint64_t to, uint64_t from) {
 
 /* The low 12 bits of an address, in units of what is loaded. */
 static elf_fixed put_low(unsigned char *code, uint64_t v, unsigned shift) {
+  if (v & ((1u << shift) - 1)) return ELF_ODD;
   put_bits(code, (v & 0xfff) >> shift, 10, 12);
   return ELF_FIXED;
 }
 
 static elf_fixed put_jump(unsigned char *code, int64_t distance) {
   if (distance < -(1 << 27) || distance >= 1 << 27) return ELF_FAR;
+  if (distance & 3) return ELF_ODD;
   put_bits(code, (uint64_t)distance >> 2, 0, 26);
   return ELF_FIXED;
 }

@@ -254,10 +254,11 @@ static tess_status apply_one(const loading *w, uint32_t section,
       .got = (uint64_t)(uintptr_t)image_at(w, w->got + (size_t)symbol * 8),
       .addend = r->r_addend,
       .place = place};
-  if (w->by->fix((unsigned char *)(uintptr_t)place, &f) == ELF_FIXED)
-    return TESS_OK;
-  return err_set(w->e, TESS_BUILD_ERROR, "'%.100s' is too far for a relocation",
-                 symbol_name(w, s));
+  elf_fixed fixed = w->by->fix((unsigned char *)(uintptr_t)place, &f);
+  if (fixed == ELF_FIXED) return TESS_OK;
+  return err_set(w->e, TESS_BUILD_ERROR, "'%.100s' is %s for a relocation",
+                 symbol_name(w, s),
+                 fixed == ELF_FAR ? "too far" : "not aligned");
 }
 
 static tess_status apply_section(const loading *w, const Elf64_Shdr *h) {

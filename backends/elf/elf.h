@@ -35,7 +35,8 @@ typedef struct elf_fixup {
   uint64_t place;  /* what is changed will be at this address */
 } elf_fixup;
 
-typedef enum elf_fixed { ELF_FIXED, ELF_UNKNOWN, ELF_FAR } elf_fixed;
+/* ODD: an instruction that counts in its own units cannot say the address. */
+typedef enum elf_fixed { ELF_FIXED, ELF_FAR, ELF_ODD } elf_fixed;
 
 /* A stub, which ends with the address that it jumps to. */
 enum { ELF_STUB = 16 };

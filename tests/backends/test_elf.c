@@ -108,9 +108,35 @@ static void others(void **state) {
   compiled_end(&k);
 }
 
+/* AArch64 counts branches in instructions, and loads in what they load. */
+static void units(void **state) {
+  static const struct {
+    uint32_t type;
+    uint64_t to;
+    elf_fixed want;
+    uint32_t code;
+  } rows[] = {
+      {R_AARCH64_CALL26, 0x2000, ELF_FIXED, 0x400},
+      {R_AARCH64_CALL26, 0x2002, ELF_ODD, 0},
+      {R_AARCH64_JUMP26, 0x1001, ELF_ODD, 0},
+      {R_AARCH64_JUMP26, 0x1000 + (1 << 27), ELF_FAR, 0},
+      {R_AARCH64_LDST8_ABS_LO12_NC, 0x2003, ELF_FIXED, 3 << 10},
+      {R_AARCH64_LDST64_ABS_LO12_NC, 0x2010, ELF_FIXED, 2 << 10},
+      {R_AARCH64_LDST64_ABS_LO12_NC, 0x2014, ELF_ODD, 0},
+      {R_AARCH64_LDST128_ABS_LO12_NC, 0x2018, ELF_ODD, 0},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    unsigned char code[4] = {0};
+    elf_fixup f = {.type = rows[i].type, .near = rows[i].to, .place = 0x1000};
+    assert_int_equal(elf_aarch64.fix(code, &f), rows[i].want);
+    assert_int_equal(elf_get32(code), rows[i].code);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(runs),
-                                     cmocka_unit_test(malformed),
-                                     cmocka_unit_test(others)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(runs), cmocka_unit_test(units),
+      cmocka_unit_test(malformed), cmocka_unit_test(others)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
