@@ -12,7 +12,7 @@
  * in which values of outside are OUTER) and results of whatever type the file
  * says, or none (dtype.bits 0).  Weights become constants that keep a tensor:
  * one over the mapped file where the address is a multiple of the element's
- * size, else a copy.  Then stdlib/graph/import.lua replaces each node, in
+ * size, else a copy.  Then stdlib/graph/onnx/import.lua replaces each node, in
  * order, by nodes of tessera.ops: what operators one is says a function of
  * Lua, which gets the values that its inputs became, and may ask for their
  * shapes and, of those that fold, their contents.

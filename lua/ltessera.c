@@ -363,8 +363,7 @@ static int open_module(lua_State *L) {
       lt_open_trace,    lt_open_stepper,  lt_open_tensor,   lt_open_kernel,
       lt_open_space,    lt_open_session,  lt_open_model,    lt_open_tune,
       lt_open_result,   lt_open_database, lt_open_warn,     lt_open_tasks,
-      lt_open_file,     lt_open_fleet,    lt_open_graph,    lt_open_onnx,
-      lt_open_onnx};
+      lt_open_file,     lt_open_fleet,    lt_open_graph,    lt_open_onnx};
   check_libraries(L);
   lt_class(L, LT_ERROR, meta, NULL, NULL);
   luaL_newlib(L, functions);

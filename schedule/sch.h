@@ -17,7 +17,7 @@
  * 64 bits. */
 #define SCH_MAX_EXTENT ((int64_t)1 << 60)
 
-/* ---- rewriting (rewrite.c) ---------------------------------------------- */
+/* ---- rewriting (rewrite/domains.c) -------------------------------------- */
 
 /* Another kind; `thread` counts for IR_THREAD only. */
 void sch_set_loop_kind(sch_state *s, ir_stmt loop, ir_loop_kind kind,

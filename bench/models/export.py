@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes models with seeded weights as ONNX files, with inputs and the outputs
-that ONNX Runtime gives, for bench/models.lua:
+that ONNX Runtime gives, for bench/models/run.lua:
 
     python export.py FOLDER [NAME..]        all, or those of these names
     python export.py --small FOLDER         few channels and layers, for tests

@@ -2,12 +2,13 @@
  * tessera-worker: compiles and runs candidates for a pool, so that a crash or
  * hang of a candidate ends this process and not the host's.
  *
- *   tessera-worker [EXTERNS]
+ *   tessera-worker [EXTERNS [sandbox]]
  *
  * File descriptor 3 is a socket that speaks frames (measure/worker/frame.h).
- * EXTERNS, or where it is absent the environment's TESSERA_EXTERNS, is a
- * shared object whose functions programs may call by name.  The worker ends
- * when the other end of the socket does. */
+ * EXTERNS, or where it is absent or empty the environment's TESSERA_EXTERNS, is
+ * a shared object whose functions programs may call by name.  With `sandbox`
+ * the worker gives up what candidates do not need (measure/worker/sandbox.h).
+ * It ends when the other end of the socket does. */
 #include "backends/backend.h"
 #include "measure/externs.h"
 #include "measure/worker/sandbox.h"

@@ -12,7 +12,7 @@
 #include "ir/edit.h"
 #include "schedule/sch.h"
 
-/* ---- ranges of iters (span.c) ------------------------------------------- */
+/* ---- ranges of iters (accessing_instances.c) ---------------------------- */
 
 /* The values min .. min + extent - 1 of an iter; min is over variables bound
  * at or above some loop. */
