@@ -71,33 +71,19 @@ void ctx_set_detail(tess_context *c, ctx_detail_fn fn, void *ud) {
   c->detail_ud = ud;
 }
 
-static void log_text(tess_context *c, int level, const char *fmt, va_list ap)
-    __attribute__((format(printf, 3, 0)));
-
-static void log_text(tess_context *c, int level, const char *fmt, va_list ap) {
-  char text[1024], line[2 * sizeof text];
-  if (!c->log) return;
-  vsnprintf(text, sizeof text, fmt, ap);
-  err_one_line(text, line, sizeof line);
-  str_defuse(line);
-  c->log(c->log_ud, level, line);
-}
-
-void ctx_log(tess_context *c, int level, const char *fmt, ...) {
-  va_list ap;
-  va_start(ap, fmt);
-  log_text(c, level, fmt, ap);
-  va_end(ap);
-}
-
 void ctx_warn(tess_context *c, uint64_t key, const char *fmt, ...) {
+  char text[1024], line[2 * sizeof text];
   va_list ap;
   for (uint32_t i = 0; i < c->nwarned && i < CTX_WARNED; i++)
     if (c->warned[i] == key) return;
   c->warned[c->nwarned++ % CTX_WARNED] = key;
+  if (!c->log) return;
   va_start(ap, fmt);
-  log_text(c, TESS_LOG_WARN, fmt, ap);
+  vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
+  err_one_line(text, line, sizeof line);
+  str_defuse(line);
+  c->log(c->log_ud, TESS_LOG_WARN, line);
 }
 
 /* The public structs are aligned to 8 bytes and no member crosses an 8-byte

@@ -104,11 +104,8 @@ void ctx_clear(tess_context *c);
  * to die. */
 void ctx_forget(tess_context *c, const void *ud);
 
-/* Logs one line, if the host installed a log; newlines in it are replaced. */
-void ctx_log(tess_context *c, int level, const char *fmt, ...)
-  __attribute__((format(printf, 3, 4)));
-
-/* Logs a warning once per key (a hash), however often it is issued. */
+/* Logs a warning as one line, if the host installed a log; once per key (a
+ * hash), however often it is issued. */
 void ctx_warn(tess_context *c, uint64_t key, const char *fmt, ...)
   __attribute__((format(printf, 3, 4)));
 

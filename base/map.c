@@ -67,23 +67,11 @@ uint32_t map_get(const map *m, uint64_t key) {
   return s->era == m->era ? s->val : MAP_NONE;
 }
 
-/* The slot of `key`, inserted with `val` if it is absent. */
-static map_slot *map_enter(map *m, uint64_t key, uint32_t val) {
+void map_put(map *m, uint64_t key, uint32_t val) {
   map_reserve(m, m->n + 1);
   map_slot *s = map_slot_of(m, key);
-  if (s->era != m->era) {
-    *s = (map_slot){key, val, m->era};
-    m->n++;
-  }
-  return s;
-}
-
-void map_put(map *m, uint64_t key, uint32_t val) {
-  map_enter(m, key, val)->val = val;
-}
-
-uint32_t map_get_or_put(map *m, uint64_t key, uint32_t val) {
-  return map_enter(m, key, val)->val;
+  m->n += s->era != m->era;
+  *s = (map_slot){key, val, m->era};
 }
 
 /* Entries after the hole move into it unless that would put them before their

@@ -32,8 +32,6 @@ void map_reserve(map *m, uint32_t n);
 uint32_t map_get(const map *m, uint64_t key);
 /* Enter or overwrite; unwinds on exhaustion, the map unchanged. */
 void map_put(map *m, uint64_t key, uint32_t val);
-/* The value of `key`, which becomes `val` where there was none. */
-uint32_t map_get_or_put(map *m, uint64_t key, uint32_t val);
 /* Remove `key`; its value, or MAP_NONE where there was none. */
 uint32_t map_remove(map *m, uint64_t key);
 

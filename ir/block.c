@@ -116,21 +116,6 @@ bool ir_is_hidden(const ir_program *p, ir_buf buf) {
   return false;
 }
 
-/* Is block record b alive and in the entry function's tree? */
-static bool is_in_entry(const ir_program *p, uint32_t b) {
-  ir_stmt s = p->block.v[b].stmt;
-  const ir_stmt_rec *r = ir_st(p, s);
-  return r->kind == IR_BLOCK && r->block == b &&
-         ir_is_ancestor(p, ir_entry(p)->root, s);
-}
-
-ir_stmt ir_find_block(const ir_program *p, ir_str name) {
-  for (uint32_t b = 1; b < p->block.n; b++)
-    if (p->block.v[b].name == name && is_in_entry(p, b))
-      return p->block.v[b].stmt;
-  return 0;
-}
-
 /* Does a block of the entry function, or of a detached copy, have the name?
  * Blocks of other functions do not count. */
 static bool block_name_is_taken(const ir_program *p, ir_str name) {

@@ -95,8 +95,6 @@ bool ir_anno_lists_buffer(const ir_program *p, ir_stmt b, const char *key,
                           ir_buf buf);
 /* Does some block of the program hide an access of the buffer? */
 bool ir_is_hidden(const ir_program *p, ir_buf buf);
-/* The block of the entry function with this name; 0: none. */
-ir_stmt ir_find_block(const ir_program *p, ir_str name);
 /* Annotations of a loop or block. */
 const ir_anno *ir_anno_get(const ir_program *p, ir_stmt s, const char *key);
 bool ir_value_eq(const ir_program *p, ir_val a, const ir_program *q, ir_val b);

@@ -313,8 +313,6 @@ bool sch_runs_once(sch_state *s, ir_stmt block, ir_stmt top);
 /* The checks of a primitive without its change; false leaves the reason. */
 bool sch_can_compute_at(sch_state *s, ir_stmt block, ir_stmt loop,
                         bool preserve_unit_loops);
-bool sch_can_reverse_compute_at(sch_state *s, ir_stmt block, ir_stmt loop,
-                                bool preserve_unit_loops);
 bool sch_can_inline(sch_state *s, ir_stmt block);
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The decision space of a trace: enumeration, log-probability, embedding. */
+ * The decision space of a trace: enumeration, and replays by number. */
 #include "vm/space.h"
 #include "vm/exec.h"
-
-enum { MAX_EMBED = 16 }; /* numbers in a sampler's embedding of one decision */
 
 void vm_space_free(vm_space *s, mem_heap *heap) {
   vec_free(heap, &s->decision);
@@ -203,36 +201,4 @@ tess_status vm_replay_numbered(vm_machine *m, const ir_program *base,
   m->fail = (vm_failure){.why = VM_W_NONE};
   *reached = 0;
   return mem_protect(m->heap, replay_numbers, &x);
-}
-
-/* ---- of a whole trace --------------------------------------------------- */
-
-static void add_logp(void *ud, vm_machine *m, const vm_inst *in) {
-  *(double *)ud += in->prim->sampler->logp(&m->state, m->args, m->dec.v);
-}
-
-tess_status vm_logp(vm_machine *m, const ir_program *base, const vm_trace *t,
-                    const vm_replay_opts *o, double *out) {
-  double sum = 0;
-  vm_replay_opts with = *o;
-  with.visit = add_logp;
-  with.ud = &sum;
-  tess_status st = vm_replay(m, base, t, &with, NULL);
-  if (st == TESS_OK) *out = sum;
-  return st;
-}
-
-static void add_numbers(void *ud, vm_machine *m, const vm_inst *in) {
-  vm_numbers *out = ud;
-  vec_reserve(m->heap, out, MAX_EMBED);
-  out->n +=
-      in->prim->sampler->embed(&m->state, m->args, m->dec.v, out->v + out->n);
-}
-
-tess_status vm_embed(vm_machine *m, const ir_program *base, const vm_trace *t,
-                     const vm_replay_opts *o, vm_numbers *out) {
-  vm_replay_opts with = *o;
-  with.visit = add_numbers;
-  with.ud = out;
-  return vm_replay(m, base, t, &with, NULL);
 }

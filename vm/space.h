@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The decision space of a trace: alternatives at an instruction, random
- * neighbours, the probability of a candidate, and its embedding as a vector.  A
- * machine is left in the state of the last replay, and its `fail` says why a
- * query failed. */
+ * The decision space of a trace: alternatives at an instruction, and random
+ * neighbours.  A machine is left in the state of the last replay, and its
+ * `fail` says why a query failed. */
 #ifndef VM_SPACE_H
 #define VM_SPACE_H
 
@@ -47,16 +46,6 @@ tess_status vm_with_decision(vm_trace *dst, vm_machine *m,
                              uint32_t k, uint32_t n, const int64_t *d);
 /* Sets it without a check. */
 void vm_put_decision(vm_trace *t, uint32_t k, uint32_t n, const int64_t *d);
-
-/* Natural logarithm of the probability that fresh draws yield the decisions
- * that `o` gives. */
-tess_status vm_logp(vm_machine *m, const ir_program *base, const vm_trace *t,
-                    const vm_replay_opts *o, double *out);
-/* Embeds all decisions as numbers, one run per sampling instruction; appended
- * to *out (of the machine's heap). */
-typedef VEC(double) vm_numbers;
-tess_status vm_embed(vm_machine *m, const ir_program *base, const vm_trace *t,
-                     const vm_replay_opts *o, vm_numbers *out);
 
 typedef struct vm_mutate_opts {
   const int64_t *given;    /* the parent's decisions; NULL: the trace's */

@@ -91,18 +91,12 @@ bool arith_divide(ir_program *p, arena *scratch, uint32_t nout,
 
 /* ---- regions (region.c) ------------------------------------------------- */
 
-/* The box that region r covers while the listed variables run over their
- * ranges: arith_relax for each dimension, clipped to the shape. */
-bool arith_region_relax(ir_program *p, arena *scratch, ir_region r, uint32_t n,
-                        const ir_var *var, const ir_expr *lo,
-                        const ir_expr *extent, ir_region *out);
 /* The smallest box that provably covers both (same buffer). */
 ir_region arith_region_union(ir_program *p, ir_region a, ir_region b);
 /* True only if `outer` contains `inner` for all values of the variables. */
 bool arith_region_covers(ir_program *p, arena *scratch, ir_region outer,
                          ir_region inner);
-/* True only if they are disjoint for all values of the variables. */
-bool arith_region_disjoint(ir_program *p, ir_region a, ir_region b);
+
 /* ---- conditions at the first iteration of loops (start.c) --------------- */
 
 /* Does `cond`, wherever it holds, also hold with the variables v for which

@@ -544,13 +544,6 @@ static bool reverse_at_check(sch_state *s, plan *pl, ir_stmt block,
                              &pl->position);
 }
 
-static bool may_move(sch_state *s, void *ud) {
-  const struct reverse_compute_at_args *a = ud;
-  plan pl;
-  return reverse_at_check(s, &pl, a->block, a->loop, a->preserve_unit_loops,
-                          a->index);
-}
-
 static bool move(sch_state *s, void *ud) {
   const struct reverse_compute_at_args *a = ud;
   plan pl;
@@ -559,16 +552,6 @@ static bool move(sch_state *s, void *ud) {
     return false;
   sch_nest_place(s, a->block, &pl.nest, a->loop, pl.position);
   return true;
-}
-
-bool sch_can_reverse_compute_at(sch_state *s, ir_stmt block, ir_stmt loop,
-                                bool preserve_unit_loops) {
-  struct reverse_compute_at_args a = {.block = block,
-                                      .loop = loop,
-                                      .index = -1,
-                                      .preserve_unit_loops =
-                                          preserve_unit_loops};
-  return sch_transaction_dry_run(s, may_move, move, &a, block);
 }
 
 static bool reverse_compute_at_apply(sch_state *s,

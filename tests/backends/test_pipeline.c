@@ -6,6 +6,7 @@
 #include "ir/query.h"
 #include "support/lowered.h"
 #include "support/nest.h"
+#include "support/program.h"
 #include <stdio.h>
 
 enum { WIDE = 3, ROUNDS = TEST_DRAWS(1500) };
@@ -144,7 +145,7 @@ static void short_loops(void **state) {
 static void doubled(void **state) {
   (void)state;
   copy_and_use(5, IR_SCOPE_SHARED);
-  ir_stmt b = ir_find_block(&n.p, ir_name(&n.p, "T"));
+  ir_stmt b = test_find_block(&n.p, "T");
   ir_anno_set(&n.p, b, ir_name(&n.p, "double_buffer_scope"),
               ir_value_int(&n.p, 0));
   assert_non_null(
@@ -156,7 +157,7 @@ static void doubled_in_a_pipeline(void **state) {
   (void)state;
   ir_stmt loop = copy_and_use(4, IR_SCOPE_GLOBAL);
   stages(loop, 2, (int64_t[]){0, 1}, (int64_t[]){1, 0});
-  ir_stmt b = ir_find_block(&n.p, ir_name(&n.p, "T"));
+  ir_stmt b = test_find_block(&n.p, "T");
   ir_anno_set(&n.p, b, ir_name(&n.p, "double_buffer_scope"),
               ir_value_int(&n.p, 0));
   assert_non_null(strstr(text_after("software_pipeline"), "T: float32[2, 3]"));
@@ -274,7 +275,7 @@ static void racing_loop(void **state) {
 static void no_such_write(void **state) {
   (void)state;
   copy_and_use(4, IR_SCOPE_GLOBAL);
-  ir_stmt b = ir_find_block(&n.p, ir_name(&n.p, "T"));
+  ir_stmt b = test_find_block(&n.p, "T");
   ir_anno_set(&n.p, b, ir_name(&n.p, "double_buffer_scope"),
               ir_value_int(&n.p, 1));
   pipeline_refused("block T: double_buffer_scope is not the number");

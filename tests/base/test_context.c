@@ -46,9 +46,6 @@ static void test_options(void **state) {
   ctx_case k;
   context_start(&k, 0);
   assert_string_equal(k.c->worker_path, "/some/where");
-  ctx_log(k.c, TESS_LOG_WARN, "%d left", 3);
-  assert_int_equal(k.told, TESS_LOG_WARN);
-  assert_string_equal(k.logged, "3 left");
   ctx_warn(k.c, 7, "only %d left", 2);
   assert_int_equal(k.told, TESS_LOG_WARN);
   assert_string_equal(k.logged, "only 2 left");
@@ -61,7 +58,7 @@ static void test_options(void **state) {
   context_end(&k);
   tess_context *c;
   assert_int_equal(tess_context_new(NULL, &c), TESS_OK);
-  ctx_log(c, TESS_LOG_INFO, "nobody listens");
+  ctx_warn(c, 7, "nobody listens");
   tess_context_free(c);
   tess_context_free(NULL);
 }
@@ -185,8 +182,6 @@ static void test_log_has_one_line(void **state) {
   tess_options o = {.struct_size = sizeof o, .log = keep_line, .log_ud = line};
   assert_int_equal(tess_context_new(&o, &c), TESS_OK);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    ctx_log(c, TESS_LOG_INFO, "%s", cases[i].text);
-    assert_string_equal(line, cases[i].line);
     ctx_warn(c, i, "%s", cases[i].text);
     assert_string_equal(line, cases[i].line);
   }
@@ -194,7 +189,7 @@ static void test_log_has_one_line(void **state) {
   memset(most, '\n', sizeof most);
   for (size_t i = 0; i < sizeof most; i += 2) most[i] = 'x';
   most[sizeof most - 1] = '\0';
-  ctx_log(c, TESS_LOG_INFO, "%s", most);
+  ctx_warn(c, 99, "%s", most);
   assert_null(strchr(line, '\n'));
   assert_int_equal(strlen(line), 512 + 2 * 511);
   tess_context_free(c);

@@ -3,6 +3,7 @@
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "support/describing.h"
+#include "support/program.h"
 #include <math.h>
 
 /* C = A x B + bias, relu: several computes, one of them a reduction. */
@@ -278,7 +279,7 @@ static void reducing(describing *d) {
     describe_end(b);
     describe_end(b);
     d_program(d, "p", 1, in, out);
-    ir_stmt s = ir_find_block(&d->p, ir_name(&d->p, "S"));
+    ir_stmt s = test_find_block(&d->p, "S");
     uint32_t r = ir_blk(&d->p, s)->reducer;
     assert_int_equal(r != 0, c[k].name != NULL);
     if (r)

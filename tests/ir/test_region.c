@@ -67,7 +67,7 @@ static ir_region random_region(world *w) {
 typedef struct pair {
   world *w;
   ir_region a, b, both;
-  bool covers, disjoint;
+  bool covers;
 } pair;
 
 static int64_t first(const world *w, ir_region r, uint32_t i) {
@@ -87,19 +87,11 @@ static bool region_is_in(const world *w, ir_region inner, ir_region outer) {
   return true;
 }
 
-static bool region_meet(const world *w, ir_region a, ir_region b) {
-  for (uint32_t i = 0; i < NDIM; i++)
-    if (past(w, a, i) <= first(w, b, i) || past(w, b, i) <= first(w, a, i))
-      return false;
-  return true;
-}
-
 static bool pair_holds(void *ud) {
   pair *q = ud;
   return region_is_in(q->w, q->a, q->both) &&
          region_is_in(q->w, q->b, q->both) &&
-         (!q->covers || region_is_in(q->w, q->b, q->a)) &&
-         (!q->disjoint || !region_meet(q->w, q->a, q->b));
+         (!q->covers || region_is_in(q->w, q->b, q->a));
 }
 
 static const char *box_text(const world *w, ir_region r) {
@@ -125,76 +117,21 @@ static void test_pairs(void **state) {
     if (i % 3 == 0) {
       ir_expr v[2 * NDIM];
       for (uint32_t d = 0; d < NDIM; d++) {
-        ir_expr off = ir_index(&w.p, test_pick(&w.r, -4, 4));
+        ir_expr off = ir_index(&w.p, test_pick(&w.r, -1, 2));
         v[2 * d] = ir_add(&w.p, ir_region_min(&w.p, q.a, d), off);
-        v[2 * d + 1] = ir_index(&w.p, test_pick(&w.r, 1, 6));
+        v[2 * d + 1] = ir_index(&w.p, test_pick(&w.r, 1, 3));
       }
       q.b = ir_region_new(&w.p, w.buf, v);
     }
     q.both = arith_region_union(&w.p, q.a, q.b);
     q.covers = arith_region_covers(&w.p, &w.scratch, q.a, q.b);
-    q.disjoint = arith_region_disjoint(&w.p, q.a, q.b);
-    said += q.covers + q.disjoint;
+    said += q.covers;
     if (!test_each_point(&w.p, NVARS, w.x.var, w.value, pair_holds, &q))
-      fail_msg("%s and %s: covers %d, disjoint %d, union %s", box_text(&w, q.a),
-               box_text(&w, q.b), q.covers, q.disjoint, box_text(&w, q.both));
+      fail_msg("%s and %s: covers %d, union %s", box_text(&w, q.a),
+               box_text(&w, q.b), q.covers, box_text(&w, q.both));
   }
-  fprintf(stderr, "covering or disjoint: %u of %u\n", said, runs);
-  assert_true(said > runs / 10);
-  region_end(&w);
-}
-
-/* ---- relaxation --------------------------------------------------------- */
-
-typedef struct relaxed {
-  world *w;
-  ir_region r, out;
-  uint32_t nrun;
-} relaxed;
-
-/* The part of the box at one point that lies in the buffer. */
-static bool holds_part(void *ud) {
-  relaxed *q = ud;
-  const world *w = q->w;
-  for (uint32_t i = 0; i < NDIM; i++) {
-    int64_t n = test_eval(&w->p, ir_dim(&w->p, w->buf, i), w->value);
-    int64_t lo = first(w, q->r, i), hi = past(w, q->r, i);
-    lo = lo < 0 ? 0 : lo;
-    hi = hi > n ? n : hi;
-    if (first(w, q->out, i) < 0 || past(w, q->out, i) > n)
-      if (first(w, q->out, i) < past(w, q->out, i)) return false;
-    if (lo < hi && (first(w, q->out, i) > lo || past(w, q->out, i) < hi))
-      return false;
-  }
-  return true;
-}
-
-static void test_relaxed(void **state) {
-  static world w;
-  (void)state;
-  region_start(&w, 2);
-  uint32_t runs = test_runs(3000);
-  for (uint32_t i = 0; i < runs; i++) {
-    renew(&w, NVARS);
-    relaxed q = {.w = &w,
-                 .r = random_region(&w),
-                 .nrun = (uint32_t)test_pick(&w.r, 0, NVARS)};
-    ir_expr lo[NVARS], extent[NVARS];
-    for (uint32_t k = 0; k < q.nrun; k++) {
-      const ir_var_rec *v = &w.p.var.v[w.x.var[k]];
-      int64_t n = v->hi - v->lo + 1;
-      lo[k] = ir_index(&w.p, w.p.var.v[w.x.var[k]].lo);
-      extent[k] = ir_index(&w.p, n);
-    }
-    assert_true(arith_region_relax(&w.p, &w.scratch, q.r, q.nrun, w.x.var, lo,
-                                   extent, &q.out));
-    for (uint32_t d = 0; d < 2 * NDIM; d++)
-      for (uint32_t k = 0; k < q.nrun; k++)
-        assert_false(ir_uses_var(&w.p, w.p.arg.v[q.out.at + d], w.x.var[k]));
-    if (!test_each_point(&w.p, NVARS, w.x.var, w.value, holds_part, &q))
-      fail_msg("%s relaxed over %u is %s", box_text(&w, q.r), q.nrun,
-               box_text(&w, q.out));
-  }
+  fprintf(stderr, "covering: %u of %u\n", said, runs);
+  assert_true(said > runs / 20);
   region_end(&w);
 }
 
@@ -380,8 +317,9 @@ static void test_starts(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_pairs),    cmocka_unit_test(test_relaxed),
-      cmocka_unit_test(test_accesses), cmocka_unit_test(test_tile),
+      cmocka_unit_test(test_pairs),
+      cmocka_unit_test(test_accesses),
+      cmocka_unit_test(test_tile),
       cmocka_unit_test(test_starts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@ static tess_status serial_fill(void *ud) {
   ir_program_init(&f->p, &f->heap.heap);
   ir_program_init(&f->q, &f->heap.heap);
   test_matmul_relu(&f->p, 128, 64, 32);
-  ir_stmt b = ir_find_block(&f->p, ir_name(&f->p, "C"));
+  ir_stmt b = test_find_block(&f->p, "C");
   ir_val list[] = {ir_value_int(&f->p, 3), ir_value_str(&f->p, "x")};
   ir_value l = {.tag = IR_VAL_LIST, .n = 2};
   ir_anno_set(&f->p, b, ir_name(&f->p, "tiling"), ir_value_add(&f->p, l, list));
@@ -99,8 +99,7 @@ static void test_tables_are_whole(void **state) {
   fixture f;
   serial_start(&f);
   assert_int_equal(restore(&f, f.bytes.v, f.bytes.n), TESS_OK);
-  assert_int_equal(ir_find_block(&f.q, ir_name(&f.q, "D")),
-                   ir_find_block(&f.p, ir_name(&f.p, "D")));
+  assert_int_equal(test_find_block(&f.q, "D"), test_find_block(&f.p, "D"));
   assert_int_equal(ir_index(&f.q, 64), ir_index(&f.p, 64));
   uint32_t text = f.q.text.n, nodes = f.q.node.n;
   assert_int_equal(ir_name(&f.q, "C"), ir_name(&f.p, "C"));

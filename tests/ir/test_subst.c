@@ -3,6 +3,7 @@
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "support/matmul.h"
+#include "support/program.h"
 
 static void subst_expect(matmul *m, ir_expr e, const char *text) {
   str_clear(&m->text);
@@ -144,7 +145,7 @@ static void clones(matmul *m) {
       "            C[v0, v1] = 0.0\n"
       "          C[v0, v1] = C[v0, v1] + A[v0, v2] * B[v2, v1]\n");
   /* A clone has its own annotations. */
-  ir_stmt copy = ir_find_block(p, ir_name(p, "C_copy"));
+  ir_stmt copy = test_find_block(p, "C_copy");
   assert_true(ir_anno_remove(p, copy, "a"));
   assert_non_null(ir_anno_get(p, m->c, "a"));
 }
@@ -173,7 +174,7 @@ static void local_buffers(matmul *m) {
   ir_subst_init(&s, p, &m->scratch);
   ir_insert_after(p, block, ir_clone_stmt(&s, block, "_2"));
   matmul_verify(m, p);
-  ir_stmt other = ir_find_block(p, ir_name(p, "C_2"));
+  ir_stmt other = test_find_block(p, "C_2");
   assert_int_not_equal(ir_st(p, ir_st(p, other)->body)->buf, c);
   assert_int_equal(ir_st(p, ir_st(p, other)->body)->buf, s.buf[c]);
 }

@@ -118,9 +118,8 @@ static uint32_t try_move(world *w, const char *prim, const char *to) {
   const scheduled_arg only[] = {AT(block, b), {0}};
   t->s = (sch_state){.p = &t->p, .scratch = &t->scratch};
   bool quick = inlined ? sch_can_inline(&t->s, b)
-               : !strcmp(prim, "compute_at")
-                   ? sch_can_compute_at(&t->s, b, loop, false)
-                   : sch_can_reverse_compute_at(&t->s, b, loop, false);
+                       : !strcmp(prim, "compute_at") &&
+                             sch_can_compute_at(&t->s, b, loop, false);
   bool ok = scheduled_call(t, prim, inlined ? only : at);
   if (ok) moved_equal(t);
   if (quick && !ok) fail_msg("%s", scheduled_why(t, prim));

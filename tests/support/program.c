@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Small programs for tests. */
 #include "ir/edit.h"
+#include "ir/query.h"
 #include "support/program.h"
+#include <string.h>
 
 #define F32 ((tess_dtype){TESS_DTYPE_FLOAT, 32, 1})
 
@@ -209,4 +211,14 @@ void test_many_blocks(ir_program *p, uint32_t n) {
     ir_append(p, inner, blk);
   }
   p->entry = ir_func_new(p, ir_name(p, "main"), n, params, root);
+}
+
+ir_stmt test_find_block(const ir_program *p, const char *name) {
+  for (uint32_t b = 1; b < p->block.n; b++) {
+    ir_stmt s = p->block.v[b].stmt;
+    if (!strcmp(ir_text(p, p->block.v[b].name), name) && ir_is_block(p, s) &&
+        ir_st(p, s)->block == b && ir_is_ancestor(p, ir_entry(p)->root, s))
+      return s;
+  }
+  return 0;
 }

@@ -17,5 +17,7 @@ void test_shift_relu(ir_program *p, int64_t m, int64_t n);
 void test_windows(ir_program *p, int64_t m);
 /* n <= 256 blocks "Baa", "Bab", ..., each filling an output of its own. */
 void test_many_blocks(ir_program *p, uint32_t n);
+/* The block of the entry function with this name; 0: none. */
+ir_stmt test_find_block(const ir_program *p, const char *name);
 
 #endif

@@ -96,8 +96,6 @@ static void test_space(void **state) {
   vm_machine m;
   vm_space sp = {0};
   vm_trace t;
-  double logp = 0;
-  vm_numbers numbers = {0};
   recording_start(&f);
   recording_tile(&f.s);
   vm_machine_init(&m, &f.mem.heap);
@@ -126,13 +124,6 @@ static void test_space(void **state) {
   d = 33;
   assert_int_equal(vm_with_decision(&t, &m, &f.base, tr, 2, 1, &d),
                    TESS_REFUSED);
-  vm_replay_opts o = {.source = VM_SAME};
-  assert_int_equal(vm_logp(&m, &f.base, tr, &o, &logp), TESS_OK);
-  assert_true(fabs(logp + log(7) + log(6)) < 1e-9);
-  assert_int_equal(vm_embed(&m, &f.base, &t, &o, &numbers), TESS_OK);
-  assert_int_equal(numbers.n, 2);
-  assert_true(numbers.v[0] == 5);
-  vec_free(&f.mem.heap, &numbers);
   vm_space_free(&sp, &f.mem.heap);
   vm_trace_free(&t);
   vm_machine_free(&m);
