@@ -319,7 +319,7 @@ static int progress(void *ud, const tess_progress *p) {
   }
   assert_int_equal(p->trials, ++h->progressed);
   assert_int_equal(p->status, TESS_OK);
-  assert_true(p->seconds > 0 && p->seconds < 60);
+  assert_true(p->seconds > 0 && isfinite(p->seconds));
   return 0;
 }
 

@@ -7,6 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+/* In Lua: so many hundredths of a second of work later. */
+#define INTERRUPT_AFTER(n)                                                 \
+  "os.execute 'sh " TESS_SOURCE_DIR "/tests/support/interrupt.sh $PPID " n \
+  " &'\n"
+
 /* Ctrl-C in a terminal, where the progress is one line that is rewritten. */
 static void interrupted_in_a_terminal(void **state) {
   (void)state;
@@ -65,7 +70,7 @@ static void interrupted_in_a_call(void **state) {
                 "local ts = require 'tessera'\n"
                 "local p = require 'tessera.ops'"
                 ".matmul { m = 1024, n = 1024, k = 1024 }\n"
-                "os.execute('p=$PPID; { sleep 0.3; kill -INT $p; } &')\n"
+                INTERRUPT_AFTER("30")
                 "ts.equivalent(p, p)\n");
   expect("long.lua", 128 + SIGINT, "interrupted");
 }
@@ -75,12 +80,12 @@ static void interrupted_in_a_call(void **state) {
 static void interrupted_in_our_lua(void **state) {
   (void)state;
   for (int i = 0; i < 10; i += 1 + 3 * TEST_CHECKED) {
-    char text[400];
+    char text[1024];
     snprintf(text, sizeof text,
              "local ts = require 'tessera'\n"
              "local p = require 'tessera.ops'"
              ".matmul { m = 64, n = 64, k = 64 }\n"
-             "os.execute('p=$PPID; { sleep 0.2%d; kill -INT $p; } &')\n"
+             INTERRUPT_AFTER("2%d")
              "local function checks()\n"
              "  while true do\n"
              "    ts.space.check(ts.space.default 'llvm', p, 'llvm')\n"
@@ -110,10 +115,9 @@ static void interrupted_in_a_coroutine(void **state) {
       "while true do co() end",
   };
   for (size_t i = 0; i < sizeof loops / sizeof *loops; i++) {
-    char text[400];
+    char text[1024];
     snprintf(text, sizeof text,
-             "os.execute('p=$PPID; { sleep 0.3; kill -INT $p; } &')\n%s\n",
-             loops[i]);
+             INTERRUPT_AFTER("30") "%s\n", loops[i]);
     console_write(&c, "co.lua", text);
     expect("co.lua", 128 + SIGINT, "interrupted");
     assert_string_equal(c.err, "tessera: interrupted\n");

@@ -10,7 +10,11 @@
 static const char script[] =
     "local function send(sig) io.popen('kill -' .. sig .. ' $PPID'):close() "
     "end\n"
-    "print(pcall(function() send(arg[1]) while true do end end))\n"
+    "print(pcall(function()\n"
+    "  send(arg[1])\n"
+    "  io.stdout:write 'sent\\n':flush()\n"
+    "  while true do end\n"
+    "end))\n"
     "io.stdout:flush()\n"
     "pcall(send, arg[2])\n"
     "local stop = os.clock() + 2\n"
@@ -38,8 +42,10 @@ static void second_ends(void **state) {
   }
   /* One that is ignored is no first. */
   assert_int_equal(console_run(&c,
-                               "trap '' HUP; %s two.lua HUP INT & p=$!; "
-                               "sleep 0.5; kill -TERM $p; wait $p",
+                               "trap '' HUP; mkfifo said; "
+                               "%s two.lua HUP INT > said & p=$!; "
+                               "exec 3< said; read sent <&3; "
+                               "kill -TERM $p; wait $p",
                                CONSOLE_TESSERA),
                    128 + SIGINT);
   console_end(&c);

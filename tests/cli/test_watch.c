@@ -13,14 +13,24 @@ static void refusals(void **state) {
 }
 
 /* It begins when the run has stored something, says what changes, and ends with
- * the run. */
+ * the run, which goes on from its middle when that was seen. */
 static void beside_a_run(void **state) {
   (void)state;
+  console_write(&c, "slow.lua",
+                "local d = dofile 'd.lua'\n"
+                "d.progress = function(p)\n"
+                "  if p.trials ~= 24 then return end\n"
+                "  os.execute [[touch half\n"
+                "    until grep -q 'goes on' seen || [ -e over ]; do\n"
+                "      sleep 0.1\n"
+                "    done]]\n"
+                "end\n"
+                "return d\n");
   console_run(&c,
-              "$TESSERA tune d.lua --trials 48 --batch 4 --seed 1 --min-time "
-              "0.03 --db w.db > tuned 2>&1 & "
-              "until grep -q 'trial 1/' tuned; do sleep 0.1; done; "
-              "$TESSERA watch w.db; wait");
+              ": > seen; $TESSERA tune slow.lua --trials 48 --seed 1 --db w.db "
+              "> tuned 2>&1 & "
+              "until [ -e half ]; do sleep 0.1; done; "
+              "$TESSERA watch w.db | tee seen; touch over; wait");
   if (!strstr(c.out, " measured, ") || !strstr(c.out, "; goes on\n"))
     fail_msg("%s%s", c.out, c.err);
   assert_non_null(strstr(c.out, "48 measured, 0 failed, best "));

@@ -51,10 +51,11 @@ end
 
 -- The finals report no progress.
 do
+  local script = arg[0]:gsub("[^/]*$", "../support/interrupt.sh")
   local told, sent
   local function interrupt(q)
     if sent or q.trials < 4 then return end
-    sent = os.execute "(sleep 0.2; kill -INT $PPID) &"
+    sent = os.execute(("sh '%s' $PPID 20 &"):format(script))
   end
   for i = 1, 50 do
     local ok, r = pcall(tune, 64, { trials = 4, batch = 4, min_time = 0.3,
