@@ -5,12 +5,8 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-/* In Lua: so many hundredths of a second of work later. */
-#define INTERRUPT_AFTER(n)                                                 \
-  "os.execute 'sh " TESS_SOURCE_DIR "/tests/support/interrupt.sh $PPID " n \
-  " &'\n"
 
 /* Ctrl-C in a terminal, where the progress is one line that is rewritten. */
 static void interrupted_in_a_terminal(void **state) {
@@ -70,7 +66,7 @@ static void interrupted_in_a_call(void **state) {
                 "local ts = require 'tessera'\n"
                 "local p = require 'tessera.ops'"
                 ".matmul { m = 1024, n = 1024, k = 1024 }\n"
-                INTERRUPT_AFTER("30")
+                "os.execute 'sh $INTERRUPT $PPID 30 &'\n"
                 "ts.equivalent(p, p)\n");
   expect("long.lua", 128 + SIGINT, "interrupted");
 }
@@ -80,12 +76,12 @@ static void interrupted_in_a_call(void **state) {
 static void interrupted_in_our_lua(void **state) {
   (void)state;
   for (int i = 0; i < 10; i += 1 + 3 * TEST_CHECKED) {
-    char text[1024];
+    char text[400];
     snprintf(text, sizeof text,
              "local ts = require 'tessera'\n"
              "local p = require 'tessera.ops'"
              ".matmul { m = 64, n = 64, k = 64 }\n"
-             INTERRUPT_AFTER("2%d")
+             "os.execute 'sh $INTERRUPT $PPID 2%d &'\n"
              "local function checks()\n"
              "  while true do\n"
              "    ts.space.check(ts.space.default 'llvm', p, 'llvm')\n"
@@ -115,9 +111,9 @@ static void interrupted_in_a_coroutine(void **state) {
       "while true do co() end",
   };
   for (size_t i = 0; i < sizeof loops / sizeof *loops; i++) {
-    char text[1024];
-    snprintf(text, sizeof text,
-             INTERRUPT_AFTER("30") "%s\n", loops[i]);
+    char text[400];
+    snprintf(text, sizeof text, "os.execute 'sh $INTERRUPT $PPID 30 &'\n%s\n",
+             loops[i]);
     console_write(&c, "co.lua", text);
     expect("co.lua", 128 + SIGINT, "interrupted");
     assert_string_equal(c.err, "tessera: interrupted\n");
@@ -205,5 +201,6 @@ int main(void) {
       cmocka_unit_test(terminated),
       cmocka_unit_test(killed),
   };
+  setenv("INTERRUPT", TESS_SOURCE_DIR "/tests/support/interrupt.sh", 1);
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

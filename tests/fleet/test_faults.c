@@ -62,26 +62,12 @@ static void session_ends(pid_t pid, int odd) {
   postgres_check(&pg);
 }
 
-/* A file of what the agent of that name said has the words, soon. */
 static void has_said(const char *name, const char *words) {
-  char command[512];
-  snprintf(command, sizeof command, "grep -qF -- \"%s\" %s/%s.said", words,
-           folder, name);
-  for (int i = 0; i < 100; i++) {
-    if (!system(command)) return;
-    fleet_sleep(0.05, NULL);
-  }
-  fail_msg("%s did not say '%s'", name, words);
+  agent_await_words(folder, name, words);
 }
 
 static void becomes(const char *sql, const char *wanted) {
-  const char *got = "";
-  for (int i = 0; i < 200; i++) {
-    got = postgres_ask(&pg, "%s", sql);
-    if (!strcmp(got, wanted)) return;
-    fleet_sleep(0.05, NULL);
-  }
-  fail_msg("%s: %s, not %s", sql, got, wanted);
+  postgres_await(&pg, wanted, "%s", sql);
 }
 
 static void leave(pid_t pid) { assert_int_equal(standin_end(pid, SIGTERM), 0); }

@@ -65,7 +65,7 @@ static pid_t start_tuning(const char *key) {
 }
 
 static void file_appears(const char *name) {
-  for (int i = 0; i < 600; i++) {
+  for (int i = 0; i < 1200; i++) {
     if (!console_run(&c, "test -e %s", name)) return;
     fleet_sleep(0.05, NULL);
   }
@@ -150,14 +150,9 @@ static void test_reporting(void **state) {
     _exit(127);
   }
   t = start_tuning("report");
-  const char *waiting = "0";
-  for (int i = 0; i < 400 && strcmp(waiting, "1"); i++) {
-    fleet_sleep(0.05, NULL);
-    waiting = postgres_ask(&pg, "SELECT count(*) FROM pg_stat_activity WHERE "
-                                "query LIKE 'SELECT fleet.finish(%%' AND "
-                                "wait_event_type = 'Lock'");
-  }
-  assert_string_equal(waiting, "1");
+  postgres_await(&pg, "1",
+                 "SELECT count(*) FROM pg_stat_activity WHERE query LIKE "
+                 "'SELECT fleet.finish(%%' AND wait_event_type = 'Lock'");
   standin_end(a, SIGKILL);
   standin_end(holder, SIGKILL);
   postgres_ask(&pg, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "

@@ -171,6 +171,8 @@ static void test_crashes(void **state) {
       "0");
   b = start_agent("spare", "exec", "");
   standin_await(&pg, "real", 2);
+  int before = atoi(postgres_ask(
+      &pg, "SELECT count(*) FROM fleet.result WHERE key = 'real'"));
   pid_t tune = fork();
   if (tune == 0) {
     snprintf(args, sizeof args,
@@ -182,7 +184,9 @@ static void test_crashes(void **state) {
     _exit(127);
   }
   for (int i = 0; i < 3; i++) {
-    fleet_sleep(0.4 + 0.3 * i, NULL);
+    postgres_await(&pg, "t",
+                   "SELECT count(*) >= %d FROM fleet.result WHERE key = 'real'",
+                   before + 3 + 5 * i);
     standin_end(a, SIGKILL);
     a = start_agent("doomed", "exec", "");
   }
@@ -192,14 +196,6 @@ static void test_crashes(void **state) {
   assert_int_equal(standin_end(b, SIGTERM), 0);
   standin_end(a, SIGTERM);
   postgres_check(&pg);
-}
-
-static void wait_for(const char *sql, const char *wanted) {
-  for (int i = 0; i < 400; i++) {
-    if (!strcmp(postgres_ask(&pg, "%s", sql), wanted)) return;
-    fleet_sleep(0.05, NULL);
-  }
-  fail_msg("%s: not %s", sql, wanted);
 }
 
 /* A build agent builds and signs, a run agent runs what is signed, in a
@@ -232,9 +228,9 @@ static void test_split(void **state) {
     execl("/bin/sh", "sh", "-c", args, (char *)NULL);
     _exit(127);
   }
-  wait_for("SELECT count(*) > 0 FROM fleet.batch WHERE key = 'split' AND "
-           "stage = 'run' AND state = 'queued'",
-           "t");
+  postgres_await(&pg, "t",
+                 "SELECT count(*) > 0 FROM fleet.batch WHERE key = 'split' AND "
+                 "stage = 'run' AND state = 'queued'");
   postgres_ask(&pg, "UPDATE fleet.object SET bytes = set_byte(bytes, 200, 255 "
                     "- get_byte(bytes, 200)) WHERE hash IN (SELECT object FROM "
                     "fleet.job)");

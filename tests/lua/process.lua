@@ -128,7 +128,7 @@ local function run(command, o)
   local seen, n, again = {}, 0, 0
   local options = {
     space = by_hand, trials = 60, batch = 8, seed = 1, cost_model = "forest",
-    strategy = { name = "process", command = command, timeout = 20 },
+    strategy = { name = "process", command = command, timeout = 60 },
     measure = function(session, c)
       local key = tostring(session:trace(c))
       n = n + 1
@@ -251,7 +251,7 @@ for _, x in ipairs {
     { "exec <&- >&-; sleep 100", "closed its streams before it answered" },
     { "exec tr '\\0' x </dev/zero", "longer than 4194304 bytes" } } do
   local ok, e = pcall(run, x[1], { strategy = { name = "process",
-    command = x[1], timeout = x[2]:find "longer" and 20 or 0.05 } })
+    command = x[1], timeout = x[2]:find "did not answer" and 0.05 or 60 } })
   assert(not ok and e.message:find("was lost 3 times in a row", 1, true) and
          e.message:find(x[2], 1, true), ok or e.message)
 end
@@ -280,7 +280,7 @@ do
     if f then f:close() end
     return not text:find(") Z ", 1, true)
   end
-  for _ = 1, 200 do
+  for _ = 1, 6000 do
     if not runs() then break end
     os.execute "sleep 0.01"
   end

@@ -10,22 +10,32 @@
 #include "support/recorded.h"
 #include "support/test.h"
 
+#include <math.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/time.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SMALL_EVOLUTION "evolutionary:population_size=64,genetic_num_iters=2"
 
-/* Ends the process without any more ado once so many were measured. */
+/* Ends the process without any more ado once so many were measured; or, with a
+ * delay, within so many microseconds of that, which may be in the midst of
+ * whatever it does then, but no more than GRACE results later. */
+enum { GRACE = 2 };
 static uint32_t kill_after;
+static long kill_delay;
 static int kill_process(void *ud, const tess_progress *p) {
   recorded_run *f = ud;
   (void)p;
-  if (f->r.n >= kill_after) kill(getpid(), SIGKILL);
+  if (f->r.n < kill_after) return 0;
+  if (!kill_delay || f->r.n >= kill_after + GRACE) kill(getpid(), SIGKILL);
+  if (f->r.n == kill_after) {
+    const struct itimerval t = {.it_value = {.tv_usec = kill_delay}};
+    setitimer(ITIMER_REAL, &t, NULL); /* SIGALRM ends it */
+  }
   return 0;
 }
 
@@ -56,13 +66,7 @@ static void run_to_end(recorded_run *f, ending *e) {
   tess_result_free(r);
 }
 
-/* A child process tunes, and kills itself after `n` measurements (0: it does
- * not). */
-static pid_t tune_in_child(const char *path, const recorded_run *like,
-                           uint32_t n) {
-  pid_t child = fork();
-  assert_true(child >= 0);
-  if (child) return child;
+static void tune_until_killed(const char *path, const recorded_run *like) {
   recorded_run f;
   tess_result *r;
   recorded_start(&f);
@@ -70,19 +74,25 @@ static pid_t tune_in_child(const char *path, const recorded_run *like,
   f.r.fail_every = like->r.fail_every;
   f.r.fail_with = like->r.fail_with;
   f.o.database = path;
-  f.o.progress = n ? kill_process : NULL;
+  f.o.progress = kill_process;
   f.o.progress_ud = &f;
-  kill_after = n;
   recorded_tune(&f, &r);
   _exit(3);
 }
 
-static void run_and_kill(const char *path, const recorded_run *like,
-                         uint32_t n) {
-  pid_t child = tune_in_child(path, like, n);
+/* A child process tunes, until it is killed after `n` measurements. */
+static void run_and_kill(const char *path, const recorded_run *like, uint32_t n,
+                         long delay) {
   int status;
+  kill_after = n;
+  kill_delay = delay;
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (!child) tune_until_killed(path, like);
   assert_int_equal(waitpid(child, &status, 0), child);
-  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  if (!WIFSIGNALED(status) ||
+      (WTERMSIG(status) != SIGKILL && (!delay || WTERMSIG(status) != SIGALRM)))
+    fail_msg("not killed after %u results: status %d", n, status);
 }
 
 static void same_ending(const ending *a, const ending *b) {
@@ -115,7 +125,7 @@ static void killed_and_resumed(const char *strategy, const char *model,
   recorded_remove(path);
   for (size_t i = 0; i < sizeof kills / sizeof *kills; i += 1 + TEST_CHECKED) {
     for (int k = 0; k < 3 && kills[i][k]; k++)
-      run_and_kill(path, &f, kills[i][k]);
+      run_and_kill(path, &f, kills[i][k], 0);
     run_to_end(&f, &again);
     same_ending(&whole, &again);
     recorded_remove(path);
@@ -220,38 +230,29 @@ static void test_every_model(void **state) {
   stopped_at_every_batch(strategy, "forest+gp", NULL, NULL);
 }
 
-/* One run is killed ten times, each after a time that is drawn: in the midst of
- * whatever it does then, writing records included. */
+/* One run is killed ten times, after as many results as are drawn and a time
+ * that is: in the midst of whatever it does then, writing records included. */
 static void killed_anywhere(const char *strategy, const char *model) {
-  enum { KILLS = 10 };
+  enum { KILLS = 10, MOST = 7 };
   ending whole, again;
   char path[400];
   recorded_run f;
-  struct timespec from, to;
   rng random;
-  bool ended = false;
   recorded_start(&f);
   f.o.strategy = strategy;
   f.o.cost_model = model;
   recorded_database(path, sizeof path);
   f.o.database = path;
-  clock_gettime(CLOCK_MONOTONIC, &from);
   run_to_end(&f, &whole);
-  clock_gettime(CLOCK_MONOTONIC, &to);
-  double ms = 1e3 * (double)(to.tv_sec - from.tv_sec) +
-              1e-6 * (double)(to.tv_nsec - from.tv_nsec);
+  assert_true(whole.info.trials > KILLS * (MOST + GRACE));
   recorded_remove(path);
   rng_init(&random, test_seed(), 7);
-  for (int k = 0; k < KILLS && !ended; k++) {
-    int status;
-    pid_t child = tune_in_child(path, &f, 0);
-    usleep((useconds_t)(1e3 * ms / KILLS * rng_unit(&random)) + 1);
-    kill(child, SIGKILL);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    ended = WIFEXITED(status); /* it was that much faster than the first */
+  for (int k = 0; k < KILLS; k++) {
+    uint32_t n = 1 + (uint32_t)(MOST * rng_unit(&random));
+    run_and_kill(path, &f, n, (long)pow(10, 1 + 4 * rng_unit(&random)));
   }
   run_to_end(&f, &again);
-  if (!ended) same_ending(&whole, &again);
+  same_ending(&whole, &again);
   recorded_remove(path);
   recorded_end(&f);
 }
@@ -332,27 +333,33 @@ static void test_other_proposals(void **state) {
 
 /* ---- locks -------------------------------------------------------------- */
 
-static void lock_for(const char *path, int ms) {
+/* Another process has the database locked until what is given back is closed,
+ * and then for some milliseconds more. */
+static int lock_until_closed(const char *path, int ms) {
   sqlite3 *db;
-  int ready[2];
-  assert_int_equal(pipe(ready), 0);
+  int locked[2], unlock[2];
+  char byte;
+  assert_int_equal(pipe(locked), 0);
+  assert_int_equal(pipe(unlock), 0);
   pid_t child = fork();
   assert_true(child >= 0);
   if (!child) {
-    struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
+    close(unlock[1]);
     if (sqlite3_open(path, &db) ||
         sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL))
       _exit(1);
-    if (write(ready[1], "x", 1) != 1) _exit(1);
-    nanosleep(&t, NULL);
+    if (write(locked[1], "x", 1) != 1) _exit(1);
+    if (read(unlock[0], &byte, 1)) _exit(1);
+    usleep(1000 * (useconds_t)ms);
     sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
     sqlite3_close(db);
     _exit(0);
   }
-  char byte;
-  assert_int_equal(read(ready[0], &byte, 1), 1);
-  close(ready[0]);
-  close(ready[1]);
+  assert_int_equal(read(locked[0], &byte, 1), 1);
+  close(locked[0]);
+  close(locked[1]);
+  close(unlock[0]);
+  return unlock[1];
 }
 
 /* A lock that ends is waited for; one that does not is an error, of one line,
@@ -369,13 +376,14 @@ static void test_locked(void **state) {
   f.o.progress = stop_at_ten;
   assert_int_equal(recorded_tune(&f, &r), TESS_OK);
   tess_result_free(r);
-  lock_for(path, 300);
+  close(lock_until_closed(path, 300));
   run_to_end(&f, &e);
   assert_int_equal(e.info.trials, 100);
   setenv("TESSERA_DATABASE_PATIENCE", "50", 1);
-  lock_for(path, 700);
+  int unlock = lock_until_closed(path, 0);
   f.o.trials = 120;
   assert_int_equal(recorded_tune(&f, &r), TESS_IO);
+  close(unlock);
   const char *said = tess_error(f.t.c)->message;
   assert_non_null(strstr(said, path));
   assert_non_null(strstr(said, "locked"));

@@ -135,13 +135,19 @@ int standin_end(pid_t pid, int sig) {
 }
 
 void standin_await(const postgres *p, const char *key, int n) {
-  for (int i = 0; i < 600; i++) {
-    const char *got =
-        postgres_ask(p, "SELECT count(*) FROM fleet.at_work('%s', 'run')", key);
-    if (atoi(got) >= n) return;
+  postgres_await(
+      p, "t", "SELECT count(*) >= %d FROM fleet.at_work('%s', 'run')", n, key);
+}
+
+void agent_await_words(const char *dir, const char *name, const char *words) {
+  char command[512];
+  snprintf(command, sizeof command, "grep -qF -- \"%s\" %s/%s.said", words, dir,
+           name);
+  for (int i = 0; i < 1200; i++) {
+    if (!system(command)) return;
     fleet_sleep(0.05, NULL);
   }
-  fail_msg("%d agents of key %s are not at work", n, key);
+  fail_msg("%s did not say '%s'", name, words);
 }
 
 /* ---- sessions ----------------------------------------------------------- */

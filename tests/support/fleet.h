@@ -34,6 +34,8 @@ pid_t agent_start(const postgres *p, const char *dir, const char *name,
 int standin_end(pid_t pid, int signal);
 /* Waits until so many agents of the key are at work. */
 void standin_await(const postgres *p, const char *key, int n);
+/* Waits until the agent of that name has said the words, in DIR/NAME.said. */
+void agent_await_words(const char *dir, const char *name, const char *words);
 
 /* A session of the key with the jobs {1}, {2}, ... {n}, so many at once.  Gives
  * how many had another status than OK; -1, having said why on stderr: the

@@ -130,6 +130,23 @@ const char *postgres_ask(const postgres *p, const char *fmt, ...) {
   return text;
 }
 
+/* Patient for as long as a busy machine may take. */
+void postgres_await(const postgres *p, const char *wanted, const char *fmt,
+                    ...) {
+  const char *got = "";
+  char sql[4096];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(sql, sizeof sql, fmt, ap);
+  va_end(ap);
+  for (int i = 0; i < 1200; i++) {
+    got = postgres_ask(p, "%s", sql);
+    if (!strcmp(got, wanted)) return;
+    usleep(50000);
+  }
+  fail_msg("%s: %s, not %s", sql, got, wanted);
+}
+
 void postgres_check(const postgres *p) {
   const char *wrong = postgres_ask(p, "SELECT * FROM fleet.check() LIMIT 5");
   if (*wrong) fail_msg("the history is wrong:\n%s", wrong);

@@ -26,6 +26,9 @@ void postgres_restart(postgres *p);
  * the next call. */
 const char *postgres_ask(const postgres *p, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* Waits until it gives what is wanted. */
+void postgres_await(const postgres *p, const char *wanted, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* What the history shows to be wrong makes the test fail. */
 void postgres_check(const postgres *p);
 
