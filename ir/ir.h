@@ -480,6 +480,9 @@ static inline bool ir_is_dead(const ir_program *p, ir_stmt s) {
 static inline bool ir_is_loop(const ir_program *p, ir_stmt s) {
   return ir_st(p, s)->kind == IR_LOOP;
 }
+static inline bool ir_is_thread_loop(const ir_stmt_rec *r) {
+  return r->kind == IR_LOOP && r->loop_kind == IR_THREAD;
+}
 static inline bool ir_is_block(const ir_program *p, ir_stmt s) {
   return ir_st(p, s)->kind == IR_BLOCK;
 }
@@ -504,6 +507,10 @@ static inline bool ir_scope_is_fragment(uint32_t s) {
 /* All threads see the same memory, on whichever device it is. */
 static inline bool ir_scope_is_global(uint32_t s) {
   return s == IR_SCOPE_GLOBAL || (s >= IR_SCOPE_VTCM && s <= IR_SCOPE_DAE_ACC);
+}
+/* The threads of a block see the same memory. */
+static inline bool ir_scope_is_shared(uint32_t s) {
+  return s == IR_SCOPE_SHARED || s == IR_SCOPE_SHARED_DYN;
 }
 bool ir_thread_parse(const char *s, ir_thread *out);
 const char *ir_thread_text(ir_thread t);

@@ -35,6 +35,14 @@ void ir_visit(const ir_program *p, arena *scratch, ir_expr e,
 uint32_t ir_operands(const ir_program *p, ir_expr e, const uint32_t **out,
                      uint32_t fixed[3]);
 
+/* Splits e into a rest, which is returned, and a constant, *at; rest 0: e is
+ * constant. */
+ir_expr ir_split_offset(const ir_program *p, ir_expr e, int64_t *at);
+/* Is e, or each lane of it, a constant power of two, whose exponent is put? */
+bool ir_is_power_of_two(const ir_program *p, ir_expr e, uint32_t *exponent);
+/* Is e exactly a load of the element that the store writes? */
+bool ir_loads_stored(const ir_program *p, const ir_stmt_rec *store, ir_expr e);
+
 /* ---- expressions of statements (analysis/stmt_exprs.c) ------------------ */
 
 /* Does f hold for some expression of the one statement?  These are indices,
@@ -109,6 +117,8 @@ uint32_t ir_func_end(const ir_program *p);
 
 /* ---- reductions (reducer.c) --------------------------------------------- */
 
+/* sum, prod, min, max */
+bool ir_reducer_is_builtin(const char *name);
 bool ir_has_reduce_iter(const ir_program *p, ir_stmt block);
 /* Does a write region of the block depend on a reduce iter?  Its init then
  * initializes only part of it. */

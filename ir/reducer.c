@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reducers: (combine, identity) over tuples; the built-in ones. */
 #include "ir/edit.h"
+#include "ir/query.h"
 #include <math.h>
 
 uint32_t ir_reducer_new(ir_program *p, ir_str name, uint32_t n,
@@ -76,18 +77,24 @@ static uint32_t builtin_new(ir_program *p, const builtin *b, ir_str name,
   return ir_reducer_new(p, name, 1, &x, &y, &combine, &identity);
 }
 
+static const builtin *find_builtin(const char *name) {
+  for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++)
+    if (!strcmp(name, builtins[i].name)) return &builtins[i];
+  return NULL;
+}
+
+bool ir_reducer_is_builtin(const char *name) { return find_builtin(name); }
+
 /* Each is made once a program and type. */
 uint32_t ir_reducer_builtin(ir_program *p, const char *name, tess_dtype t) {
-  for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++) {
-    if (strcmp(builtins[i].name, name)) continue;
-    ir_str s = ir_name(p, name);
-    for (uint32_t r = 1; r < p->reducer.n; r++) {
-      const ir_reducer *have = &p->reducer.v[r];
-      if (have->n == 1 && have->name == s &&
-          ir_dtype_eq(p->var.v[p->arg.v[have->lhs.at]].dtype, t))
-        return r;
-    }
-    return builtin_new(p, &builtins[i], s, t);
+  const builtin *b = find_builtin(name);
+  if (!b) return 0;
+  ir_str s = ir_name(p, name);
+  for (uint32_t r = 1; r < p->reducer.n; r++) {
+    const ir_reducer *have = &p->reducer.v[r];
+    if (have->n == 1 && have->name == s &&
+        ir_dtype_eq(p->var.v[p->arg.v[have->lhs.at]].dtype, t))
+      return r;
   }
-  return 0;
+  return builtin_new(p, b, s, t);
 }

@@ -146,8 +146,8 @@ static copy_team team_around(const ir_program *p, ir_stmt block,
   unsigned seen = 0;
   for (ir_stmt s = block; how->threads && (s = ir_st(p, s)->parent);) {
     const ir_stmt_rec *r = ir_st(p, s);
-    if (r->kind != IR_LOOP || r->loop_kind != IR_THREAD ||
-        r->thread < IR_THREADIDX_X || r->thread > IR_THREADIDX_Z)
+    if (!ir_is_thread_loop(r) || r->thread < IR_THREADIDX_X ||
+        r->thread > IR_THREADIDX_Z)
       continue;
     uint32_t axis = r->thread - IR_THREADIDX_X;
     int64_t n;

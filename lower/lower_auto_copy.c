@@ -221,7 +221,7 @@ static bool has_lanes(const ir_program *p, ir_stmt s) {
   ir_stmt kernel = 0;
   for (; s; s = ir_st(p, s)->parent) {
     const ir_stmt_rec *r = ir_st(p, s);
-    if (r->kind != IR_LOOP || r->loop_kind != IR_THREAD) continue;
+    if (!ir_is_thread_loop(r)) continue;
     if (r->thread == IR_THREADIDX_X) return false;
     kernel = s;
   }
@@ -232,20 +232,15 @@ static bool has_lanes(const ir_program *p, ir_stmt s) {
 
 /* ---- the pass ----------------------------------------------------------- */
 
-static bool lower_auto_copy_is_shared(const ir_program *p, ir_buf b) {
-  return p->buf.v[b].scope == IR_SCOPE_SHARED ||
-         p->buf.v[b].scope == IR_SCOPE_SHARED_DYN;
-}
-
 static void expand_copy(ir_program *p, arena *scratch, ir_stmt block) {
   copy_nest k;
   if (!int_annotation(p, block, "auto_copy") || lower_is_of_warp(p, block) ||
       !copy_parse(p, block, false, &k))
     return;
-  copy_plan how = {.bytes = int_annotation(p, block, "vector_bytes"),
-                   .threads =
-                       lower_auto_copy_is_shared(p, ir_st(p, k.store)->buf),
-                   .lanes = has_lanes(p, block)};
+  copy_plan how = {
+      .bytes = int_annotation(p, block, "vector_bytes"),
+      .threads = ir_scope_is_shared(p->buf.v[ir_st(p, k.store)->buf].scope),
+      .lanes = has_lanes(p, block)};
   copy_schedule(p, scratch, block, &how);
   if (k.n && int_annotation(p, block, "local_stage") &&
       copy_parse(p, block, true, &k))

@@ -47,14 +47,6 @@ typedef struct promote {
 
 /* ---- elements ----------------------------------------------------------- */
 
-/* An index as `rest + at`; rest 0: there is none. */
-static ir_expr split_index(const ir_program *p, ir_expr e, int64_t *at) {
-  const ir_node *n = ir_at(p, e);
-  *at = 0;
-  if (ir_const_int(p, e, at)) return 0;
-  return n->op == IR_ADD && ir_const_int(p, n->b, at) ? n->a : e;
-}
-
 /* The first index and the number of lanes of an access; false: it is none of
  * consecutive elements. */
 static bool row_of(const ir_program *p, ir_expr idx, ir_expr *first,
@@ -79,7 +71,7 @@ static element *note_element(promote *k, ir_expr idx) {
   int64_t at;
   k->failed |= !row_of(k->p, idx, &first, &lanes);
   if (k->failed) return NULL;
-  ir_expr rest = split_index(k->p, first, &at);
+  ir_expr rest = ir_split_offset(k->p, first, &at);
   k->failed |= rest != k->rest;
   if (k->failed) return NULL;
   element *e = find_element(k, at, lanes);
@@ -208,7 +200,7 @@ static element *element_of(const promote *k, ir_expr idx) {
   uint32_t lanes;
   int64_t at;
   row_of(k->p, idx, &first, &lanes);
-  split_index(k->p, first, &at);
+  ir_split_offset(k->p, first, &at);
   return find_element(k, at, lanes);
 }
 
@@ -337,7 +329,7 @@ static bool try_loop(ir_program *p, arena *scratch, ir_stmt loop, ir_stmt s,
       .p = p, .scratch = scratch, .loop = loop, .buf = ir_st(p, s)->buf};
   k.e = arena_array(scratch, element, MAX_ELEMENTS);
   bool ok = row_of(p, p->arg.v[ir_st(p, s)->idx.at], &first, &lanes);
-  if (ok) k.rest = split_index(p, first, &at);
+  if (ok) k.rest = ir_split_offset(p, first, &at);
   ok = ok && find_elements(&k, o);
   if (ok) promote_elements(&k);
   arena_reset_to(scratch, mark);

@@ -146,10 +146,6 @@ static unrolled unroll_loop(unroll *u, ir_stmt s, unrolled body, int64_t max) {
   return body;
 }
 
-static bool is_thread_loop(const ir_stmt_rec *r) {
-  return r->kind == IR_LOOP && r->loop_kind == IR_THREAD;
-}
-
 /* Unrolls below and at s, innermost loops first. */
 static unrolled unroll_below(unroll *u, ir_stmt s, int64_t max) {
   ir_program *p = u->p;
@@ -159,7 +155,7 @@ static unrolled unroll_below(unroll *u, ir_stmt s, int64_t max) {
   if (ir_st(p, s)->kind == IR_IF && ir_is_instead(p, ir_st(p, s)->cond))
     return (unrolled){1, 1, true, false};
   if (ir_is_loop(p, s) || ir_is_block(p, s)) max = auto_step(p, s, max);
-  u->threads |= is_thread_loop(ir_st(p, s));
+  u->threads |= ir_is_thread_loop(ir_st(p, s));
   for (int alt = 0; alt < 2; alt++)
     for (ir_stmt c = alt ? ir_st(p, s)->alt : ir_st(p, s)->body, next; c;
          c = next) {

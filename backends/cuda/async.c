@@ -41,8 +41,7 @@ static const char *copy_name(uint64_t bytes) {
 
 static bool is_in(const emit *m, ir_buf b, bool shared) {
   ir_scope s = (ir_scope)m->p->buf.v[b].scope;
-  return shared ? s == IR_SCOPE_SHARED || s == IR_SCOPE_SHARED_DYN
-                : ir_scope_is_global(s);
+  return shared ? ir_scope_is_shared(s) : ir_scope_is_global(s);
 }
 
 /* An asynchronous copy of elements in a row, where the store is one. */

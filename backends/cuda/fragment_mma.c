@@ -137,7 +137,7 @@ static bool can_ldmatrix(const emit *m, const cuda_layout *l,
                          const cuda_tile *x) {
   ir_scope s = (ir_scope)m->p->buf.v[x->buf].scope;
   return l->operand != CUDA_C && l->dtype.bits == 16 && x->column == 1 &&
-         (s == IR_SCOPE_SHARED || s == IR_SCOPE_SHARED_DYN);
+         ir_scope_is_shared(s);
 }
 
 /* Four matrices of 8 x 8; the lanes give the addresses of their rows, eight

@@ -253,11 +253,6 @@ static bool store_of_warp(emit *m, const ir_stmt_rec *s) {
   return true;
 }
 
-static bool is_shared(const ir_program *p, ir_buf b) {
-  return p->buf.v[b].scope == IR_SCOPE_SHARED ||
-         p->buf.v[b].scope == IR_SCOPE_SHARED_DYN;
-}
-
 /* The block of shared memory: an array of this kernel's, or the one whose size
  * the launch gives. */
 static LLVMValueRef shared_memory(emit *m, const cuda_kernel *k) {
@@ -293,7 +288,7 @@ static void place_buffers(emit *m, const cuda_kernel *k) {
     if (!emit_constant_bytes(m, b, &bytes)) {
       emit_refuse(m, TESS_UNSUPPORTED, "the size of %s is no constant",
                   ir_text(p, p->buf.v[b].name));
-    } else if (is_shared(p, b)) {
+    } else if (ir_scope_is_shared(p->buf.v[b].scope)) {
       LLVMValueRef by = emit_i64(m, (int64_t)at);
       m->buf[b] = LLVMConstInBoundsGEP2(m->i8, shared_memory(m, k), &by, 1);
       at += (bytes + SHARED_ALIGN - 1) / SHARED_ALIGN * SHARED_ALIGN;

@@ -59,7 +59,7 @@ static bool take_shared(finder *f, cuda_kernel *k) {
     const ir_stmt_rec *r = ir_st(p, s);
     if (r->kind != IR_ALLOCATE) continue;
     ir_scope scope = (ir_scope)p->buf.v[r->alloc].scope;
-    if (scope != IR_SCOPE_SHARED && scope != IR_SCOPE_SHARED_DYN) continue;
+    if (!ir_scope_is_shared(scope)) continue;
     dynamic |= scope == IR_SCOPE_SHARED_DYN;
     emit m = {.p = f->p};
     if (!emit_constant_bytes(&m, r->alloc, &one) ||

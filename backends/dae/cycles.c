@@ -80,17 +80,6 @@ static uint32_t *token_to(simulation *x, int u, int side) {
   return side ? &x->token[u + 1][0] : &x->token[u - 1][1];
 }
 
-static bool has_side(int u, int side) {
-  return side ? u < DAE_STORES : u > DAE_LOADS;
-}
-
-static bool pops(const dae_insn *i, int side) {
-  return i->dep & (side ? DAE_POP_NEXT : DAE_POP_PREV);
-}
-static bool pushes(const dae_insn *i, int side) {
-  return i->dep & (side ? DAE_PUSH_NEXT : DAE_PUSH_PREV);
-}
-
 static bool needs_are_done(const simulation *x, uint32_t i) {
   for (int u = 0; u < DAE_NUNITS; u++) {
     uint32_t on = x->needs[i].on[u];
@@ -103,7 +92,7 @@ static bool may_start(simulation *x, int u, uint32_t at) {
   const dae_insn *i = &x->s->insn.v[at];
   if (!x->m->tokens) return needs_are_done(x, at);
   for (int side = 0; side < 2; side++)
-    if (pops(i, side) && (!has_side(u, side) || !*token_to(x, u, side)))
+    if (dae_pops(i, side) && (!dae_has_side(u, side) || !*token_to(x, u, side)))
       return false;
   return true;
 }
@@ -123,7 +112,7 @@ static void start_insn(simulation *x, int u) {
   const dae_insn *i = &x->s->insn.v[at];
   bool moves = i->op == DAE_LOAD || i->op == DAE_STORE;
   for (int side = 0; x->m->tokens && side < 2; side++)
-    if (pops(i, side)) --*token_to(x, u, side);
+    if (dae_pops(i, side)) --*token_to(x, u, side);
   x->t->start[at] = x->now;
   w->phase = RUNS;
   w->at =
@@ -139,11 +128,11 @@ static void start_insn(simulation *x, int u) {
 
 static bool try_push(simulation *x, int u, const dae_insn *i) {
   for (int side = 0; side < 2; side++)
-    if (pushes(i, side) &&
-        (!has_side(u, side) || x->token[u][side] >= x->m->tokens))
+    if (dae_pushes(i, side) &&
+        (!dae_has_side(u, side) || x->token[u][side] >= x->m->tokens))
       return false;
   for (int side = 0; side < 2; side++)
-    if (pushes(i, side)) x->token[u][side]++;
+    if (dae_pushes(i, side)) x->token[u][side]++;
   return true;
 }
 

@@ -14,6 +14,14 @@ enum { DAE_NO_INSN = UINT32_MAX };
  * execute in order, so the ones before that need not be known. */
 typedef struct dae_needs { uint32_t on[DAE_NUNITS]; } dae_needs;
 
+/* A vector clock: how many instructions of each unit are known to be done. */
+typedef struct dae_clocks { uint32_t done[DAE_NUNITS]; } dae_clocks;
+
+static inline void dae_join(dae_clocks *to, const dae_clocks *from) {
+  for (int u = 0; u < DAE_NUNITS; u++)
+    if (from->done[u] > to->done[u]) to->done[u] = from->done[u];
+}
+
 /* What each instruction of the stream needs, in the arena.  `bytes`: of the
  * memory that it addresses.  INVALID: an instruction exceeds a buffer or the
  * memory. */

@@ -69,6 +69,17 @@ static inline dae_unit dae_unit_of(const dae_insn *i) {
   bool loads = i->op == DAE_LOAD && (i->mem == DAE_INP || i->mem == DAE_WGT);
   return loads ? DAE_LOADS : i->op == DAE_STORE ? DAE_STORES : DAE_COMPUTES;
 }
+/* Side 0 is that of the unit before, 1 that of the one after.  Does a unit have
+ * a neighbour there, does an instruction pop a token from it, or push one? */
+static inline bool dae_has_side(dae_unit u, int side) {
+  return side ? u < DAE_STORES : u > DAE_LOADS;
+}
+static inline bool dae_pops(const dae_insn *i, int side) {
+  return i->dep & (side ? DAE_POP_NEXT : DAE_POP_PREV);
+}
+static inline bool dae_pushes(const dae_insn *i, int side) {
+  return i->dep & (side ? DAE_PUSH_NEXT : DAE_PUSH_PREV);
+}
 /* Moves nothing and takes no time; it passes tokens on. */
 static inline bool dae_is_nop(const dae_insn *i) {
   return i->op == DAE_LOAD && i->mem == DAE_UOP && !i->y && !i->x;

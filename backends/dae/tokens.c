@@ -6,24 +6,15 @@
 #include "backends/dae/depend.h"
 #include <string.h>
 
-typedef struct clocks {
-  uint32_t done[DAE_NUNITS];
-} clocks;
-
 typedef struct inserting {
   dae_insn *insn; /* the new stream */
   uint32_t n;
-  clocks *known;    /* by new instruction: before and with it */
-  uint32_t *number; /* by new instruction: within its unit, from 1 */
-  uint32_t *moved;  /* old -> new */
-  clocks unit[DAE_NUNITS];
+  dae_clocks *known; /* by new instruction: before and with it */
+  uint32_t *number;  /* by new instruction: within its unit, from 1 */
+  uint32_t *moved;   /* old -> new */
+  dae_clocks unit[DAE_NUNITS];
   uint32_t count[DAE_NUNITS];
 } inserting;
-
-static void join(clocks *to, const clocks *from) {
-  for (int u = 0; u < DAE_NUNITS; u++)
-    if (from->done[u] > to->done[u]) to->done[u] = from->done[u];
-}
 
 /* A token from new instruction i, of a neighbour, to unit `to`, whose next
  * instruction has the bits *dep. */
@@ -31,7 +22,7 @@ static void pass_token(inserting *x, uint32_t i, dae_unit to, uint8_t *dep) {
   bool forward = dae_unit_of(&x->insn[i]) < to;
   x->insn[i].dep |= forward ? DAE_PUSH_NEXT : DAE_PUSH_PREV;
   *dep |= forward ? DAE_POP_PREV : DAE_POP_NEXT;
-  join(&x->unit[to], &x->known[i]);
+  dae_join(&x->unit[to], &x->known[i]);
 }
 
 static uint32_t append_insn(inserting *x, const dae_insn *i, uint8_t dep) {
@@ -96,7 +87,7 @@ void dae_insert_tokens(const dae_machine *m, dae_stream *s, mem_heap *heap,
   uint32_t n = s->insn.n, most = 2 * n + 1;
   if (!m->tokens) return;
   inserting x = {.insn = arena_array(a, dae_insn, most),
-                 .known = arena_array(a, clocks, most),
+                 .known = arena_array(a, dae_clocks, most),
                  .number = arena_array(a, uint32_t, most),
                  .moved = arena_array(a, uint32_t, n + 1)};
   for (uint32_t i = 0; i < n; i++) insert_for(&x, &s->insn.v[i], &needs[i], i);

@@ -8,10 +8,6 @@
 
 enum { NO_TOKEN = UINT32_MAX };
 
-typedef struct clocks {
-  uint32_t done[DAE_NUNITS];
-} clocks;
-
 /* The tokens from a unit to a neighbour, by their numbers. */
 typedef struct fifo {
   uint32_t pushed, popped;
@@ -25,7 +21,7 @@ typedef struct verifying {
   uint32_t *number; /* of each instruction in its unit, from 1 */
   uint32_t *order[DAE_NUNITS], count[DAE_NUNITS];
   uint32_t at[DAE_NUNITS];  /* how many of each unit are done */
-  clocks *clock;            /* of each instruction, itself included */
+  dae_clocks *clock;        /* of each instruction, itself included */
   fifo fifo[DAE_NUNITS][2]; /* from a unit to the one before, after */
   uint32_t ignored;         /* instruction that pushes, */
   int ignored_side;         /* and where to: this token orders nothing */
@@ -35,27 +31,10 @@ static fifo *fifo_to(verifying *v, dae_unit u, int side) {
   return side ? &v->fifo[u + 1][0] : &v->fifo[u - 1][1];
 }
 
-static bool pops(const dae_insn *i, int side) {
-  return i->dep & (side ? DAE_POP_NEXT : DAE_POP_PREV);
-}
-static bool pushes(const dae_insn *i, int side) {
-  return i->dep & (side ? DAE_PUSH_NEXT : DAE_PUSH_PREV);
-}
-
-/* Does the unit have a neighbour there? */
-static bool has_side(dae_unit u, int side) {
-  return side ? u < DAE_STORES : u > DAE_LOADS;
-}
-
-static void join(clocks *to, const clocks *from) {
-  for (int u = 0; u < DAE_NUNITS; u++)
-    if (from->done[u] > to->done[u]) to->done[u] = from->done[u];
-}
-
 static void start_verifying(verifying *v, arena *a) {
   uint32_t n = v->s->insn.n;
   v->number = arena_array(a, uint32_t, n + 1);
-  v->clock = arena_array(a, clocks, n + 1);
+  v->clock = arena_array(a, dae_clocks, n + 1);
   for (int u = 0; u < DAE_NUNITS; u++) {
     v->order[u] = arena_array(a, uint32_t, n + 1);
     for (int side = 0; side < 2; side++) {
@@ -76,13 +55,14 @@ static void start_verifying(verifying *v, arena *a) {
 static int find_obstacle(verifying *v, dae_unit u) {
   const dae_insn *i = &v->s->insn.v[v->order[u][v->at[u]]];
   for (int side = 0; side < 2; side++) {
-    if (pops(i, side) &&
-        (!has_side(u, side) ||
+    if (dae_pops(i, side) &&
+        (!dae_has_side(u, side) ||
          fifo_to(v, u, side)->pushed == fifo_to(v, u, side)->popped))
       return side;
-    if (!pushes(i, side)) continue;
+    if (!dae_pushes(i, side)) continue;
     const fifo *f = &v->fifo[u][side];
-    if (!has_side(u, side) || f->pushed - f->popped >= (uint64_t)v->m->tokens)
+    if (!dae_has_side(u, side) ||
+        f->pushed - f->popped >= (uint64_t)v->m->tokens)
       return 2 + side;
   }
   return -1;
@@ -91,20 +71,20 @@ static int find_obstacle(verifying *v, dae_unit u) {
 static void perform(verifying *v, dae_unit u) {
   uint32_t at = v->order[u][v->at[u]++];
   const dae_insn *i = &v->s->insn.v[at];
-  clocks *c = &v->clock[at];
-  *c = (clocks){{0}};
+  dae_clocks *c = &v->clock[at];
+  *c = (dae_clocks){{0}};
   if (v->at[u] > 1) *c = v->clock[v->order[u][v->at[u] - 2]];
   c->done[u] = v->at[u];
   for (int side = 0; side < 2; side++) {
-    if (!pops(i, side)) continue;
+    if (!dae_pops(i, side)) continue;
     fifo *f = fifo_to(v, u, side);
     uint32_t by = f->by[f->popped];
     f->taker[f->popped++] = at;
-    if (by != v->ignored || v->ignored_side != side) join(c, &v->clock[by]);
+    if (by != v->ignored || v->ignored_side != side) dae_join(c, &v->clock[by]);
   }
   for (int side = 0; side < 2; side++) {
     fifo *f = &v->fifo[u][side];
-    if (!pushes(i, side)) continue;
+    if (!dae_pushes(i, side)) continue;
     f->by[f->pushed] = at;
     f->taker[f->pushed++] = NO_TOKEN;
   }
@@ -169,7 +149,7 @@ static bool has_races(const verifying *v) {
 /* The unit that a stuck one waits for; DAE_NUNITS: there is none. */
 static dae_unit waits_for(verifying *v, dae_unit u) {
   int side = find_obstacle(v, u) % 2;
-  if (!has_side(u, side)) return DAE_NUNITS;
+  if (!dae_has_side(u, side)) return DAE_NUNITS;
   return (dae_unit)(side ? u + 1 : u - 1);
 }
 

@@ -53,10 +53,6 @@ void device_split_free(device_split *d);
 void device_write(const device_split *d, strbuf *out);
 
 /* The thread loop's axis as a number from 0 in its group (.x, .y, .z). */
-static inline bool device_is_thread(const ir_stmt_rec *r) {
-  return r->kind == IR_LOOP && r->loop_kind == IR_THREAD;
-}
-
 /* ---- running (host.c, call.c) --------------------------------------- */
 
 typedef void *device_memory; /* the driver's own */

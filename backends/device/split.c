@@ -116,7 +116,8 @@ static void survey_stmt(splitting *s, ir_stmt at) {
   case IR_LOOP:
     s->var[r->var] |= OWN;
     survey_expr(s, r->lo);
-    if (!device_is_thread(r)) survey_expr(s, r->extent); /* else the launch's */
+    if (!ir_is_thread_loop(r))
+      survey_expr(s, r->extent); /* else the launch's */
     break;
   case IR_STORE:
     s->buf[r->buf] |= USED | WRITTEN;
@@ -157,7 +158,7 @@ static void read_threads(const ir_program *p, device_kernel *k) {
   for (ir_stmt s = k->first; s; s = ir_next(p, s, k->first)) {
     const ir_stmt_rec *r = ir_st(p, s);
     int64_t n = 0;
-    if (!device_is_thread(r) || r->thread > IR_THREADIDX_Z) continue;
+    if (!ir_is_thread_loop(r) || r->thread > IR_THREADIDX_Z) continue;
     ir_const_int(p, r->extent, &n);
     if (r->thread >= IR_THREADIDX_X)
       k->block[r->thread - IR_THREADIDX_X] = n;
@@ -173,8 +174,7 @@ static void count_shared(splitting *s, const device_kernel *k) {
     int64_t bytes;
     if (r->kind != IR_ALLOCATE) continue;
     uint8_t scope = s->p->buf.v[r->alloc].scope;
-    if ((scope == IR_SCOPE_SHARED || scope == IR_SCOPE_SHARED_DYN) &&
-        constant_size(s->p, r->alloc, &bytes))
+    if (ir_scope_is_shared(scope) && constant_size(s->p, r->alloc, &bytes))
       all += (uint64_t)bytes;
   }
   if (all > s->d->shared) s->d->shared = all;
@@ -304,11 +304,10 @@ static bool is_single_block(const ir_program *p, ir_stmt at) {
   const ir_stmt_rec *r = ir_st(p, at);
   for (; r->kind == IR_ALLOCATE; r = ir_st(p, r->body)) {
     uint8_t scope = p->buf.v[r->alloc].scope;
-    if ((scope != IR_SCOPE_SHARED && scope != IR_SCOPE_SHARED_DYN) ||
-        !r->body || ir_st(p, r->body)->next)
+    if (!ir_scope_is_shared(scope) || !r->body || ir_st(p, r->body)->next)
       return false;
   }
-  return device_is_thread(r);
+  return ir_is_thread_loop(r);
 }
 
 static void put_stmt(splitting *s, ir_stmt at) {
@@ -316,7 +315,7 @@ static void put_stmt(splitting *s, ir_stmt at) {
   uint32_t open;
   switch ((ir_kind)r.kind) {
   case IR_LOOP:
-    if (device_is_thread(&r))
+    if (ir_is_thread_loop(&r))
       put_kernel(s, at);
     else
       put_loop(s, &r);
@@ -363,7 +362,7 @@ static void put_list(splitting *s, ir_stmt first) {
 
 static void find_threads(splitting *s, ir_stmt root) {
   for (ir_stmt t = root; t; t = ir_next(s->p, t, root))
-    if (device_is_thread(ir_st(s->p, t)))
+    if (ir_is_thread_loop(ir_st(s->p, t)))
       for (ir_stmt up = t; up && !s->has_threads[up];
            up = ir_st(s->p, up)->parent)
         s->has_threads[up] = true;

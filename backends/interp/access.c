@@ -6,16 +6,12 @@
 
 /* ---- buffers ------------------------------------------------------------ */
 
-static bool is_shared_scope(ir_scope s) {
-  return s == IR_SCOPE_SHARED || s == IR_SCOPE_SHARED_DYN;
-}
-
 /* The racing level at which the buffer is allocated. */
 static uint16_t level_of_life(const comp *c, ir_buf b) {
   const plan_buf *x = &c->plan.buf[b];
   if (!x->lifetime) return 0;
   uint16_t level = c->plan.stmt[x->lifetime].level;
-  if (x->kernel && is_shared_scope((ir_scope)c->p->buf.v[b].scope)) {
+  if (x->kernel && ir_scope_is_shared(c->p->buf.v[b].scope)) {
     ir_stmt outside = ir_st(c->p, x->kernel)->parent;
     return outside ? (uint16_t)(c->plan.stmt[outside].level + 1) : 1;
   }
@@ -50,7 +46,7 @@ uint32_t comp_buf(comp *c, ir_buf b) {
   const plan_buf *x = &c->plan.buf[b];
   const ir_buf_rec *r = &c->p->buf.v[b];
   uint32_t n = ir_ndim(c->p, b);
-  bool shared = is_shared_scope((ir_scope)r->scope);
+  bool shared = ir_scope_is_shared(r->scope);
   code_buf k = {.buf = b,
                 .guard = (uint8_t)guard_of(c, b),
                 .ndim = n,
@@ -220,7 +216,7 @@ static void check_owner(comp *c, ir_buf b) {
   if (!c->warp && ir_scope_is_fragment(scope))
     plan_fail(c->e, TESS_INVALID, c->stmt, b,
               "a fragment is accessed by a single lane");
-  if (c->warp && !is_shared_scope(scope) && !plan_is_of_warp(scope) &&
+  if (c->warp && !ir_scope_is_shared(scope) && !plan_is_of_warp(scope) &&
       !ir_is_ancestor(c->p, c->warp, x->lifetime))
     plan_fail(c->e, TESS_INVALID, c->stmt, b,
               "memory private to each lane is accessed by all together");

@@ -149,7 +149,7 @@ static void compile_kernel(comp *c, ir_stmt s) {
     plan_fail(c->e, TESS_INVALID, s, 0,
               "a warp's loop outside of thread loops");
   for (ir_stmt t = s; t; t = ir_next(c->p, t, s))
-    if (plan_is_thread(ir_st(c->p, t)) && ir_st(c->p, t)->thread != IR_WARP)
+    if (ir_is_thread_loop(ir_st(c->p, t)) && ir_st(c->p, t)->thread != IR_WARP)
       add_thread(c, s, extent, t);
   for (unsigned i = 0; i < IR_THREAD_COUNT && !c->e->code; i++) {
     if (!extent[i]) continue;
@@ -171,8 +171,7 @@ static void compile_barrier(comp *c, ir_stmt s) {
   ir_scope scope = (ir_scope)ir_st(c->p, s)->thread;
   ir_stmt parent = ir_st(c->p, s)->parent;
   bool warp = scope == IR_SCOPE_WARP;
-  if (!warp && scope != IR_SCOPE_GLOBAL && scope != IR_SCOPE_SHARED &&
-      scope != IR_SCOPE_SHARED_DYN)
+  if (!warp && scope != IR_SCOPE_GLOBAL && !ir_scope_is_shared(scope))
     plan_fail(c->e, TESS_UNSUPPORTED, s, 0, "a barrier of scope %s",
               ir_scope_text(scope));
   else if (!c->kernel || c->warp ||
@@ -341,7 +340,7 @@ static void compile_stmt(comp *c, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(c->p, s);
   switch ((ir_kind)r->kind) {
   case IR_LOOP:
-    if (!c->plan.lockstep || !plan_is_thread(r))
+    if (!c->plan.lockstep || !ir_is_thread_loop(r))
       compile_loop(c, s);
     else if (c->kernel && r->thread == IR_WARP)
       compile_warp(c, s);

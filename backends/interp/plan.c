@@ -51,7 +51,7 @@ static void add_lifetime(plan *n, ir_buf b, ir_stmt lifetime, ir_stmt decl,
 static ir_stmt kernel_of(const plan *n, ir_stmt s) {
   ir_stmt found = 0;
   for (; n->lockstep && s; s = ir_st(n->p, s)->parent)
-    if (plan_is_thread(ir_st(n->p, s))) found = s;
+    if (ir_is_thread_loop(ir_st(n->p, s))) found = s;
   return found;
 }
 
@@ -98,7 +98,7 @@ bool plan_is_racing(const ir_program *p, ir_stmt s) {
 static uint16_t level_in(const plan *n, ir_stmt s, uint16_t outer) {
   const ir_stmt_rec *r = ir_st(n->p, s);
   if (!plan_is_racing(n->p, s)) return outer;
-  if (n->lockstep && plan_is_thread(r)) {
+  if (n->lockstep && ir_is_thread_loop(r)) {
     if (!kernel_of(n, r->parent)) return (uint16_t)(outer + 2 + n->warps);
     return r->thread == IR_WARP ? (uint16_t)(outer - 1) : outer;
   }
@@ -332,9 +332,9 @@ static bool calls_warp(const ir_program *p) {
 /* Is there a warp-synchronous loop within a loop over its lanes? */
 static bool is_lowered_warp(const ir_program *p, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(p, s);
-  if (!plan_is_thread(r) || r->thread != IR_WARP) return false;
+  if (!ir_is_thread_loop(r) || r->thread != IR_WARP) return false;
   while ((s = ir_st(p, s)->parent))
-    if (plan_is_thread(ir_st(p, s)) && ir_st(p, s)->thread == IR_THREADIDX_X)
+    if (ir_is_thread_loop(ir_st(p, s)) && ir_st(p, s)->thread == IR_THREADIDX_X)
       return true;
   return false;
 }
@@ -349,7 +349,7 @@ static bool wants_lockstep(const ir_program *p, ir_stmt root) {
 static bool has_warps(const ir_program *p, ir_stmt root) {
   for (ir_stmt s = ir_next(p, root, root); s; s = ir_next(p, s, root)) {
     const ir_stmt_rec *r = ir_st(p, s);
-    if ((plan_is_thread(r) && r->thread == IR_WARP) ||
+    if ((ir_is_thread_loop(r) && r->thread == IR_WARP) ||
         (r->kind == IR_BARRIER && r->thread == IR_SCOPE_WARP) ||
         (r->kind == IR_ALLOCATE &&
          plan_is_of_warp((ir_scope)p->buf.v[r->alloc].scope)))

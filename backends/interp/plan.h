@@ -73,9 +73,6 @@ const plan_node *plan_of(plan *n, ir_expr e);
 uint32_t plan_operands(const ir_program *p, ir_expr e, const uint32_t **out,
                        uint32_t small[4]);
 
-static inline bool plan_is_thread(const ir_stmt_rec *r) {
-  return r->kind == IR_LOOP && r->loop_kind == IR_THREAD;
-}
 /* Is it a loop whose iterations race?  Cross-thread reductions, and those
  * over the grid, are excluded: they mean what a serial loop does. */
 bool plan_is_racing(const ir_program *p, ir_stmt s);

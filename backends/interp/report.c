@@ -47,7 +47,7 @@ static void find_axes(const ir_program *p, ir_stmt kernel,
   for (ir_stmt s = kernel; s; s = ir_next(p, s, kernel)) {
     const ir_stmt_rec *r = ir_st(p, s);
     int64_t n = -1;
-    if (r->kind != IR_LOOP || r->loop_kind != IR_THREAD) continue;
+    if (!ir_is_thread_loop(r)) continue;
     ir_const_int(p, r->extent, &n);
     if (n < 0 || (extent[r->thread] >= 0 && n > extent[r->thread]))
       extent[r->thread] = n;

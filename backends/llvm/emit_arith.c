@@ -6,19 +6,11 @@
  * the target has -fp-contract=off. */
 #include "backends/llvm/emit.h"
 #include "ir/edit.h"
+#include "ir/query.h"
 
 #include <math.h>
 
 /* ---- integer division --------------------------------------------------- */
-
-/* Division by a constant power of two is an arithmetic shift. */
-static bool power_of_two(const emit *m, ir_expr e, uint32_t *shift) {
-  const ir_node *n = ir_at(m->p, e);
-  if (n->op == IR_BROADCAST) n = ir_at(m->p, n->a);
-  if (n->op != IR_INT || n->i <= 0 || (n->i & (n->i - 1))) return false;
-  *shift = (uint32_t)__builtin_ctzll((uint64_t)n->i);
-  return true;
-}
 
 /* Scalarizes vector division, as processors do, unless the divisor is
  * constant.  LLVM 19 takes a select between constant vector divisors for
@@ -88,7 +80,7 @@ static LLVMValueRef divide_int(emit *m, const ir_node *n, LLVMValueRef a,
                                LLVMValueRef b) {
   bool is_signed = ir_at(m->p, n->a)->dtype.code == TESS_DTYPE_INT;
   uint32_t shift;
-  if (power_of_two(m, n->b, &shift)) {
+  if (ir_is_power_of_two(m->p, n->b, &shift)) {
     tess_dtype t = ir_at(m->p, n->a)->dtype;
     if (n->op == IR_MOD)
       return LLVMBuildAnd(m->b, a, emit_int(m, t, (INT64_C(1) << shift) - 1),

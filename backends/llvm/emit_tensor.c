@@ -4,6 +4,7 @@
  * assembly (emit_tensor_asm.c). */
 #include "backends/llvm/emit_tensor.h"
 #include "ir/edit.h"
+#include "ir/query.h"
 #include "ir/tensor_call.h"
 
 /* ---- the parameters ----------------------------------------------------- */
@@ -12,19 +13,11 @@ static ir_expr emit_tensor_index_of(const emit *m, ir_expr load) {
   return m->p->arg.v[ir_at(m->p, load)->b];
 }
 
-/* Splits e into rest + *at; rest 0: it is constant. */
-static ir_expr split_index(const ir_program *p, ir_expr e, int64_t *at) {
-  const ir_node *n = ir_at(p, e);
-  *at = 0;
-  if (ir_const_int(p, e, at)) return 0;
-  return n->op == IR_ADD && ir_const_int(p, n->b, at) ? n->a : e;
-}
-
 /* The constant distance of the second access from the first one. */
 static LLVMValueRef distance(emit *m, ir_expr from, ir_expr to) {
   int64_t a, b;
   ir_expr x = emit_tensor_index_of(m, from), y = emit_tensor_index_of(m, to);
-  if (split_index(m->p, x, &a) == split_index(m->p, y, &b))
+  if (ir_split_offset(m->p, x, &a) == ir_split_offset(m->p, y, &b))
     return emit_i64(m, b - a);
   LLVMValueRef first = emit_expr(m, x);
   return LLVMBuildSub(m->b, emit_expr(m, y), first, "");

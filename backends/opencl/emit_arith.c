@@ -4,20 +4,13 @@
  * arithmetic within bounds, or of sizes, which is assumed not to overflow
  * (ir_assumes_no_wrap), is printed as it is. */
 #include "backends/opencl/emit.h"
+#include "ir/query.h"
 
 static ocl_text as_type(ocl *m, const char *type, ocl_text t) {
   return ocl_text_of(m, OCL_UNARY, "(%s)%s", type, ocl_in(m, t, OCL_UNARY));
 }
 
 /* ---- division ------------------------------------------------------- */
-
-static bool is_power_of_two(const ocl *m, ir_expr e, uint32_t *shift) {
-  const ir_node *n = ir_at(m->p, e);
-  if (n->op == IR_BROADCAST) n = ir_at(m->p, n->a);
-  if (n->op != IR_INT || n->i <= 0 || (n->i & (n->i - 1))) return false;
-  *shift = (uint32_t)__builtin_ctzll((uint64_t)n->i);
-  return true;
-}
 
 /* Truncated division rounds down where no operand is negative. */
 static ocl_text plain_division(ocl *m, const ir_node *n, tess_dtype t,
@@ -42,7 +35,7 @@ static ocl_text ocl_divide(ocl *m, const ir_node *n, tess_dtype t, ocl_text a,
   uint32_t shift;
   bool natural = x->lo >= 0 || t.code != TESS_DTYPE_INT;
   if (natural && y->lo > 0) return plain_division(m, n, t, a, b);
-  if (is_power_of_two(m, n->b, &shift))
+  if (ir_is_power_of_two(m->p, n->b, &shift))
     return power_division(m, n, t, a, shift);
   return ocl_per_lane(m, t, ocl_helper_divide(m, t, n->op == IR_MOD), 2,
                       (ocl_text[]){a, b}, (tess_dtype[]){t, t});

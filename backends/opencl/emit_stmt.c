@@ -113,10 +113,6 @@ static bool is_argument(const ocl *m, ir_buf b) {
   return false;
 }
 
-static bool is_ocl_shared(const ir_buf_rec *b) {
-  return b->scope == IR_SCOPE_SHARED || b->scope == IR_SCOPE_SHARED_DYN;
-}
-
 /* PoCL 3.1 loses what a loop stores to a private variable that had no value
  * before, where all stores are under conditions. */
 enum { MOST_VALUES = 64 }; /* larger arrays are no variables to a compiler */
@@ -157,7 +153,7 @@ static void declare_buffer(ocl *m, ir_buf buf, bool value) {
              value && n <= MOST_VALUES ? " = {0}" : "");
     return;
   }
-  bool shared = is_ocl_shared(b) && !m->kernel->is_single;
+  bool shared = ir_scope_is_shared(b->scope) && !m->kernel->is_single;
   ocl_line(m, "%s%s %s[%lld]%s;", shared ? "__local " : "",
            ocl_memory_type(b->dtype), ocl_buf(m, buf), (long long)n,
            value && !shared && n <= MOST_VALUES ? " = {0}" : "");
@@ -167,7 +163,7 @@ static void declare_buffer(ocl *m, ir_buf buf, bool value) {
  * workspace, of a single thread, is an argument. */
 static void ocl_allocate(ocl *m, const ir_stmt_rec *r) {
   bool is_declared =
-      is_ocl_shared(&m->p->buf.v[r->alloc]) && !m->kernel->is_single;
+      ir_scope_is_shared(m->p->buf.v[r->alloc].scope) && !m->kernel->is_single;
   if (!is_declared && !is_argument(m, r->alloc))
     declare_buffer(m, r->alloc, needs_value(m, r));
   ocl_list(m, r->body);
@@ -178,7 +174,7 @@ static void ocl_barrier(ocl *m, const ir_stmt_rec *r) {
     ocl_refuse(m, TESS_UNSUPPORTED,
                "a barrier is of a warp, and OpenCL 1.2 has no warps");
   ocl_line(m, "barrier(%s);",
-           r->thread == IR_SCOPE_SHARED || r->thread == IR_SCOPE_SHARED_DYN
+           ir_scope_is_shared(r->thread)
                ? "CLK_LOCAL_MEM_FENCE"
                : "CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE");
 }
@@ -209,7 +205,8 @@ static void ocl_list(ocl *m, ir_stmt s) {
 static void declare_shared(ocl *m, const device_kernel *k) {
   for (ir_stmt s = k->first; s; s = ir_next(m->p, s, k->first)) {
     const ir_stmt_rec *r = ir_st(m->p, s);
-    if (r->kind == IR_ALLOCATE && is_ocl_shared(&m->p->buf.v[r->alloc]))
+    if (r->kind == IR_ALLOCATE &&
+        ir_scope_is_shared(m->p->buf.v[r->alloc].scope))
       declare_buffer(m, r->alloc, false);
   }
 }

@@ -57,7 +57,7 @@ static bool is_vector_array(const ocl *m, ir_buf b) {
   int64_t n;
   return m->vectors[b] && m->vectors[b] != MIXED && r->shape.n == 1 &&
          r->role == IR_ROLE_LOCAL && r->dtype.code != TESS_DTYPE_BOOL &&
-         r->scope != IR_SCOPE_SHARED && r->scope != IR_SCOPE_SHARED_DYN &&
+         !ir_scope_is_shared(r->scope) &&
          ir_const_int(m->p, ir_dim(m->p, b, 0), &n) && n % m->vectors[b] == 0;
 }
 

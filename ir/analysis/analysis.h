@@ -34,6 +34,9 @@ bool ir_loops_between(const ir_program *p, arena *scratch, ir_stmt top,
 /* Are the loops coupled, so that their iteration domain is not rectangular: do
  * the bounds of one depend on another? */
 bool ir_loops_coupled(const ir_program *p, const ir_loops *l);
+/* May one have no iteration?  It runs nothing below it then, whether or not
+ * something is bound to it. */
+bool ir_loops_may_be_empty(const ir_program *p, const ir_loops *l);
 /* Replaces the iters of a block, in place, by their bindings. */
 void ir_bind_iters(ir_program *p, arena *scratch, ir_stmt block, uint32_t n,
                    ir_expr *e);

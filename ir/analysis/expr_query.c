@@ -28,6 +28,28 @@ uint32_t ir_operands(const ir_program *p, ir_expr e, const uint32_t **out,
   }
 }
 
+ir_expr ir_split_offset(const ir_program *p, ir_expr e, int64_t *at) {
+  const ir_node *n = ir_at(p, e);
+  *at = 0;
+  if (ir_const_int(p, e, at)) return 0;
+  return n->op == IR_ADD && ir_const_int(p, n->b, at) ? n->a : e;
+}
+
+bool ir_is_power_of_two(const ir_program *p, ir_expr e, uint32_t *exponent) {
+  const ir_node *n = ir_at(p, e);
+  if (n->op == IR_BROADCAST) n = ir_at(p, n->a);
+  if (n->op != IR_INT || n->i <= 0 || (n->i & (n->i - 1))) return false;
+  *exponent = (uint32_t)__builtin_ctzll((uint64_t)n->i);
+  return true;
+}
+
+bool ir_loads_stored(const ir_program *p, const ir_stmt_rec *store, ir_expr e) {
+  const ir_node *n = ir_at(p, e);
+  return n->op == IR_LOAD && n->a == store->buf && !n->c &&
+         !memcmp(p->arg.v + n->b, p->arg.v + store->idx.at,
+                 n->n * sizeof *p->arg.v);
+}
+
 /* ---- searching ---------------------------------------------------------- */
 
 typedef struct search {

@@ -31,8 +31,8 @@ bool ir_loop_reduces(const ir_program *p, ir_stmt loop, ir_stmt block) {
 
 bool ir_is_grid_reduction(const ir_program *p, ir_stmt loop, ir_stmt block) {
   const ir_stmt_rec *r = ir_st(p, loop);
-  return r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
-         r->thread <= IR_BLOCKIDX_Z && !ir_is_const(p, r->extent, 1) &&
+  return ir_is_thread_loop(r) && r->thread <= IR_BLOCKIDX_Z &&
+         !ir_is_const(p, r->extent, 1) &&
          ir_scope_of(p, loop) == ir_scope_of(p, block) &&
          ir_loop_reduces(p, loop, block);
 }

@@ -42,6 +42,12 @@ bool ir_loops_coupled(const ir_program *p, const ir_loops *l) {
   return false;
 }
 
+bool ir_loops_may_be_empty(const ir_program *p, const ir_loops *l) {
+  for (uint32_t i = 0; i < l->n; i++)
+    if (ir_at(p, l->extent[i])->lo < 1) return true;
+  return false;
+}
+
 /* The index of variable v among a block's iters, or -1. */
 static int iter_index(const ir_program *p, ir_span iters, ir_var v) {
   for (uint32_t k = 0; k < iters.n; k++)

@@ -90,21 +90,13 @@ static bool infer_find_stores(infer_update *u, ir_stmt first) {
   return true;
 }
 
-/* Is e exactly a load of the element that the store writes? */
-static bool is_old(const ir_program *p, const ir_stmt_rec *store, ir_expr e) {
-  const ir_node *n = ir_at(p, e);
-  return n->op == IR_LOAD && n->a == store->buf && !n->c &&
-         !memcmp(p->arg.v + n->b, p->arg.v + store->idx.at,
-                 n->n * sizeof *p->arg.v);
-}
-
 /* Is value k `old op x`, or `x op old`, where x reads no result? */
 static bool is_update(const infer_update *u, uint32_t k, ir_op op) {
   const ir_node *n = ir_at(u->p, u->value[k]);
   const ir_stmt_rec *store = ir_st(u->p, u->store[k]);
   if (n->op != op) return false;
-  if (is_old(u->p, store, n->a)) return !infer_loads_result(u, n->b);
-  return is_old(u->p, store, n->b) && !infer_loads_result(u, n->a);
+  if (ir_loads_stored(u->p, store, n->a)) return !infer_loads_result(u, n->b);
+  return ir_loads_stored(u->p, store, n->b) && !infer_loads_result(u, n->a);
 }
 
 /* The built-in reducer of result k; 0: none. */

@@ -31,11 +31,6 @@ tess_status describe_axis_new(ir_builder *b, const char *name, describe_expr lo,
 
 /* ---- reducers ----------------------------------------------------------- */
 
-static bool is_builtin(const char *name) {
-  return !strcmp(name, "sum") || !strcmp(name, "prod") ||
-         !strcmp(name, "min") || !strcmp(name, "max");
-}
-
 static describe_expr formal(ir_builder *b, char side, uint32_t i, uint32_t n,
                             tess_dtype t) {
   char name[16];
@@ -52,7 +47,7 @@ tess_status describe_reducer_begin(ir_builder *b, const char *name, uint32_t n,
                                    describe_expr *rhs) {
   tess_status s = describe_name_ok(b, name, "a reducer");
   if (s) return s;
-  if (is_builtin(name))
+  if (ir_reducer_is_builtin(name))
     return err_set(b->err, TESS_INVALID,
                    "a reducer cannot be called '%s'; "
                    "there is a built-in one",
@@ -141,7 +136,7 @@ tess_status describe_reducer_end(ir_builder *b, const char *name, uint32_t n,
 tess_status describe_builtin(ir_builder *b, const char *name,
                              describe_expr source, uint32_t *reducer) {
   ir_expr e;
-  if (!name || !is_builtin(name))
+  if (!name || !ir_reducer_is_builtin(name))
     return err_set(b->err, TESS_INVALID, "there is no reducer '%s'",
                    name ? name : "");
   tess_status s = describe_plain(b, source, "the source of a reduction", &e);
@@ -174,7 +169,7 @@ static tess_status check_axes(ir_builder *b, uint32_t n, const ir_var *axes) {
 static void find_order(ir_builder *b, uint32_t reducer, const ir_expr *source,
                        uint32_t naxes, const ir_var *axes) {
   ir_reducer *r = &b->p.reducer.v[reducer];
-  if (is_builtin(ir_text(&b->p, r->name))) return;
+  if (ir_reducer_is_builtin(ir_text(&b->p, r->name))) return;
   ir_order order = describe_find_order(b, r, source, naxes, axes);
   if (order > r->ordered) r->ordered = order;
 }

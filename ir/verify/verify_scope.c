@@ -56,8 +56,7 @@ static bool typed_ok(scopes *x, ir_stmt s, ir_expr e, ir_stmt level,
 static bool is_conditional(const ir_program *p, ir_stmt s) {
   while ((s = ir_st(p, s)->parent) && !ir_is_block(p, s)) {
     const ir_stmt_rec *r = ir_st(p, s);
-    if (r->kind == IR_IF || (r->kind == IR_LOOP && r->loop_kind == IR_THREAD))
-      return true;
+    if (r->kind == IR_IF || ir_is_thread_loop(r)) return true;
   }
   return false;
 }

@@ -54,6 +54,9 @@ bool lower_pipe_allowed(pipe *x);
 /* How many versions of a private buffer are live at once. */
 int64_t lower_pipe_versions(const pipe *x, ir_buf b);
 
+/* Is the buffer one of those of the pipeline? */
+bool lower_pipe_owns(const pipe *x, ir_buf b);
+
 /* Can the statement be asynchronous (pipeline_async.c): does it only copy to
  * shared memory? */
 bool lower_pipe_is_copy(const pipe *x, uint32_t i);

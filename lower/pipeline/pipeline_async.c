@@ -6,11 +6,6 @@
  * gives how many of the latest may still be in flight. */
 #include "lower/pipeline/pipeline.h"
 
-static bool pipeline_async_is_shared(const ir_program *p, ir_buf b) {
-  return p->buf.v[b].scope == IR_SCOPE_SHARED ||
-         p->buf.v[b].scope == IR_SCOPE_SHARED_DYN;
-}
-
 bool lower_pipe_is_copy(const pipe *x, uint32_t i) {
   const ir_program *p = x->p;
   bool any = false;
@@ -19,7 +14,7 @@ bool lower_pipe_is_copy(const pipe *x, uint32_t i) {
     if (r->kind == IR_EVALUATE || r->kind == IR_ALLOCATE) return false;
     if (r->kind != IR_STORE) continue;
     const ir_node *v = ir_at(p, r->value);
-    if (!pipeline_async_is_shared(p, r->buf) || v->op != IR_LOAD ||
+    if (!ir_scope_is_shared(p->buf.v[r->buf].scope) || v->op != IR_LOAD ||
         !ir_scope_is_global(p->buf.v[v->a].scope))
       return false;
     any = true;
@@ -27,16 +22,10 @@ bool lower_pipe_is_copy(const pipe *x, uint32_t i) {
   return any;
 }
 
-static bool is_own(const pipe *x, ir_buf b) {
-  for (uint32_t i = 0; i < x->nbuf; i++)
-    if (x->buf[i].buf == b) return true;
-  return false;
-}
-
 bool lower_pipe_async_escapes(const pipe *x) {
   for (uint32_t i = 0; i < x->naccess; i++)
     if (x->access[i].writes && x->async[x->access[i].by] &&
-        !is_own(x, x->access[i].buf))
+        !lower_pipe_owns(x, x->access[i].buf))
       return true;
   return false;
 }
@@ -63,7 +52,7 @@ static bool last_needed(const pipe *x, uint32_t i, moment *out) {
         continue;
       int64_t ago = !lower_pipe_runs_before(x, from->by, i, 0);
       moment m = {x->stage[from->by] - ago, x->order[from->by]};
-      if (ago && is_own(x, from->buf)) continue;
+      if (ago && lower_pipe_owns(x, from->buf)) continue;
       if (!any || is_before(*out, m)) *out = m;
       any = true;
     }

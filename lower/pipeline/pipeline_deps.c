@@ -123,7 +123,7 @@ static bool apart(const pipe *x, const pipe_access *a, const pipe_access *b,
 
 /* ---- order -------------------------------------------------------------- */
 
-static bool is_own(const pipe *x, ir_buf b) {
+bool lower_pipe_owns(const pipe *x, ir_buf b) {
   for (uint32_t i = 0; i < x->nbuf; i++)
     if (x->buf[i].buf == b) return true;
   return false;
@@ -157,8 +157,8 @@ static bool pair_allowed(pipe *x, const pipe_access *a, const pipe_access *b) {
   if (a->by < b->by && !lower_pipe_runs_before(x, a->by, b->by, 0) &&
       !apart(x, a, b, false))
     return refuse_order(x, a->by, b->by, 0, name);
-  if (!is_own(x, a->buf) && !lower_pipe_runs_before(x, a->by, b->by, 1) &&
-      !apart(x, a, b, true))
+  if (!lower_pipe_owns(x, a->buf) &&
+      !lower_pipe_runs_before(x, a->by, b->by, 1) && !apart(x, a, b, true))
     return refuse_order(x, a->by, b->by, 1, name);
   return true;
 }

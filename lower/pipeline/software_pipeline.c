@@ -223,7 +223,7 @@ static bool settle_buffers(pipe *x, const ir_anno *doubled) {
     b->versions = lower_pipe_versions(x, b->buf);
     if (b->versions < 2 && is_doubled(x, doubled, b->buf)) b->versions = 2;
     ir_scope s = (ir_scope)x->p->buf.v[b->buf].scope;
-    bool outlives = s == IR_SCOPE_SHARED || s == IR_SCOPE_SHARED_DYN ||
+    bool outlives = ir_scope_is_shared(s) ||
                     (s >= IR_SCOPE_DAE_INP && s <= IR_SCOPE_DAE_ACC);
     if (b->versions < least && outlives) b->versions = least;
   }

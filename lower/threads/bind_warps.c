@@ -10,7 +10,7 @@
 
 static bool is_bound(const ir_program *p, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(p, s);
-  return r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
+  return ir_is_thread_loop(r) &&
          (r->thread <= IR_THREADIDX_Z || r->thread == IR_WARP);
 }
 

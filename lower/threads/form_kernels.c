@@ -41,7 +41,7 @@ static void note_loops(kernel *k) {
   for (ir_stmt s = k->top; s; s = ir_next(p, s, k->top)) {
     ir_stmt up = s == k->top ? 0 : ir_st(p, s)->parent;
     if (!up) continue;
-    bool spread = kernel_is_thread(ir_st(p, up)) && k->spread[up];
+    bool spread = ir_is_thread_loop(ir_st(p, up)) && k->spread[up];
     k->within[s] = spread ? up : k->within[up];
     if (!spread) continue;
     k->axis[up] = kernel_axis(ir_st(p, up));
@@ -59,7 +59,7 @@ static void substitute_thread_indices(kernel *k) {
   ir_program *p = k->p;
   for (ir_stmt s = k->top; s; s = ir_next(p, s, k->top)) {
     const ir_stmt_rec r = *ir_st(p, s);
-    if (!kernel_is_thread(&r) || kernel_is_warp(&r)) continue;
+    if (!ir_is_thread_loop(&r) || kernel_is_warp(&r)) continue;
     if (!k->spread[s]) {
       ir_st(p, s)->loop_kind = IR_SERIAL;
       ir_st(p, s)->thread = 0;
@@ -75,11 +75,6 @@ static void substitute_thread_indices(kernel *k) {
 }
 
 /* ---- private or shared -------------------------------------------------- */
-
-static bool form_kernels_is_shared(const ir_program *p, ir_buf b) {
-  return p->buf.v[b].scope == IR_SCOPE_SHARED ||
-         p->buf.v[b].scope == IR_SCOPE_SHARED_DYN;
-}
 
 /* Axes whose threads share the buffer. */
 static kernel_axes sharing_axes(const kernel_buf *x) {
@@ -104,8 +99,8 @@ static bool decide_privacy(kernel *k) {
     for (unsigned a = 0; a < 3; a++)
       if (k->extent[IR_THREADIDX_X + a] <= 1) axes &= (kernel_axes) ~(1u << a);
     if (x->alloc)
-      x->is_private =
-          !axes || (!form_kernels_is_shared(k->p, b) && is_owned(k, b, axes));
+      x->is_private = !axes || (!ir_scope_is_shared(k->p->buf.v[b].scope) &&
+                                is_owned(k, b, axes));
     if (x->alloc && !x->is_private &&
         ir_scope_is_fragment(k->p->buf.v[b].scope))
       return unsupported(k,
@@ -156,8 +151,8 @@ static bool place_buffer(kernel *k, ir_stmt body, ir_buf b, ir_stmt *shared,
                          ir_stmt *own) {
   ir_program *p = k->p;
   const kernel_buf x = k->buf[b];
-  if (x.is_private &&
-      (form_kernels_is_shared(p, b) || p->buf.v[b].scope == IR_SCOPE_WARP))
+  if (x.is_private && (ir_scope_is_shared(p->buf.v[b].scope) ||
+                       p->buf.v[b].scope == IR_SCOPE_WARP))
     p->buf.v[b].scope = IR_SCOPE_LOCAL;
   if (x.is_private && !sharing_axes(&x)) return true;
   if (!lower_has_constant_shape(p, b))
@@ -167,7 +162,8 @@ static bool place_buffer(kernel *k, ir_stmt body, ir_buf b, ir_stmt *shared,
   lower_splice(p, x.alloc);
   if (!x.is_private) {
     copy_for_each(k, body, &b);
-    if (!form_kernels_is_shared(p, b)) p->buf.v[b].scope = IR_SCOPE_SHARED;
+    if (!ir_scope_is_shared(p->buf.v[b].scope))
+      p->buf.v[b].scope = IR_SCOPE_SHARED;
   }
   ir_stmt a = ir_allocate_new(p, b), *at = x.is_private ? own : shared;
   ir_append(p, *at, a);
@@ -192,7 +188,7 @@ static void splice_loops(kernel *k, ir_stmt body) {
   for (ir_stmt s = ir_next(p, body, body), next; s; s = next) {
     next = ir_next(p, s, body);
     const ir_stmt_rec *r = ir_st(p, s);
-    if (!kernel_is_thread(r) || kernel_is_warp(r)) continue;
+    if (!ir_is_thread_loop(r) || kernel_is_warp(r)) continue;
     if (!ir_st(p, s)->body) next = ir_skip(p, s, body);
     lower_splice(p, s);
   }
@@ -265,7 +261,7 @@ static void allocate_globally(ir_program *p, ir_stmt alloc, strbuf *note) {
   ir_buf_rec *b = &p->buf.v[ir_st(p, alloc)->alloc];
   for (ir_stmt s = alloc; s && !ir_scope_is_global(b->scope);
        s = ir_next(p, s, alloc)) {
-    if (!kernel_is_thread(ir_st(p, s))) continue;
+    if (!ir_is_thread_loop(ir_st(p, s))) continue;
     note_global(p, b, note);
     b->scope = IR_SCOPE_GLOBAL;
   }
@@ -276,7 +272,7 @@ LOWER_PASS(form_kernels) {
   for (ir_stmt s = root, next; s; s = next) {
     next = ir_next(p, s, root);
     if (ir_st(p, s)->kind == IR_ALLOCATE) allocate_globally(p, s, o->note);
-    if (!kernel_is_thread(ir_st(p, s))) continue;
+    if (!ir_is_thread_loop(ir_st(p, s))) continue;
     next = ir_skip(p, s, root);
     tess_status st = make_kernel(p, scratch, s, e);
     if (st) return st;

@@ -29,8 +29,8 @@ virtual;
 
 bool lower_is_vthread(const ir_program *p, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(p, s);
-  return r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
-         r->thread >= IR_VTHREAD_X && r->thread <= IR_VTHREAD_Z;
+  return ir_is_thread_loop(r) && r->thread >= IR_VTHREAD_X &&
+         r->thread <= IR_VTHREAD_Z;
 }
 
 /* ---- dependence on the virtual thread ----------------------------------- */
@@ -145,7 +145,7 @@ static bool is_whole(const virtual *v, ir_stmt s) {
   for (ir_stmt t = s; t; t = ir_next(p, t, s)) {
     const ir_stmt_rec *r = ir_st(p, t);
     if (r->kind == IR_STORE && !head_varies(v, t)) return false;
-    if (r->kind == IR_LOOP && r->loop_kind == IR_THREAD) return false;
+    if (ir_is_thread_loop(r)) return false;
     if (r->kind == IR_BARRIER) return false;
   }
   return true;

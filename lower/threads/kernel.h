@@ -55,9 +55,6 @@ typedef struct kernel {
   lower_accesses access;
 } kernel;
 
-static inline bool kernel_is_thread(const ir_stmt_rec *r) {
-  return r->kind == IR_LOOP && r->loop_kind == IR_THREAD;
-}
 /* The axis of a thread loop as a set; empty for those of the grid. */
 static inline kernel_axes kernel_axis(const ir_stmt_rec *r) {
   if (r->thread == IR_WARP) return 1;
@@ -70,7 +67,7 @@ static inline bool kernel_is_grid(unsigned thread) {
 /* What all lanes of a warp do together counts as an iteration of a loop over
  * the lanes, by an agent of the warp's own. */
 static inline bool kernel_is_warp(const ir_stmt_rec *r) {
-  return kernel_is_thread(r) && r->thread == IR_WARP;
+  return ir_is_thread_loop(r) && r->thread == IR_WARP;
 }
 /* Axes of the spread thread loops around s and below `above` (0: all). */
 kernel_axes kernel_axes_around(const kernel *k, ir_stmt s, ir_stmt above);

@@ -51,7 +51,7 @@ bool kernel_find_extents(kernel *k) {
     const ir_stmt_rec r = *ir_st(p, s);
     int64_t n;
     next = ir_next(p, s, k->top);
-    if (!kernel_is_thread(&r)) continue;
+    if (!ir_is_thread_loop(&r)) continue;
     if (!check_length(k, &r, &n)) return false;
     if (n >= 1) {
       add_extent(k, &r, n);
@@ -89,7 +89,7 @@ unsigned kernel_grid_around(const kernel *k, ir_stmt s, ir_stmt above) {
   unsigned axes = 0;
   while (s != k->top && (s = ir_st(k->p, s)->parent) != above) {
     const ir_stmt_rec *r = ir_st(k->p, s);
-    if (kernel_is_thread(r) && k->spread[s] && !kernel_axis(r))
+    if (ir_is_thread_loop(r) && k->spread[s] && !kernel_axis(r))
       axes |= 1u << r->thread;
   }
   return axes;
@@ -100,7 +100,7 @@ static ir_stmt grid_loop(const kernel *k, ir_stmt s, unsigned axis) {
   while (s != k->top) {
     s = ir_st(k->p, s)->parent;
     const ir_stmt_rec *r = ir_st(k->p, s);
-    if (kernel_is_thread(r) && k->spread[s] && r->thread == axis) return s;
+    if (ir_is_thread_loop(r) && k->spread[s] && r->thread == axis) return s;
   }
   return 0;
 }

@@ -15,7 +15,7 @@ static ir_expr iteration_guard(const kernel *k, ir_stmt s, kernel_axes axes) {
   while (s != k->top) {
     s = ir_st(p, s)->parent;
     const ir_stmt_rec r = *ir_st(p, s);
-    if (!kernel_is_thread(&r) || (seen >> r.thread & 1)) continue;
+    if (!ir_is_thread_loop(&r) || (seen >> r.thread & 1)) continue;
     seen |= 1u << r.thread;
     if (kernel_axis(&r) && !(kernel_axis(&r) & axes)) continue;
     if (!kernel_covers_axis(k, &r))

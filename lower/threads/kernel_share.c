@@ -10,7 +10,7 @@ kernel_axes kernel_axes_around(const kernel *k, ir_stmt s, ir_stmt above) {
   kernel_axes axes = 0;
   while ((s = ir_st(k->p, s)->parent) && s != above) {
     const ir_stmt_rec *r = ir_st(k->p, s);
-    if (kernel_is_thread(r) && k->spread[s]) axes |= kernel_axis(r);
+    if (ir_is_thread_loop(r) && k->spread[s]) axes |= kernel_axis(r);
     if (s == k->top) break;
   }
   return axes;
@@ -21,7 +21,7 @@ static ir_stmt outermost_of_axis(const kernel *k, ir_stmt s, kernel_axes axis) {
   ir_stmt found = 0;
   for (; s != k->top; s = ir_st(k->p, s)->parent) {
     ir_stmt up = ir_st(k->p, s)->parent;
-    if (kernel_is_thread(ir_st(k->p, up)) && k->spread[up] &&
+    if (ir_is_thread_loop(ir_st(k->p, up)) && k->spread[up] &&
         kernel_axis(ir_st(k->p, up)) == axis)
       found = up;
   }
@@ -45,7 +45,7 @@ static bool is_content_uniform(const kernel *k, ir_buf b, ir_stmt from,
 
 static bool is_of_axis(const question *q, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(q->k->p, s);
-  return kernel_is_thread(r) && q->k->spread[s] && kernel_axis(r) == q->axis;
+  return ir_is_thread_loop(r) && q->k->spread[s] && kernel_axis(r) == q->axis;
 }
 
 /* A load is, from a buffer that is shared or merged. */
@@ -158,7 +158,7 @@ static bool check_cooperation(kernel *k) {
   bool changed = false;
   for (ir_stmt s = k->top; s; s = ir_next(k->p, s, k->top)) {
     const ir_stmt_rec *r = ir_st(k->p, s);
-    if (!kernel_is_thread(r) || !k->spread[s] || !kernel_axis(r) ||
+    if (!ir_is_thread_loop(r) || !k->spread[s] || !kernel_axis(r) ||
         !outermost_of_axis(k, s, kernel_axis(r)) || may_cooperate(k, s))
       continue;
     k->spread[s] = false;
@@ -189,16 +189,11 @@ static bool check_buffers(kernel *k) {
 static bool grid_is_taken(const kernel *k, ir_stmt loop) {
   for (ir_stmt s = loop; s != k->top;) {
     s = ir_st(k->p, s)->parent;
-    if (kernel_is_thread(ir_st(k->p, s)) &&
+    if (ir_is_thread_loop(ir_st(k->p, s)) &&
         ir_st(k->p, s)->thread == ir_st(k->p, loop)->thread)
       return true;
   }
   return false;
-}
-
-static bool kernel_share_is_shared(const ir_program *p, ir_buf b) {
-  return p->buf.v[b].scope == IR_SCOPE_SHARED ||
-         p->buf.v[b].scope == IR_SCOPE_SHARED_DYN;
 }
 
 /* Keeps merged only what has to be. */
@@ -210,14 +205,14 @@ static void drop_needless_merges(kernel *k, ir_buf b) {
       below |= kernel_axes_around(k, k->access.v[i].at, x->alloc);
   if (ir_scope_is_fragment(k->p->buf.v[b].scope)) below &= 6;
   x->under = below;
-  if (!kernel_share_is_shared(k->p, b)) x->merged &= below;
+  if (!ir_scope_is_shared(k->p->buf.v[b].scope)) x->merged &= below;
 }
 
 void kernel_share(kernel *k) {
   const ir_program *p = k->p;
   for (ir_stmt s = k->top; s; s = ir_next(p, s, k->top)) {
     const ir_stmt_rec *r = ir_st(p, s);
-    if (kernel_is_thread(r))
+    if (ir_is_thread_loop(r))
       k->spread[s] = kernel_axis(r) || !grid_is_taken(k, s);
     if (r->kind == IR_ALLOCATE)
       k->buf[r->alloc] = (kernel_buf){.alloc = s, .merged = 7};

@@ -229,7 +229,7 @@ static bool indices_determine_thread(const sync *y, const lower_access *a,
   uint32_t n = 0;
   if (s != next_loop(p, b->at) || !same_indices(p, a, b)) return false;
   for (bool last = !loop; !last; s = next_loop(p, s)) {
-    if (!s || n + 3 == MAX_INPUTS || kernel_is_thread(ir_st(p, s)))
+    if (!s || n + 3 == MAX_INPUTS || ir_is_thread_loop(ir_st(p, s)))
       return false;
     last = s == loop;
     loops[n++] = ir_st(p, s)->var;

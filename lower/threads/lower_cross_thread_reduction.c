@@ -36,8 +36,8 @@ bool lower_cross_drives(const ir_program *p, ir_stmt loop, ir_stmt block,
 
 bool lower_is_cross(const ir_program *p, ir_stmt loop, ir_stmt block) {
   const ir_stmt_rec *r = ir_st(p, loop);
-  return r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
-         r->thread >= IR_THREADIDX_X && r->thread <= IR_THREADIDX_Z &&
+  return ir_is_thread_loop(r) && r->thread >= IR_THREADIDX_X &&
+         r->thread <= IR_THREADIDX_Z &&
          !ir_is_const(p, r->extent, 1) && /* else nothing is shared */
          lower_cross_drives(p, loop, block, true);
 }

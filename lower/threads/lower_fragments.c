@@ -341,8 +341,7 @@ LOWER_PASS(lower_fragments) {
   ir_stmt root = ir_entry(p)->root;
   for (ir_stmt s = root, next; s; s = next) {
     const ir_stmt_rec *r = ir_st(p, s);
-    bool warp =
-        r->kind == IR_LOOP && r->loop_kind == IR_THREAD && r->thread == IR_WARP;
+    bool warp = ir_is_thread_loop(r) && r->thread == IR_WARP;
     next = warp ? ir_skip(p, s, root) : ir_next(p, s, root);
     if (warp) tile_warp(p, scratch, s);
   }

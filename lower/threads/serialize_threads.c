@@ -10,9 +10,7 @@ LOWER_PASS(serialize_threads) {
   if (!o->no_threads) return TESS_OK;
   LOWER_EACH(p, s) {
     ir_stmt_rec *r = ir_st(p, s);
-    if (r->kind != IR_LOOP || r->loop_kind != IR_THREAD ||
-        lower_is_vthread(p, s))
-      continue;
+    if (!ir_is_thread_loop(r) || lower_is_vthread(p, s)) continue;
     r->loop_kind = IR_SERIAL;
     r->thread = 0;
   }

@@ -16,13 +16,8 @@ typedef struct usage {
   sch_kernel_use *out;
 } usage;
 
-static bool gpu_is_shared(uint32_t scope) {
-  return scope == IR_SCOPE_SHARED || scope == IR_SCOPE_SHARED_DYN;
-}
-
 static bool is_of_axes(const ir_stmt_rec *r, ir_thread first, ir_thread last) {
-  return r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
-         r->thread >= first && r->thread <= last;
+  return ir_is_thread_loop(r) && r->thread >= first && r->thread <= last;
 }
 
 static bool is_thread_idx(const ir_program *p, ir_stmt st) {
@@ -31,7 +26,7 @@ static bool is_thread_idx(const ir_program *p, ir_stmt st) {
 
 bool sch_threads_share(ir_scope scope, const ir_stmt_rec *loop) {
   if (ir_scope_is_global(scope) || scope == IR_SCOPE_LOCAL) return false;
-  return gpu_is_shared(scope)
+  return ir_scope_is_shared(scope)
              ? is_of_axes(loop, IR_THREADIDX_X, IR_THREADIDX_Z) ||
                    is_of_axes(loop, IR_VTHREAD_X, IR_VTHREAD_Z)
              : is_of_axes(loop, IR_THREADIDX_X, IR_THREADIDX_X);
@@ -255,7 +250,7 @@ static bool is_doubled(const ir_program *p, ir_stmt scope, ir_buf buf) {
 static int64_t versions_wanted(const ir_program *p, ir_stmt loop, ir_buf buf) {
   int64_t n;
   uint32_t scope = p->buf.v[buf].scope;
-  return (gpu_is_shared(scope) || sch_is_on_chip(scope)) &&
+  return (ir_scope_is_shared(scope) || sch_is_on_chip(scope)) &&
                  sch_anno_int(p, loop, "software_pipeline_versions", &n)
              ? n
              : 1;
@@ -329,12 +324,13 @@ static void use_buffer(usage *u, ir_stmt scope, ir_buf b) {
   if (!lives || ir_scope_is_global(kind)) return;
   bool inside = ir_is_ancestor(p, u->kernel, lives);
   if (!inside) return; /* allocated around a kernel: global memory */
-  int64_t own = gpu_is_shared(kind) ? copies_of(u, scope, lives, b,
-                                                IR_THREADIDX_X, IR_THREADIDX_Z)
-                                    : 1;
+  int64_t own =
+      ir_scope_is_shared(kind)
+          ? copies_of(u, scope, lives, b, IR_THREADIDX_X, IR_THREADIDX_Z)
+          : 1;
   int64_t turns = copies_of(u, scope, lives, b, IR_VTHREAD_X, IR_VTHREAD_Z);
   /* Lowering makes what each thread has for itself private. */
-  if (gpu_is_shared(kind) && own < u->out->threads) {
+  if (ir_scope_is_shared(kind) && own < u->out->threads) {
     int64_t bytes = footprint_bytes(u, scope, lives, b);
     bytes = gpu_times(bytes, versions_of(p, scope, lives, b));
     bytes = gpu_times(bytes, gpu_times(own, turns));

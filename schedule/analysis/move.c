@@ -420,13 +420,6 @@ bool sch_check_later(sch_state *s, ir_stmt block, ir_stmt common, ir_stmt to,
 
 /* ---- instances ---------------------------------------------------------- */
 
-/* A loop that may have no iteration, which no binding would determine. */
-static bool may_not_run(const ir_program *p, const ir_loops *l) {
-  for (uint32_t i = 0; i < l->n; i++)
-    if (ir_at(p, l->extent[i])->lo < 1) return true;
-  return false;
-}
-
 bool sch_old_instances(sch_state *s, ir_stmt block, ir_stmt common,
                        sch_span *out) {
   ir_program *p = s->p;
@@ -435,7 +428,7 @@ bool sch_old_instances(sch_state *s, ir_stmt block, ir_stmt common,
   if (ir_is_block(p, common) && sch_is_affine(s, block)) return true;
   ir_view v;
   if (!ir_view_block(p, s->scratch, common, block, &v) ||
-      ir_loops_coupled(p, &v.l) || may_not_run(p, &v.l))
+      ir_loops_coupled(p, &v.l) || ir_loops_may_be_empty(p, &v.l))
     return false;
   ir_expr *bind = arena_array(s->scratch, ir_expr, 3 * it.n);
   ir_expr *lo = bind + it.n, *extent = bind + 2 * it.n;

@@ -80,19 +80,11 @@ static bool box_is_old(sch_state *s, const nest_map *m, const sch_nest *nest,
   return true;
 }
 
-/* A loop that may have no iteration runs nothing below it either, whether or
- * not something is bound to it. */
-static bool may_be_idle(const ir_program *p, const ir_loops *l) {
-  for (uint32_t i = 0; i < l->n; i++)
-    if (ir_at(p, l->extent[i])->lo < 1) return true;
-  return false;
-}
-
 sch_coverage sch_nest_coverage(sch_state *s, ir_stmt common, ir_stmt loop,
                                const sch_nest *nest, const sch_span *old) {
   nest_map m;
-  if (!make_map(s, common, loop, nest, &m) || may_be_idle(s->p, &m.l) ||
-      !box_is_old(s, &m, nest, old))
+  if (!make_map(s, common, loop, nest, &m) ||
+      ir_loops_may_be_empty(s->p, &m.l) || !box_is_old(s, &m, nest, old))
     return SCH_COVERS_NOT;
   arith_map_kind kind = new_nest_kind_of(s, &m, nest->niters);
   return kind == ARITH_MAP_BIJECTIVE    ? SCH_COVERS_ONCE

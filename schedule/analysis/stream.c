@@ -18,8 +18,8 @@ static ir_stmt block_around(const ir_program *p, ir_stmt st) {
 }
 
 static bool is_virtual_thread(const ir_stmt_rec *r) {
-  return r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
-         r->thread >= IR_VTHREAD_X && r->thread <= IR_VTHREAD_Z;
+  return ir_is_thread_loop(r) && r->thread >= IR_VTHREAD_X &&
+         r->thread <= IR_VTHREAD_Z;
 }
 
 /* The outermost statement up to `nest` that may be one instruction with it. */

@@ -28,7 +28,7 @@ static bool reduces_over_axis(const ir_program *p, ir_stmt block, ir_stmt loop,
   for (ir_stmt l = ir_st(p, block)->parent; l != scope;
        l = ir_st(p, l)->parent) {
     const ir_stmt_rec *r = ir_st(p, l);
-    if (l != loop && r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
+    if (l != loop && ir_is_thread_loop(r) &&
         (grid ? is_of_grid(r->thread) : is_of_block(r->thread)) &&
         !ir_is_const(p, r->extent, 1) && ir_loop_reduces(p, l, block))
       return true;
@@ -317,9 +317,7 @@ static ir_stmt kernel_of(const ir_program *p, ir_stmt st) {
   ir_stmt top = 0;
   while ((st = ir_st(p, st)->parent)) {
     const ir_stmt_rec *r = ir_st(p, st);
-    if (r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
-        r->thread <= IR_THREADIDX_Z)
-      top = st;
+    if (ir_is_thread_loop(r) && r->thread <= IR_THREADIDX_Z) top = st;
   }
   return top;
 }

@@ -43,14 +43,6 @@ static bool reads_result(const updates *u, ir_expr e) {
   return false;
 }
 
-/* The element that the store writes. */
-static bool is_old(const ir_program *p, const ir_stmt_rec *store, ir_expr e) {
-  const ir_node *n = ir_at(p, e);
-  return n->op == IR_LOAD && n->a == store->buf && !n->c &&
-         !memcmp(p->arg.v + n->b, p->arg.v + store->idx.at,
-                 n->n * sizeof *p->arg.v);
-}
-
 /* Subtracting is adding the negative; 0 for what does not commute. */
 static ir_op family(ir_op op) {
   switch (op) {
@@ -71,7 +63,7 @@ static ir_op family(ir_op op) {
 static bool is_update(updates *u, const ir_stmt_rec *store, ir_expr e) {
   const ir_program *p = u->p;
   const ir_node n = *ir_at(p, e);
-  if (is_old(p, store, e)) return true;
+  if (ir_loads_stored(p, store, e)) return true;
   if (u->steps++ == MAX_STEPS) return false;
   if (n.op == IR_CAST && ir_is_float(n.dtype) &&
       ir_is_float(ir_at(p, n.a)->dtype))

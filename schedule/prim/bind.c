@@ -69,7 +69,7 @@ PRIM_DEFINE(
 
 static bool bound_to(const ir_program *p, ir_stmt st, ir_thread axis) {
   const ir_stmt_rec *r = ir_st(p, st);
-  return r->kind == IR_LOOP && r->loop_kind == IR_THREAD && r->thread == axis;
+  return ir_is_thread_loop(r) && r->thread == axis;
 }
 
 /* Another loop of the nest that has the axis; 0: none. */

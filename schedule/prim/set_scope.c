@@ -38,10 +38,10 @@ PRIM_DEFINE(
 /* Does each iteration of the thread loop have buffers of this scope for its
  * own? */
 static bool set_scope_is_own(ir_scope scope, const ir_stmt_rec *loop) {
-  if (loop->kind != IR_LOOP || loop->loop_kind != IR_THREAD) return false;
+  if (!ir_is_thread_loop(loop)) return false;
   if (ir_scope_is_global(scope)) return false;
   bool block = loop->thread <= IR_BLOCKIDX_Z;
-  if (scope == IR_SCOPE_SHARED || scope == IR_SCOPE_SHARED_DYN) return block;
+  if (ir_scope_is_shared(scope)) return block;
   return block || scope == IR_SCOPE_LOCAL || loop->thread != IR_THREADIDX_X;
 }
 

@@ -109,7 +109,7 @@ static bool verify_gpu_code_apply(sch_state *s, limits *a) {
   ir_stmt root = ir_entry(p)->root;
   for (ir_stmt st = root, next; st; st = next) {
     const ir_stmt_rec *r = ir_st(p, st);
-    bool thread = r->kind == IR_LOOP && r->loop_kind == IR_THREAD;
+    bool thread = ir_is_thread_loop(r);
     next = thread ? ir_skip(p, st, root) : ir_next(p, st, root);
     if (thread && !check_kernel(s, st, a)) return false;
   }

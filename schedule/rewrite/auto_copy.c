@@ -109,8 +109,7 @@ static bool check_made(sch_state *s, const auto_copy *a) {
 static bool relax_threads(sch_state *s, auto_copy *a) {
   ir_program *p = s->p;
   sch_stage *st = &a->st;
-  if (st->storage != IR_SCOPE_SHARED && st->storage != IR_SCOPE_SHARED_DYN)
-    return true;
+  if (!ir_scope_is_shared(st->storage)) return true;
   for (ir_stmt l = a->loop; l != st->scope; l = ir_st(p, l)->parent) {
     const ir_stmt_rec r = *ir_st(p, l);
     if (!sch_threads_share(st->storage, &r)) continue;

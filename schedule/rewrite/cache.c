@@ -34,8 +34,7 @@ static bool stage_init(sch_state *s, sch_stage *st, ir_stmt block, ir_buf buf,
                     .span = arena_array(s->scratch, sch_span, ndim)};
   if (!ir_scope_parse(storage, &st->storage))
     return sch_refuse(s, SCH_R_STORAGE_UNKNOWN, .t = storage);
-  if (cache_is_of_thread(p, st->scope) &&
-      (st->storage == IR_SCOPE_SHARED || st->storage == IR_SCOPE_SHARED_DYN))
+  if (cache_is_of_thread(p, st->scope) && ir_scope_is_shared(st->storage))
     return sch_refuse(s, SCH_R_STORAGE_INSIDE, .s = {st->scope}, .t = storage);
   if (given ? !sch_check_copied(s, st->scope, block, &st->loads)
             : !sch_check_alone(s, st->scope, block))

@@ -167,15 +167,10 @@ const char *sch_anno_text(const ir_program *p, ir_stmt st, const char *key) {
   return ir_text(p, p->value.v[a->val].s);
 }
 
-static bool is_thread_loop(const ir_program *p, ir_stmt st) {
-  const ir_stmt_rec *r = ir_st(p, st);
-  return r->kind == IR_LOOP && r->loop_kind == IR_THREAD;
-}
-
 ir_stmt sch_kernel_of(const ir_program *p, ir_stmt st) {
   ir_stmt found = 0;
   for (; st; st = ir_st(p, st)->parent)
-    if (is_thread_loop(p, st)) found = st;
+    if (ir_is_thread_loop(ir_st(p, st))) found = st;
   return found;
 }
 
@@ -184,7 +179,8 @@ void sch_thread_extents(const ir_program *p, ir_stmt kernel,
   memset(extent, 0, IR_THREAD_COUNT * sizeof *extent);
   for (ir_stmt st = kernel; st; st = ir_next(p, st, kernel)) {
     int64_t n, warp;
-    if (is_thread_loop(p, st) && ir_const_int(p, ir_st(p, st)->extent, &n) &&
+    if (ir_is_thread_loop(ir_st(p, st)) &&
+        ir_const_int(p, ir_st(p, st)->extent, &n) &&
         n > extent[ir_st(p, st)->thread])
       extent[ir_st(p, st)->thread] = n;
     if (ir_is_block(p, st) && sch_anno_int(p, st, "warp_execution", &warp) &&
