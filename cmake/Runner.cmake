@@ -7,7 +7,7 @@ set(runner_sources
   base/rng.c base/str.c base/thread.c base/vec.c
   backends/backends.c backends/runtime.c backends/target.c backends/team.c
   backends/llvm/code.c backends/interp/index_range.c
-  measure/bench.c measure/bundle.c measure/compare.c measure/fact.c
+  measure/bench.c measure/bundle.c measure/compare.c measure/rounding_error.c
   measure/machine_facts.c measure/range.c measure/result.c measure/timing.c
   measure/tensor/fill.c measure/tensor/guard.c measure/tensor/room.c
   measure/worker/frame.c measure/worker/job.c measure/worker/job_call.c

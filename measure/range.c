@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Rounding-error analysis: an abstract interpretation of a program's stores, in
- * program order, over the facts of fact.h. */
+ * program order, over the facts of rounding_error.h. */
 #include "measure/range.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -185,12 +185,10 @@ static ir_expr combined_operand(const ir_program *p, const ir_stmt_rec *s,
   *adds = n->op == IR_ADD || n->op == IR_SUB;
   if (!one && !*adds) return 0;
   for (int side = 0; side < (n->op == IR_SUB ? 1 : 2); side++) {
-    const ir_node *x = ir_at(p, side ? n->b : n->a);
     ir_expr rest = side ? n->a : n->b;
-    bool same = x->op == IR_LOAD && x->a == s->buf && x->n == s->idx.n &&
-                !memcmp(p->arg.v + x->b, p->arg.v + s->idx.at,
-                        s->idx.n * sizeof(ir_expr));
-    if (same && !ir_has_load(p, rest, s->buf)) return rest;
+    if (ir_loads_stored(p, s, side ? n->b : n->a) &&
+        !ir_has_load(p, rest, s->buf))
+      return rest;
   }
   return 0;
 }
@@ -257,11 +255,6 @@ static range_fact of_input(tess_dtype t, int64_t range, interp_range in) {
   return f;
 }
 
-static bool is_builtin(const char *name) {
-  return !strcmp(name, "sum") || !strcmp(name, "prod") ||
-         !strcmp(name, "min") || !strcmp(name, "max");
-}
-
 static void start_facts(const walk *w, int64_t range) {
   const ir_program *p = w->p;
   const ir_func *f = ir_entry(p);
@@ -281,7 +274,8 @@ static void visit_reducer(walk *w, ir_stmt s) {
   const ir_program *p = w->p;
   if (!ir_is_block(p, s) || !ir_blk(p, s)->reducer) return;
   const ir_reducer *r = &p->reducer.v[ir_blk(p, s)->reducer];
-  if (r->n > 1 || !is_builtin(ir_text(p, r->name))) w->plan->chooses = true;
+  if (r->n > 1 || !ir_reducer_is_builtin(ir_text(p, r->name)))
+    w->plan->chooses = true;
 }
 
 static void find_inputs(const ir_program *p, arena *scratch, range_use *use) {

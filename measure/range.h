@@ -21,7 +21,7 @@
 #define MEASURE_RANGE_H
 
 #include "backends/interp/interp.h"
-#include "measure/fact.h"
+#include "measure/rounding_error.h"
 
 /* The fact and the uses of a buffer. */
 typedef struct range_use {

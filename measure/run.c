@@ -231,7 +231,7 @@ static job_run run_request(const measure_task *t, uint32_t n,
                .min_time = fmax(p->min_time, 0),
                .timeout = fmax(p->timeout, 0),
                .cutoff = fmax(p->cutoff, 0),
-               .margin = race_margins(&t->race, fmax(p->margin, 0)),
+               .margin = early_stop_margins(&t->stop, fmax(p->margin, 0)),
                .repeats = p->repeats,
                .warm_cache = p->warm_cache};
   for (uint32_t i = 0; i < n; i++)
@@ -344,7 +344,7 @@ static void learn_from_whole(measure_task *t, const job_run *r,
   timing_limits l = {.best = r->best, .margin = r->margin};
   bool whole = out->status == TESS_OK && !out->cut_off &&
                !timing_is_beaten(&l, out->sample.n, out->min);
-  if (whole) race_learn(&t->race, out);
+  if (whole) early_stop_learn(&t->stop, out);
 }
 
 /* Without a reference the kernel is timed first: if it ends its worker, that is

@@ -4,7 +4,7 @@
 #define MEASURE_WORKER_POOL_H
 
 #include "measure/measure.h"
-#include "measure/race.h"
+#include "measure/early_stop.h"
 #include "measure/worker/worker.h"
 #include <sched.h>
 
@@ -44,7 +44,7 @@ struct measure_task {
   tess_status asked; /* status of computing the reference */
   bool has_reference;
   double launch; /* seconds of the unscheduled program, for the reference */
-  race race;     /* of its candidates */
+  early_stop stop; /* of its candidates */
   double prepare; /* seconds that a worker took for its tensors, at most */
   bool on_device; /* kernels run on a device */
   bool may_hang;  /* they call functions of the host, which may never end */

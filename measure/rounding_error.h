@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The abstract domain of the rounding-error analysis (range.h): facts about a
  * value, and their transfer through operations. */
-#ifndef MEASURE_FACT_H
-#define MEASURE_FACT_H
+#ifndef MEASURE_ROUNDING_ERROR_H
+#define MEASURE_ROUNDING_ERROR_H
 
 #include "ir/ir.h"
 

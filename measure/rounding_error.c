@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Transfer functions of the rounding-error analysis: the fact of an operation's
  * result from those of its operands. */
-#include "measure/fact.h"
+#include "measure/rounding_error.h"
 #include "ir/scalar.h"
 #include <math.h>
 
