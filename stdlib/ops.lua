@@ -7,7 +7,7 @@ local declare = require "tessera.ops.declare"
 require "tessera.ops.apply"
 
 for _, family in ipairs { "dense", "conv", "conv_transpose", "winograd",
-                          "attention", "norm", "normalize", "loss", "pool",
+                          "attention", "norm", "softmax", "loss", "pool",
                           "resize", "reduce", "elementwise", "move", "gather",
                           "scatter", "sort", "quantize", "quantized",
                           "sample", "deform", "state",

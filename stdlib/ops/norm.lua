@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Normalisation: of layers, by root mean square, of batches, by groups; softmax
--- and its logarithm; the norm of matrices.
+-- Normalization: of layers, by root mean square, of batches, by groups, over
+-- neighbouring channels, by norms of vectors, by mean and variance.
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
@@ -216,119 +216,178 @@ channels of a group.  One group for each channel is instance normalisation.]],
   end,
 }
 
--- ---- softmax ---------------------------------------------------------------
+-- ---- over neighbours, along dimensions -------------------------------------
 
--- It starts at the least finite number, as -inf - -inf is none.
-local function online(dtype)
-  return ts.reducer(function(most, sum, new_most, new_sum)
-    local m = ts.max(most, new_most)
-    return m, sum * ts.exp(most - m) + new_sum * ts.exp(new_most - m)
-  end, { kit.lowest(dtype), 0 }, "online_softmax")
+-- Indices with i at place d, or without the one there.
+local function with(d, n, i, ...)
+  return table.unpack(kit.with({ ... }, d, i), 1, n)
+end
+local function inserted(d, n, i, ...)
+  return table.unpack(kit.inserted({ ... }, d, i), 1, n)
 end
 
--- The greatest of each row, and the sum of e^(x - greatest); by one pass where
--- `one_pass`.  x gives an element as it is computed with, of type `acc`.
-local function rows(o, x, d, one_pass, acc)
-  local n = #o.shape
-  local outer = kit.with(o.shape, d, nil)
-  local r = ts.reduce_axis("r", o.shape[d])
-  local function at(i, ...)
-    return table.unpack(kit.inserted({ ... }, d, i), 1, n)
-  end
-  local function without(...)
-    return table.unpack(kit.with({ ... }, d, nil), 1, n - 1)
-  end
-  if one_pass then
-    local reduce = online(acc)
-    local most, sum = kit.map("rows", outer, function(...)
-      return reduce(x(at(r, ...)), ts.const(1, acc), r)
-    end)
-    return most, sum, without
-  end
-  local most = kit.map("greatest", outer, function(...)
-    return ts.reduce_max(x(at(r, ...)), r)
-  end)
-  local E = kit.map("exp", o.shape, function(...)
-    return ts.exp(x(...) - most(without(...)))
-  end)
-  local sum = kit.map("sum", outer, function(...)
-    return ts.sum(E(at(r, ...)), r)
-  end)
-  return most, sum, without, E
-end
-
-local one_pass = declare.flag("online",
-  "find the greatest element and the sum in one pass")
-
 declare.operator {
-  name = "softmax",
-  summary = "Softmax along a dimension.",
+  name = "lrn",
+  summary = "Local response normalization over neighbouring channels.",
   says = [[
-Y = e^(X - m) / sum of e^(X - m), m: the greatest X
-both along `axis`.  With `online` m and the sum are one reduction, of the pairs
-(m, s): (a, s) and (b, t) make (c, s e^(a - c) + t e^(b - c)), c = max(a, b)
-(Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018).
-One X of each row has to be finite.]],
-  options = { shape, axis, one_pass, declare.dtype("float"), declare.acc() },
-  example = "{ shape = { 2, 3 } }",
+Y[n, c, ..] = X[n, c, ..] / (bias + alpha / size * S)^beta
+S: the sum of X^2 over `size` channels around c, those that there are: from
+c - (size - 1) / 2, rounded down, to c + (size - 1) / 2, rounded up.]],
   tensors = { X },
-  symbolic = true,
-  apply = function(o, X)
-    local d = kit.axis(o, #o.shape, o.axis)
-    local acc, wide, narrow = kit.accumulator(o)
-    local function x(...) return wide(X(...)) end
-    local most, sum, without, E = rows(o, x, d, o.online, acc)
-    return kit.map("softmax", o.shape, function(...)
-      local e = E and E(...) or ts.exp(x(...) - most(without(...)))
-      return narrow(e / sum(without(...)))
-    end)
-  end,
-}
-
-declare.operator {
-  name = "log_softmax",
-  summary = "The logarithm of softmax along a dimension.",
-  says = [[
-Y = X - m - log(sum of e^(X - m)), m: the greatest X
-both along `axis`; `online` as of ops.softmax.]],
-  options = { shape, axis, one_pass, declare.dtype("float"), declare.acc() },
-  example = "{ shape = { 2, 3 } }",
-  tensors = { X },
-  symbolic = true,
-  apply = function(o, X)
-    local d = kit.axis(o, #o.shape, o.axis)
-    local acc, wide, narrow = kit.accumulator(o)
-    local function x(...) return wide(X(...)) end
-    local most, sum, without = rows(o, x, d, o.online, acc)
-    return kit.map("log_softmax", o.shape, function(...)
-      return narrow(x(...) - most(without(...)) -
-                    ts.log(sum(without(...))))
-    end)
-  end,
-}
-
--- ---- norm ------------------------------------------------------------------
-
-declare.operator {
-  name = "norm",
-  summary = "The Frobenius norm of each matrix of a batch.",
-  says = [[
-Y[b] = sqrt(sum over i, j of X[b, i, j]^2)
-X[b, m, n] -> Y[b].]],
-  options = { count("b", "matrices", "1"), count("m", "their rows"),
-              count("n", "their columns"), declare.dtype("float"),
-              declare.acc() },
-  example = "{ m = 2, n = 2 }",
-  tensors = { tensor("X", { "b", "m", "n" }) },
-  symbolic = true,
-  apply = function(o, X)
+  options = { shape, declare.count("size", "how many channels"),
+              declare.number("alpha", "what the sum is scaled with", "1e-4"),
+              declare.number("beta", "the exponent", "0.75"),
+              declare.number("bias", "what is added", "1"),
+              declare.dtype("float"), declare.acc() },
+  example = "{ shape = { 1, 3, 2 }, size = 3 }",
+  apply = function(o, x)
+    local n, c = #o.shape, o.shape[2]
+    if n < 2 then declare.wrong(o.name, "'shape' has no channels") end
     local _, wide, narrow = kit.accumulator(o)
-    local i, j = ts.reduce_axis("i", o.m), ts.reduce_axis("j", o.n)
-    local S = kit.map("squares", { o.b }, function(n)
-      return ts.sum(wide(X(n, i, j)) * wide(X(n, i, j)), { i, j })
+    local before, k = (o.size - 1) // 2, ts.reduce_axis("k", o.size)
+    local S = kit.map("squares", o.shape, function(...)
+      local at = select(2, ...) + k - before
+      local v = wide(x(with(2, n, at, ...)))
+      return ts.sum(ts.select(ts.all(ts.ge(at, 0), ts.lt(at, c)), v * v, 0), k)
     end)
-    return kit.map("norm", { o.b }, function(n)
-      return narrow(ts.sqrt(S(n)))
+    return kit.map("Y", o.shape, function(...)
+      local base = S(...) * (o.alpha / o.size) + o.bias
+      return narrow(wide(x(...)) / ts.pow(base, o.beta))
     end)
+  end,
+}
+
+declare.operator {
+  name = "lp_norm",
+  summary = "Vectors along a dimension divided by their norm.",
+  says = [[
+Y = X / (sum of |X|^p)^(1/p), along `axis`; p is 1 or 2
+Y is 0 where all of a vector is 0.]],
+  tensors = { X },
+  options = { shape, axis, declare.count("p", "1 or 2", "2"),
+              declare.dtype("float"), declare.acc() },
+  example = "{ shape = { 2, 3 } }",
+  symbolic = true,
+  apply = function(o, x)
+    if o.p > 2 then declare.wrong(o.name, "'p' is %d, not 1 or 2", o.p) end
+    local acc, wide, narrow = kit.accumulator(o)
+    local n, d = #o.shape, kit.axis(o, #o.shape, o.axis)
+    local r = ts.reduce_axis("r", o.shape[d])
+    local S = kit.map("sum", kit.with(o.shape, d, nil), function(...)
+      local v = wide(x(inserted(d, n, r, ...)))
+      return ts.sum(o.p == 1 and ts.abs(v) or v * v, r)
+    end)
+    return kit.map("Y", o.shape, function(...)
+      local s = S(with(d, n - 1, nil, ...))
+      local norm = o.p == 1 and s or ts.sqrt(s)
+      return narrow(ts.select(ts.gt(s, 0), wide(x(...)) / norm,
+                              ts.const(0, acc)))
+    end)
+  end,
+}
+
+declare.operator {
+  name = "mean_variance_norm",
+  summary = "Elements by how many deviations they lie from the mean.",
+  says = [[
+Y = (X - mean) / (sqrt(mean of (X - mean)^2) + eps), over `axes`]],
+  tensors = { X },
+  options = { shape, list_of("axes", -16, "dimensions, from 0", "all"),
+              declare.number("eps", "what is added to the deviation", "1e-9"),
+              declare.dtype("float"), declare.acc() },
+  example = "{ shape = { 2, 3 }, axes = { 1 } }",
+  apply = function(o, x)
+    local acc, wide, narrow = kit.accumulator(o)
+    local set, axes, to, N = kit.axes(o, #o.shape, o.axes), {}, {}, 1
+    for d, extent in ipairs(o.shape) do
+      if set[d] then
+        axes[#axes + 1], N = ts.reduce_axis("r" .. d, extent), N * extent
+      else
+        to[#to + 1] = extent
+      end
+    end
+    local function element(...)
+      local at, from, i, r = {}, { ... }, 0, 0
+      for d = 1, #o.shape do
+        if set[d] then r = r + 1 at[d] = axes[r]
+        else i = i + 1 at[d] = from[i] end
+      end
+      return table.unpack(at)
+    end
+    local function result(...)
+      local at, from = {}, { ... }
+      for d = 1, #o.shape do
+        if not set[d] then at[#at + 1] = from[d] end
+      end
+      return table.unpack(at)
+    end
+    local S = kit.map("sum", to, function(...)
+      return ts.sum(wide(x(element(...))), axes)
+    end)
+    local D = kit.map("centered", o.shape, function(...)
+      return wide(x(...)) - S(result(...)) / N
+    end)
+    local Q = kit.map("squares", to, function(...)
+      return ts.sum(D(element(...)) * D(element(...)), axes)
+    end)
+    return kit.map("Y", o.shape, function(...)
+      return narrow(D(...) / (ts.sqrt(Q(result(...)) / N) +
+                              ts.const(o.eps, acc)))
+    end)
+  end,
+}
+
+local function channels(o) return { o.shape[2] } end
+
+declare.operator {
+  name = "batch_norm_training",
+  summary = "Batch normalization by the statistics of the batch itself.",
+  says = [[
+Y = (X - m[c]) / sqrt(v[c] + eps) * weight[c] + bias[c]
+m, v: mean and variance of channel c, the second dimension; running_mean and
+running_variance are momentum * those given + (1 - momentum) * m or v.]],
+  tensors = { X, tensor("weight", channels), tensor("bias", channels),
+              tensor("mean", channels), tensor("variance", channels) },
+  options = { shape, declare.number("eps", "what is added before the root",
+                                    "1e-5"),
+              declare.number("momentum", "how much of the given remains",
+                             "0.9"),
+              declare.dtype("float"), declare.acc() },
+  example = "{ shape = { 2, 2, 3 } }",
+  apply = function(o, x, weight, bias, mean, variance)
+    local n = #o.shape
+    if n < 2 then declare.wrong(o.name, "'shape' has no channels") end
+    local _, wide, narrow = kit.accumulator(o)
+    local axes, N, c = {}, 1, { o.shape[2] }
+    for d, extent in ipairs(o.shape) do
+      if d ~= 2 then
+        axes[#axes + 1], N = ts.reduce_axis("r" .. d, extent), N * extent
+      end
+    end
+    local function element(i)
+      return table.unpack(kit.inserted(axes, 2, i), 1, n)
+    end
+    local S = kit.map("sum", c, function(i)
+      return ts.sum(wide(x(element(i))), axes)
+    end)
+    local D = kit.map("centered", o.shape, function(...)
+      return wide(x(...)) - S((select(2, ...))) / N
+    end)
+    local Q = kit.map("squares", c, function(i)
+      return ts.sum(D(element(i)) * D(element(i)), axes)
+    end)
+    local Y = kit.map("Y", o.shape, function(...)
+      local i = select(2, ...)
+      return narrow(D(...) * ts.rsqrt(Q(i) / N + o.eps) * wide(weight(i)) +
+                    wide(bias(i)))
+    end)
+    local function running(name, given, now)
+      return kit.map(name, c, function(i)
+        return narrow(wide(given(i)) * o.momentum +
+                      now(i) / N * (1 - o.momentum))
+      end)
+    end
+    return Y, running("running_mean", mean, S),
+           running("running_variance", variance, Q)
   end,
 }

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Reductions over any axes, arg-max and arg-min, and cumulative sums.
+-- Reductions over any axes, arg-max and arg-min, cumulative sums, and norms of
+-- matrices.
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
@@ -260,3 +261,30 @@ made of the one before.]]):format(word),
     apply = function(o, x) return scan(o, x, start, combine) end,
   }
 end
+
+-- ---- norms -----------------------------------------------------------------
+
+declare.operator {
+  name = "norm",
+  summary = "The Frobenius norm of each matrix of a batch.",
+  says = [[
+Y[b] = sqrt(sum over i, j of X[b, i, j]^2)
+X[b, m, n] -> Y[b].]],
+  options = { declare.count("b", "matrices", "1"),
+              declare.count("m", "their rows"),
+              declare.count("n", "their columns"), declare.dtype("float"),
+              declare.acc() },
+  example = "{ m = 2, n = 2 }",
+  tensors = { tensor("X", { "b", "m", "n" }) },
+  symbolic = true,
+  apply = function(o, X)
+    local _, wide, narrow = kit.accumulator(o)
+    local i, j = ts.reduce_axis("i", o.m), ts.reduce_axis("j", o.n)
+    local S = kit.map("squares", { o.b }, function(n)
+      return ts.sum(wide(X(n, i, j)) * wide(X(n, i, j)), { i, j })
+    end)
+    return kit.map("norm", { o.b }, function(n)
+      return narrow(ts.sqrt(S(n)))
+    end)
+  end,
+}
