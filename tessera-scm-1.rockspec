@@ -187,6 +187,7 @@ build = {
     ["tessera.reference.plugins"] = "stdlib/reference/plugins.lua",
     ["tessera.reference.statuses"] = "stdlib/reference/statuses.lua",
     ["tessera.report"] = "stdlib/report.lua",
+    ["tessera.report.groups"] = "stdlib/report/groups.lua",
     ["tessera.report.parameters"] = "stdlib/report/parameters.lua",
     ["tessera.report.progress"] = "stdlib/report/progress.lua",
     ["tessera.report.texts"] = "stdlib/report/texts.lua",

@@ -419,11 +419,6 @@ static uint32_t to_keep(lua_State *L, lua_Integer keep, lua_Integer least) {
   return (uint32_t)keep;
 }
 
-static int selects_all(const tess_record_filter *f) {
-  return !f->program && !f->target && !f->sketch && !f->workload_name &&
-         !f->policy && !f->before && !f->checked && !f->failed;
-}
-
 /* db:prune(keep), or with a filter: db:prune { keep =, workload =, ... } */
 static int prune(lua_State *L) {
   static const char *const known[] = {FILTER_FIELDS, "keep", "dry_run", NULL};
@@ -435,10 +430,6 @@ static int prune(lua_State *L) {
     tess_record_filter f = to_filter(L, 2);
     uint32_t keep = to_keep(L, lt_field_int(L, 2, "keep", 0), 0);
     int dry = lt_field_bool(L, 2, "dry_run", 0);
-    if (!keep && selects_all(&f))
-      return lt_error(L, TESS_INVALID,
-                      "database:prune needs the field 'keep', or others that "
-                      "say which records are removed");
     lt_check(L, tess_database_remove(d, &f, keep, dry, &n));
   } else {
     uint32_t keep = to_keep(L, lt_integer(L, 2, "how many records to keep"), 1);

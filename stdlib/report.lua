@@ -4,6 +4,7 @@
 local ts = require "tessera"
 local decisions = require "tessera.step.decisions"
 local page = require "tessera.page.page"
+local groups = require "tessera.report.groups"
 local parameters = require "tessera.report.parameters"
 local texts = require "tessera.report.texts"
 
@@ -93,40 +94,6 @@ end
 
 -- ---- groups ----------------------------------------------------------------
 
-local function key_of(r)
-  return r.hash .. "\0" .. r.target .. "\0" .. r.policy
-end
-
--- The workloads, targets and policies, in the order of their names.
-local function group(records)
-  local groups, of = {}, {}
-  for _, r in ipairs(records) do
-    local key = key_of(r)
-    if not of[key] then
-      of[key] = { name = r.workload, hash = r.hash, target = r.target,
-                  policy = r.policy, shapes = r.shapes, key = key,
-                  records = {} }
-      groups[#groups + 1] = of[key]
-    end
-    local list = of[key].records
-    list[#list + 1] = r
-  end
-  table.sort(groups, function(a, b)
-    if a.name ~= b.name then return a.name < b.name end
-    return a.key < b.key
-  end)
-  return groups
-end
-
-local function best_of(records)
-  local best
-  for _, r in ipairs(records) do
-    local ok = r.status == "OK" and not r.damaged and r.checked
-    if ok and (not best or r.seconds < best.seconds) then best = r end
-  end
-  return best
-end
-
 local function runs_of(g, all)
   local list, of = {}, {}
   for _, r in ipairs(g.records) do
@@ -166,7 +133,7 @@ local function describe(db, g, runs, link)
                 policy = g.policy, shapes = g.shapes, count = #g.records,
                 runs = runs_of(g, runs),
                 unscheduled = unscheduled_of(g, runs) }
-  local best = best_of(g.records)
+  local best = g.best
   if best then
     local ok, trace = pcall(db.trace, db, best.id)
     out.best = { id = best.id, seconds = best.seconds }
@@ -186,16 +153,16 @@ end
 return function(db, filter, title, link)
   local asked = { limit = math.maxinteger }
   for k, v in pairs(filter or {}) do asked[k] = v end
-  local groups = {}
+  local shown = {}
   local runs = db:runs()
-  local found, named = group(db:records(asked)), {}
+  local found, named = groups.of(db:records(asked)), {}
   for _, g in ipairs(found) do named[g.name] = (named[g.name] or 0) + 1 end
   for i, g in ipairs(found) do
-    groups[i] = describe(db, g, runs, link)
-    groups[i].title = named[g.name] == 1 and g.name or
+    shown[i] = describe(db, g, runs, link)
+    shown[i].title = named[g.name] == 1 and g.name or
       ("%s (%s, %s)"):format(g.name, g.target:match "^%S*", g.hash:sub(1, 8))
   end
   title = title or tostring(db)
   return page.text("report", "Tuning report: " .. title, {
-    title = title, groups = groups, version = ts.version() })
+    title = title, groups = shown, version = ts.version() })
 end

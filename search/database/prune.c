@@ -80,9 +80,8 @@ tess_status database_remove(tess_database *d, const tess_record_filter *f,
   tess_status s = database_take_filter(d, f);
   if (s == TESS_OK && f && !keep && !database_filters(&d->filter))
     s = ctx_fail(d->c, TESS_INVALID,
-                 "the filter of what is to be removed says nothing, and none "
-                 "is to be kept: that would remove all of database %s",
-                 d->path);
+                 "pruning needs a number of records to keep, or a filter that "
+                 "says which are removed");
   if (s == TESS_OK)
     s = database_run(d, dry ? "BEGIN" : "BEGIN IMMEDIATE", "pruning");
   if (s != TESS_OK) return s;

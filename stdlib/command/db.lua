@@ -6,6 +6,7 @@ local arguments = require "tessera.command.arguments"
 local declared = require "tessera.command.declared"
 local files = require "tessera.command.files"
 local records = require "tessera.command.records"
+local groups = require "tessera.report.groups"
 
 local usage = arguments.usage
 
@@ -22,31 +23,9 @@ function words.list(rest, o, host)
   return records.list(rest[1], filter, o, host.verbose)
 end
 
-local function key_of(r)
-  return r.hash .. "\0" .. r.target .. "\0" .. r.policy
-end
-
--- The groups of records whose times are comparable, in the order of their
--- names: { name, hash, target, policy, count, failed, best = record }.
 local function groups_of(path, filter)
-  local groups, of = {}, {}
   local db = files.open_database(path)
-  for _, r in ipairs(db:records(filter or math.maxinteger)) do
-    local g = of[key_of(r)]
-    if not g then
-      g = { name = r.workload, hash = r.hash, target = r.target,
-            policy = r.policy, shapes = r.shapes, count = 0, failed = 0 }
-      of[key_of(r)], groups[#groups + 1] = g, g
-    end
-    g.count = g.count + 1
-    if r.status ~= "OK" or r.damaged then g.failed = g.failed + 1 end
-    if not g.best and r.checked and not r.damaged then g.best = r end
-  end
-  table.sort(groups, function(a, b)
-    if a.name ~= b.name then return a.name < b.name end
-    return key_of(a) < key_of(b)
-  end)
-  return groups, of
+  return groups.of(db:records(filter or math.maxinteger))
 end
 
 local function best_of(g) return g and g.best and g.best.seconds end
@@ -54,14 +33,14 @@ local function best_of(g) return g and g.best and g.best.seconds end
 function words.best(rest, o)
   local filter = records.filter_of(o)
   filter.limit = math.maxinteger
-  local groups = groups_of(rest[1], filter)
-  if #groups == 0 then return records.print_none(rest[1], filter) end
+  local found = groups_of(rest[1], filter)
+  if #found == 0 then return records.print_none(rest[1], filter) end
   print(("%6s  %12s  %7s  %7s  %-20s  %-8s  %s"):format(
           "record", "best", "records", "failed", "workload", "hash", "target"))
-  for _, g in ipairs(groups) do
+  for _, g in ipairs(found) do
     print(("%6s  %12s  %7d  %7d  %-20s  %-8s  %s"):format(
             g.best and g.best.id or "-",
-            g.best and records.ms(g.best.seconds) or "-", g.count, g.failed,
+            g.best and records.ms(g.best.seconds) or "-", #g.records, g.failed,
             records.plain(g.name), g.hash:sub(1, 8),
             records.plain(g.target)))
   end
@@ -82,9 +61,9 @@ function words.diff(rest)
   end
   print(("%12s  %12s  %8s  %-20s  %-8s  %s"):format("first", "second",
         "ratio", "workload", "hash", "target"))
-  for _, g in ipairs(left) do row(g, g, of_right[key_of(g)]) end
+  for _, g in ipairs(left) do row(g, g, of_right[g.key]) end
   for _, g in ipairs(right) do
-    if not of_left[key_of(g)] then row(g, nil, g) end
+    if not of_left[g.key] then row(g, nil, g) end
   end
 end
 

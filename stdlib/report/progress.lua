@@ -2,18 +2,15 @@
 -- How the searches stand that store in a database: for each task what was
 -- measured, the best so far, the newest run's funnel and its model's error.
 local page = require "tessera.page.page"
+local groups = require "tessera.report.groups"
 local texts = require "tessera.report.texts"
 
 local progress = {}
 
-local function key_of(x)
-  return x.hash .. "\0" .. x.target .. "\0" .. x.policy
-end
-
 -- The newest run of each task.
 local function runs_of(db)
   local of = {}
-  for _, run in ipairs(db:runs()) do of[key_of(run)] = run end
+  for _, run in ipairs(db:runs()) do of[groups.key_of(run)] = run end
   return of
 end
 
@@ -22,8 +19,8 @@ end
 function progress.tasks(db)
   local of, tasks = runs_of(db), db:groups()
   for _, g in ipairs(tasks) do
-    g.run = of[key_of(g)]
-    of[key_of(g)] = nil
+    g.run = of[groups.key_of(g)]
+    of[groups.key_of(g)] = nil
   end
   local rest = {}
   for _, run in pairs(of) do

@@ -64,8 +64,8 @@ do
     assert(not ok and e.message:find(says, 1, true), ok or e.message)
   end
   local before = db:records().total
-  refused("needs the field 'keep', or others", db.prune, db, {})
-  refused("needs the field 'keep', or others", db.prune, db,
+  refused("needs a number of records to keep", db.prune, db, {})
+  refused("needs a number of records to keep", db.prune, db,
           { dry_run = true })
   refused("cannot be merged into itself", db.merge, db, path)
   assert(db:records().total == before)
