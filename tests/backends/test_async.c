@@ -3,9 +3,8 @@
  * with asynchronous stages. */
 #include "ir/edit.h"
 #include "ir/query.h"
-#include "support/lowered.h"
+#include "support/lowering.h"
 #include "support/nest.h"
-#include "support/scheduled.h"
 
 enum { T = 8 };
 
@@ -168,23 +167,6 @@ static void out_of_order(void **state) {
 
 /* ---- pipelines ---------------------------------------------------------- */
 
-static scheduled t;
-static lowered low;
-
-static int setup_two(void **state) {
-  (void)state;
-  scheduled_start(&t);
-  lowered_start(&low);
-  return 0;
-}
-
-static int teardown_two(void **state) {
-  (void)state;
-  lowered_end(&low);
-  scheduled_end(&t);
-  return 0;
-}
-
 static void async_note(ir_stmt s, const char *key, uint32_t n,
                        const int64_t *v) {
   uint32_t e[8];
@@ -233,13 +215,6 @@ static const char *kernels(void) {
   return s;
 }
 
-static void async_must_work(void) {
-  assert_true(scheduled_same(&t));
-  tess_status st = lowered_check(&low, &t.p);
-  if (st) fail_msg("%s\n%s", low.err.message, scheduled_text(&t));
-  assert_int_equal(lowered_check_native(&low, &t.p), TESS_OK);
-}
-
 /* In the steady state as many groups stay in flight as the stages allow; in the
  * epilogue none. */
 static void stages(void **state) {
@@ -258,10 +233,10 @@ static void stages(void **state) {
     for (int64_t k = 2; k <= 14; k += 4) {
       ir_stmt loop = async_product(k, row[i].stage, row[i].order, true);
       async_note(loop, "software_pipeline_async_stages", 1, (int64_t[]){0});
-      async_must_work();
+      must_work();
       if (k == 14) assert_non_null(strstr(kernels(), row[i].wait));
-      teardown_two(NULL);
-      setup_two(NULL);
+      teardown(NULL);
+      setup(NULL);
     }
 }
 
@@ -273,7 +248,7 @@ static void from_near(void **state) {
   async_note(loop, "software_pipeline_async_stages", 1, (int64_t[]){0});
   for (ir_buf b = 1; b < t.p.buf.n; b++)
     if (t.p.buf.v[b].role == IR_ROLE_INPUT) t.p.buf.v[b].scope = IR_SCOPE_VTCM;
-  async_must_work();
+  must_work();
   assert_non_null(strstr(kernels(), "async_wait(0)"));
 }
 
@@ -288,7 +263,7 @@ static void virtual_threads(void **state) {
   ir_stmt inner = t.out[1];
   DO(&t, bind, AT(loop, t.out[0]), STR(thread_axis, "threadIdx.x"));
   DO(&t, bind, AT(loop, inner), STR(thread_axis, "vthread.x"));
-  async_must_work();
+  must_work();
   assert_non_null(strstr(kernels(), "async_wait(0)"));
 }
 
@@ -298,12 +273,12 @@ static void without_threads(void **state) {
   ir_stmt loop =
       async_product(8, (int64_t[]){0, 0, 1}, (int64_t[]){0, 1, 2}, false);
   async_note(loop, "software_pipeline_async_stages", 1, (int64_t[]){0});
-  async_must_work();
+  must_work();
   assert_null(strstr(kernels(), "async"));
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, async_setup, async_teardown)
-#define PIPE(f) cmocka_unit_test_setup_teardown(f, setup_two, teardown_two)
+#define PIPE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -30,25 +30,11 @@ static ir_stmt copies_copy(ir_stmt loop, ir_stmt block, int64_t n,
              : 0;
 }
 
-/* C[i, j] = sum over k of A[i, k] * B[k, j]. */
-static void copies_describe(int64_t m, int64_t n, int64_t k) {
-  ir_buf a = scheduled_buf(&t, "A", IR_ROLE_INPUT, 2, (int64_t[]){m, k});
-  ir_buf b = scheduled_buf(&t, "B", IR_ROLE_INPUT, 2, (int64_t[]){k, n});
-  ir_buf c = scheduled_buf(&t, "C", IR_ROLE_OUTPUT, 2, (int64_t[]){m, n});
-  ir_expr *it = t.it;
-  scheduled_block(&t, "C", "SSR", (int64_t[]){m, n, k});
-  scheduled_store(&t, c, it[0], it[1],
-                  ir_binary(&t.p, IR_MUL, scheduled_load(&t, a, it[0], it[2]),
-                            scheduled_load(&t, b, it[2], it[1])),
-                  true);
-  scheduled_finish(&t);
-}
-
 /* The loops k0 and k1 over the reduction, the copies in their places. */
 static bool schedule(int64_t m, int64_t n, int64_t k, int64_t threads,
                      const int64_t *order, uint32_t count) {
   static const int64_t stage0[] = {0, 0, 0, 0, 0, 1, 1};
-  copies_describe(m, n, k);
+  scheduled_product(&t, m, n, k);
   ir_stmt c = scheduled_get(&t, "C");
   ir_stmt i = scheduled_loop(&t, c, 0), j = scheduled_loop(&t, c, 1),
           r = scheduled_loop(&t, c, 2);
@@ -80,13 +66,6 @@ static bool schedule(int64_t m, int64_t n, int64_t k, int64_t threads,
   return true;
 }
 
-static void copies_must_work(void) {
-  assert_true(scheduled_same(&t));
-  tess_status st = lowered_check(&low, &t.p);
-  if (st) fail_msg("%s\n%s", low.err.message, scheduled_text(&t));
-  assert_int_equal(lowered_check_native(&low, &t.p), TESS_OK);
-}
-
 static uint32_t barriers(void) {
   uint32_t n = 0;
   lowered_until(&low, &t.p, "form_kernels");
@@ -99,7 +78,7 @@ static uint32_t barriers(void) {
 static void seven_statements(void **state) {
   (void)state;
   assert_true(schedule(8, 8, 16, 2, (int64_t[]){0, 3, 1, 4, 5, 2, 6}, 7));
-  copies_must_work();
+  must_work();
   assert_int_equal(barriers(), 3);
 }
 
@@ -108,7 +87,7 @@ static void short_ones(void **state) {
   int done = 0;
   for (int64_t k = 1; k < 14; k++) {
     if (schedule(5, 7, k, 3, (int64_t[]){0, 3, 1, 4, 5, 2, 6}, 7)) {
-      copies_must_work();
+      must_work();
       done++;
     }
     teardown(NULL);

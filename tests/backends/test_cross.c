@@ -34,13 +34,6 @@ static bool cross_bind(ir_stmt l, const char *axis) {
   return RUN(&t, bind, AT(loop, l), STR(thread_axis, axis));
 }
 
-static void cross_must_work(void) {
-  assert_true(scheduled_same(&t));
-  tess_status st = lowered_check(&low, &t.p);
-  if (st) fail_msg("%s\n%s", low.err.message, scheduled_text(&t));
-  assert_int_equal(lowered_check_native(&low, &t.p), TESS_OK);
-}
-
 static const char *kernels(void) {
   return lowered_text(&low, &t.p, "compact_thread_buffers", &t.texts);
 }
@@ -53,7 +46,7 @@ static void shared_work(void **state) {
   const char *text = kernels();
   assert_non_null(strstr(text, "C_parts: float32[8, 1] in shared"));
   assert_non_null(strstr(text, "barrier shared"));
-  cross_must_work();
+  must_work();
 }
 
 /* Both loops, in two axes; rows in a third. */
@@ -63,7 +56,7 @@ static void two_axes(void **state) {
   assert_true(cross_bind(cross_loop("C", 0), "threadIdx.z"));
   assert_true(cross_bind(cross_loop("C", 1), "threadIdx.x"));
   assert_true(cross_bind(cross_loop("C", 2), "threadIdx.y"));
-  cross_must_work();
+  must_work();
 }
 
 /* Two loops of one axis: one of them is serial in each thread. */
@@ -73,7 +66,7 @@ static void one_axis_twice(void **state) {
   assert_true(cross_bind(cross_loop("C", 0), "threadIdx.x"));
   assert_true(cross_bind(cross_loop("C", 1), "threadIdx.x"));
   assert_true(cross_bind(cross_loop("C", 2), "threadIdx.x"));
-  cross_must_work();
+  must_work();
 }
 
 /* Threads without a part contribute the identity. */
@@ -83,7 +76,7 @@ static void overhanging(void **state) {
   DO(&t, split, AT(loop, cross_loop("C", 1)), INTS(factors, SCH_AUTO, 4));
   assert_true(cross_bind(t.out[1], "threadIdx.x"));
   assert_true(cross_bind(cross_loop("C", 0), "blockIdx.x"));
-  cross_must_work();
+  must_work();
 }
 
 /* The result is read by the threads that computed it. */
@@ -94,7 +87,7 @@ static void read_at_once(void **state) {
   DO(&t, compute_at, AT(block, c), AT(loop, cross_loop("D", 0)));
   assert_true(cross_bind(cross_loop("D", 0), "blockIdx.x"));
   assert_true(cross_bind(cross_loop("C", 1), "threadIdx.x"));
-  cross_must_work();
+  must_work();
 }
 
 static void not_over_the_grid(void **state) {

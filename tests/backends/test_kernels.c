@@ -25,19 +25,6 @@ static uint32_t kernels_count(const char *text, const char *what) {
 
 /* ---- a matrix product --------------------------------------------------- */
 
-static void kernels_describe(int64_t m, int64_t n, int64_t k) {
-  ir_buf a = scheduled_buf(&t, "A", IR_ROLE_INPUT, 2, (int64_t[]){m, k});
-  ir_buf b = scheduled_buf(&t, "B", IR_ROLE_INPUT, 2, (int64_t[]){k, n});
-  ir_buf c = scheduled_buf(&t, "C", IR_ROLE_OUTPUT, 2, (int64_t[]){m, n});
-  ir_expr *it = t.it;
-  scheduled_block(&t, "C", "SSR", (int64_t[]){m, n, k});
-  scheduled_store(&t, c, it[0], it[1],
-                  ir_binary(&t.p, IR_MUL, scheduled_load(&t, a, it[0], it[2]),
-                            scheduled_load(&t, b, it[2], it[1])),
-                  true);
-  scheduled_finish(&t);
-}
-
 /* The schedule of C: bm x bn elements per block of threads, tm x tn per thread,
  * k in steps of bk. */
 typedef struct plan {
@@ -161,12 +148,6 @@ static void schedule(const plan *x) {
   if (x->pipelined) kernels_pipeline(&m);
 }
 
-static void kernels_must_work(void) {
-  assert_true(scheduled_same(&t));
-  tess_status st = lowered_check(&low, &t.p);
-  if (st) fail_msg("%s\n%s", low.err.message, scheduled_text(&t));
-}
-
 static const plan usual = {
     8, 8, 4, 2, 2, 16, .local = true, .spread = true, .scope = "shared"};
 
@@ -174,14 +155,14 @@ static const plan usual = {
  * they are overwritten. */
 static void shared_tiles(void **state) {
   (void)state;
-  kernels_describe(16, 16, 16);
+  scheduled_product(&t, 16, 16, 16);
   schedule(&usual);
   const char *text = text_after("compact_thread_buffers");
   assert_int_equal(kernels_count(text, "barrier shared"), 2);
   assert_int_equal(kernels_count(text, "in threadIdx.x"), 1);
   assert_non_null(strstr(text, "A_shared: float32[8, 4] in shared"));
   assert_non_null(strstr(text, "C_local: float32[2, 2] in local"));
-  kernels_must_work();
+  must_lower();
 }
 
 /* Double buffering: copies for the next step during this one. */
@@ -189,12 +170,12 @@ static void pipelined_tiles(void **state) {
   (void)state;
   plan x = usual;
   x.pipelined = true;
-  kernels_describe(16, 16, 16);
+  scheduled_product(&t, 16, 16, 16);
   schedule(&x);
   const char *text = text_after("compact_thread_buffers");
   assert_int_equal(kernels_count(text, "barrier shared"), 3);
   assert_non_null(strstr(text, "A_shared: float32[2, 8, 4] in shared"));
-  kernels_must_work();
+  must_lower();
 }
 
 /* Cooperative fetching once for all virtual threads; each has its own
@@ -203,12 +184,12 @@ static void virtual_threads(void **state) {
   (void)state;
   plan x = usual;
   x.virtual = 2;
-  kernels_describe(16, 16, 16);
+  scheduled_product(&t, 16, 16, 16);
   schedule(&x);
   const char *text = text_after("compact_thread_buffers");
   assert_int_equal(kernels_count(text, "vthread"), 0);
   assert_non_null(strstr(text, "C_local: float32[2, 2, 2] in local"));
-  kernels_must_work();
+  must_lower();
 }
 
 /* ---- no legal barrier placement ----------------------------------------- */
@@ -311,8 +292,8 @@ static void random_products(void **state) {
     rng r;
     rng_init(&r, 91, i);
     plan x = kernels_draw(&r);
-    kernels_describe(1 + kernels_below(&r, 12), 1 + kernels_below(&r, 12),
-                     1 + kernels_below(&r, 12));
+    scheduled_product(&t, 1 + kernels_below(&r, 12), 1 + kernels_below(&r, 12),
+                      1 + kernels_below(&r, 12));
     schedule(&x);
     assert_true(scheduled_same(&t));
     tess_status st = lowered_check(&low, &t.p);

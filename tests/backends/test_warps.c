@@ -15,13 +15,6 @@ static bool has(const char *text, const char *part) {
   return strstr(text, part) != NULL;
 }
 
-static void warps_must_work(void) {
-  assert_true(scheduled_same(&t));
-  tess_status st = lowered_check(&low, &t.p);
-  if (st) fail_msg("%s\n%s", low.err.message, scheduled_text(&t));
-  assert_int_equal(lowered_check_native(&low, &t.p), TESS_OK);
-}
-
 static void must_refuse(const char *why) {
   assert_int_equal(lowered_check(&low, &t.p), TESS_UNSUPPORTED);
   assert_string_equal(low.err.message, why);
@@ -67,7 +60,7 @@ static void once_a_warp(void **state) {
   (void)state;
   product m = warps_make("wmma.accumulator", false);
   for_warps(m.piece);
-  warps_must_work();
+  must_work();
   const char *s = kernels();
   assert_true(has(s, "in threadIdx.x(32)"));
   assert_true(has(s, "in warp(1)"));
@@ -81,7 +74,7 @@ static void changed_on_the_way_out(void **state) {
   (void)state;
   product m = warps_make("wmma.accumulator", true);
   for_warps(m.piece);
-  warps_must_work();
+  must_work();
   const char *s = kernels();
   assert_true(has(s, "C_wmma.accumulator_out: float32[4, 4, 16] in shared"));
   assert_false(has(s, "barrier"));
@@ -95,7 +88,7 @@ static void operands_in_fragments(void **state) {
      STR(storage_scope, "wmma.matrix_a"));
   DO(&t, read_at, AT(loop, m.k0), AT(block, m.piece), NUM(read_buffer_index, 1),
      STR(storage_scope, "wmma.matrix_b"));
-  warps_must_work();
+  must_work();
 }
 
 /* In other scopes it is executed once, too: a result in memory is the
@@ -106,7 +99,7 @@ static void results_elsewhere(void **state) {
   for (unsigned i = 0; i < 4; i++) {
     product m = warps_make(scope[i], i > 1);
     for_warps(m.piece);
-    warps_must_work();
+    must_work();
     teardown(NULL);
     setup(NULL);
   }
@@ -117,7 +110,7 @@ static void without_threads(void **state) {
   (void)state;
   scheduled_matmul(&t, 8, 8, 8);
   for_warps(scheduled_get(&t, "C"));
-  warps_must_work();
+  must_work();
   assert_false(has(kernels(), "warp"));
 }
 

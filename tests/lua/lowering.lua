@@ -42,9 +42,7 @@ end
 
 local p = scaled()
 local function refused(code, text, ...)
-  local ok, e = pcall(ts.lower, ...)
-  assert(not ok and e.code == code and e.message:find(text, 1, true),
-         tostring(e))
+  checks.fails(code, text, ts.lower, ...)
 end
 refused("NOT_FOUND", "there is no lowering pass 'tidy'; there are " ..
         table.concat(names, ", "), p, { after = "tidy" })

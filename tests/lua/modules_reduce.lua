@@ -5,27 +5,10 @@ local ts = require "tessera"
 local ops = require "tessera.ops"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local searching = dofile((arg[0]:gsub("[^/]*$", "../support/searching.lua")))
-local steps, fails = searching.steps, checks.fails
+local steps, fails, use = searching.steps, checks.fails, searching.use
 
-local function use(name, params)
-  return require("tessera.modules." .. name)(params)
-end
-
--- The sketches of modules, each drawn a few times, compute the program; what
--- is drawn may be refused, but not all of it.
 local function sketches(p, modules)
-  local list = ts.space.sketches(modules, p, "llvm -num-cores=4")
-  for _, t in ipairs(list) do
-    local drawn = 0
-    for seed = 1, 2 do
-      local ok, s = pcall(t.replay, t, p, { resample = true, seed = seed })
-      if ok then checks.same(s, p) else assert(s.code == "REFUSED", s) end
-      drawn = drawn + (ok and 1 or 0)
-      if checks.checked and drawn > 0 then break end
-    end
-    assert(drawn > 0, t)
-  end
-  return list
+  return searching.valid(p, modules, "llvm -num-cores=4")
 end
 
 local function why(p, modules)

@@ -4,11 +4,7 @@
 local ts = require "tessera"
 local ops = require "tessera.ops"
 local searching = dofile((arg[0]:gsub("[^/]*$", "../support/searching.lua")))
-local steps = searching.steps
-
-local function use(name, params)
-  return require("tessera.modules." .. name)(params)
-end
+local steps, use = searching.steps, searching.use
 
 -- The layer of examples/bert_dense.lua, and its schedule by hand.
 local example = assert(io.open((arg[0]:gsub("[^/]*$",

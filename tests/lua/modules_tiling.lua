@@ -6,28 +6,8 @@ local ops = require "tessera.ops"
 local tensor = require "tessera.tensor"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local searching = dofile((arg[0]:gsub("[^/]*$", "../support/searching.lua")))
-local steps, fails = searching.steps, checks.fails
-
-local function use(name, params)
-  return require("tessera.modules." .. name)(params)
-end
-
--- The sketches of modules, each drawn a few times, compute the program; what
--- is drawn may be refused, but not all of it.
-local function sketches(p, modules, target)
-  local list = ts.space.sketches(modules, p, target)
-  for _, t in ipairs(list) do
-    local drawn = 0
-    for seed = 1, 3 do
-      local ok, s = pcall(t.replay, t, p, { resample = true, seed = seed })
-      if ok then checks.same(s, p) else assert(s.code == "REFUSED", s) end
-      drawn = drawn + (ok and 1 or 0)
-      if checks.checked and drawn > 0 then break end
-    end
-    assert(drawn > 0, t)
-  end
-  return list
-end
+local steps, fails, use = searching.steps, checks.fails, searching.use
+local sketches = searching.valid
 
 -- For GPUs: three levels bound, results in registers, operands in shared
 -- memory that threads fill together.

@@ -23,4 +23,17 @@ static int teardown(void **state) {
   return 0;
 }
 
+/* What was scheduled computes the same, and does after every pass. */
+static inline void must_lower(void) {
+  assert_true(scheduled_same(&t));
+  tess_status st = lowered_check(&low, &t.p);
+  if (st) fail_msg("%s\n%s", low.err.message, scheduled_text(&t));
+}
+
+/* And compiled for this machine. */
+static inline void must_work(void) {
+  must_lower();
+  assert_int_equal(lowered_check_native(&low, &t.p), TESS_OK);
+}
+
 #endif

@@ -135,18 +135,30 @@ void scheduled_finish(scheduled *t) {
   ir_program_copy(&t->first, p);
 }
 
-void scheduled_matmul(scheduled *t, int64_t m, int64_t n, int64_t k) {
-  ir_program *p = &t->p;
+static ir_buf describe_product(scheduled *t, ir_role role, int64_t m, int64_t n,
+                               int64_t k) {
   ir_buf a = scheduled_buf(t, "A", IR_ROLE_INPUT, 2, (int64_t[]){m, k});
   ir_buf b = scheduled_buf(t, "B", IR_ROLE_INPUT, 2, (int64_t[]){k, n});
-  ir_buf c = scheduled_buf(t, "C", IR_ROLE_LOCAL, 2, (int64_t[]){m, n});
-  ir_buf d = scheduled_buf(t, "D", IR_ROLE_OUTPUT, 2, (int64_t[]){m, n});
+  ir_buf c = scheduled_buf(t, "C", role, 2, (int64_t[]){m, n});
   ir_expr *it = t->it;
   scheduled_block(t, "C", "SSR", (int64_t[]){m, n, k});
   scheduled_store(t, c, it[0], it[1],
-                  ir_binary(p, IR_MUL, scheduled_load(t, a, it[0], it[2]),
+                  ir_binary(&t->p, IR_MUL, scheduled_load(t, a, it[0], it[2]),
                             scheduled_load(t, b, it[2], it[1])),
                   true);
+  return c;
+}
+
+void scheduled_product(scheduled *t, int64_t m, int64_t n, int64_t k) {
+  describe_product(t, IR_ROLE_OUTPUT, m, n, k);
+  scheduled_finish(t);
+}
+
+void scheduled_matmul(scheduled *t, int64_t m, int64_t n, int64_t k) {
+  ir_program *p = &t->p;
+  ir_buf c = describe_product(t, IR_ROLE_LOCAL, m, n, k);
+  ir_buf d = scheduled_buf(t, "D", IR_ROLE_OUTPUT, 2, (int64_t[]){m, n});
+  ir_expr *it = t->it;
   scheduled_block(t, "D", "SS", (int64_t[]){m, n});
   ir_expr sum = ir_binary(p, IR_ADD, scheduled_load(t, c, it[0], it[1]),
                           ir_real(p, FLOAT, 1));

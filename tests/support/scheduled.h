@@ -47,7 +47,8 @@ void scheduled_store(scheduled *t, ir_buf b, ir_expr i, ir_expr j,
 /* The program is whole: regions are found, parameters are listed. */
 void scheduled_finish(scheduled *t);
 
-/* C[i, j] = sum over k of A[i, k] * B[k, j], then D = max(C + 1, 0). */
+/* C[i, j] = sum over k of A[i, k] * B[k, j]; and then D = max(C + 1, 0). */
+void scheduled_product(scheduled *t, int64_t m, int64_t n, int64_t k);
 void scheduled_matmul(scheduled *t, int64_t m, int64_t n, int64_t k);
 
 /* ---- calling ------------------------------------------------------------ */

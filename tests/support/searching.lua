@@ -42,5 +42,27 @@ local function drawn(p, count, space)
   return list
 end
 
+-- A module of Tessera's with parameters.
+local function use(name, params)
+  return require("tessera.modules." .. name)(params)
+end
+
+-- The sketches of modules, each drawn a few times, compute the program; what
+-- is drawn may be refused, but not all of it.
+local function valid(p, modules, target)
+  local list = ts.space.sketches(modules, p, target)
+  for _, t in ipairs(list) do
+    local ndrawn = 0
+    for seed = 1, 3 do
+      local ok, s = pcall(t.replay, t, p, { resample = true, seed = seed })
+      if ok then checks.same(s, p) else assert(s.code == "REFUSED", s) end
+      ndrawn = ndrawn + (ok and 1 or 0)
+      if checks.checked and ndrawn > 0 then break end
+    end
+    assert(ndrawn > 0, t)
+  end
+  return list
+end
+
 return { program = program, module = module, sketches = sketches, with = with,
-         steps = steps, drawn = drawn }
+         steps = steps, drawn = drawn, use = use, valid = valid }
