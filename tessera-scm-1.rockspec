@@ -166,6 +166,7 @@ build = {
     ["tessera.ops.quantized"] = "stdlib/ops/quantized.lua",
     ["tessera.ops.recurrent"] = "stdlib/ops/recurrent.lua",
     ["tessera.ops.reduce"] = "stdlib/ops/reduce.lua",
+    ["tessera.ops.reduced"] = "stdlib/ops/reduced.lua",
     ["tessera.ops.resize"] = "stdlib/ops/resize.lua",
     ["tessera.ops.sample"] = "stdlib/ops/sample.lua",
     ["tessera.ops.scatter"] = "stdlib/ops/scatter.lua",

@@ -4,6 +4,7 @@
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
+local reduced = require "tessera.ops.reduced"
 local count, list_of, tensor = declare.count, declare.list_of, declare.tensor
 
 local axis = declare.integer("axis", "the dimension, from 0; -1: the last",
@@ -298,28 +299,10 @@ Y = (X - mean) / (sqrt(mean of (X - mean)^2) + eps), over `axes`]],
   example = "{ shape = { 2, 3 }, axes = { 1 } }",
   apply = function(o, x)
     local acc, wide, narrow = kit.accumulator(o)
-    local set, axes, to, N = kit.axes(o, #o.shape, o.axes), {}, {}, 1
+    local set, N = kit.axes(o, #o.shape, o.axes), 1
+    local axes, to, element, result = reduced(o.shape, set)
     for d, extent in ipairs(o.shape) do
-      if set[d] then
-        axes[#axes + 1], N = ts.reduce_axis("r" .. d, extent), N * extent
-      else
-        to[#to + 1] = extent
-      end
-    end
-    local function element(...)
-      local at, from, i, r = {}, { ... }, 0, 0
-      for d = 1, #o.shape do
-        if set[d] then r = r + 1 at[d] = axes[r]
-        else i = i + 1 at[d] = from[i] end
-      end
-      return table.unpack(at)
-    end
-    local function result(...)
-      local at, from = {}, { ... }
-      for d = 1, #o.shape do
-        if not set[d] then at[#at + 1] = from[d] end
-      end
-      return table.unpack(at)
+      if set[d] then N = N * extent end
     end
     local S = kit.map("sum", to, function(...)
       return ts.sum(wide(x(element(...))), axes)

@@ -5,6 +5,7 @@ local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
 local arg_reducer = require "tessera.ops.arg_reducer"
+local reduced = require "tessera.ops.reduced"
 local list_of, tensor = declare.list_of, declare.tensor
 
 local shape = list_of("shape", 1, "the shape of X")
@@ -37,41 +38,8 @@ local names = { "sum", "mean", "prod", "max", "min", "l1", "l2", "sum_square",
                 "log_sum", "log_sum_exp" }
 local of_floats = { mean = true, l2 = true, log_sum = true, log_sum_exp = true }
 
--- Axes over the dimensions in `set`, the shape of the result, the shape with
--- ones, and functions of the result's and of an element's indices.
-local function reduced(o, set)
-  local axes, to = {}, {}
-  for d, n in ipairs(o.shape) do
-    if set[d] then
-      axes[#axes + 1] = ts.reduce_axis("r" .. d, n)
-      if o.keep then to[#to + 1] = 1 end
-    else
-      to[#to + 1] = n
-    end
-  end
-  local function element(...)
-    local at, from, r = {}, { ... }, 0
-    local i = 0
-    for d = 1, #o.shape do
-      if not set[d] or o.keep then i = i + 1 end
-      if set[d] then r = r + 1 end
-      at[d] = set[d] and axes[r] or from[i]
-    end
-    return table.unpack(at)
-  end
-  local function result(...)
-    local at, from = {}, { ... }
-    for d = 1, #o.shape do
-      if not set[d] then at[#at + 1] = from[d]
-      elseif o.keep then at[#at + 1] = 0 end
-    end
-    return table.unpack(at)
-  end
-  return axes, to, element, result
-end
-
 local function log_sum_exp(o, x, set, narrow)
-  local axes, to, element, result = reduced(o, set)
+  local axes, to, element, result = reduced(o.shape, set, o.keep)
   local most = kit.map("greatest", to, function(...)
     return ts.reduce_max(x(element(...)), axes)
   end)
@@ -94,7 +62,7 @@ local function truth(o, X, set)
   elseif o.acc or o.out then
     declare.wrong(o.name, "'acc' and 'out' are of numbers, not of bool")
   end
-  local axes, to, element = reduced(o, set)
+  local axes, to, element = reduced(o.shape, set, o.keep)
   if #axes == 0 then
     return kit.map("Y", to, function(...) return X(...) end)
   end
@@ -145,7 +113,7 @@ all are.]],
     if name == "log_sum_exp" and not none then
       return log_sum_exp(o, wide, set, narrow)
     end
-    local axes, to, element = reduced(o, set)
+    local axes, to, element = reduced(o.shape, set, o.keep)
     local before, reduce, after = table.unpack(kinds[name], 1, 3)
     if to_type ~= sum_type then after = after or same end
     local Y = kit.map(after and "reduced" or "Y", to, function(...)
@@ -182,7 +150,7 @@ all that are, as in NumPy.]])
     symbolic = true,
     apply = function(o, X)
       local set = { [kit.axis(o, #o.shape, o.axis)] = true }
-      local axes, to, element = reduced(o, set)
+      local axes, to, element = reduced(o.shape, set, o.keep)
       local reduce = arg_reducer(greatest, o.last, o.dtype)
       return kit.map("Y", to, function(...)
         return reduce(ts.cast(axes[1], "int64"), X(element(...)), axes[1])

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Softmax, its logarithm, and the 1 of the greatest.
+-- Softmax, log-softmax and hardmax.
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local kit = require "tessera.ops.kit"
