@@ -407,14 +407,15 @@ static tess_status add_enumerated(bayes *b, tess_session *s, uint32_t n,
 }
 
 static tess_status enumerate_space(bayes *b, tess_session *s) {
-  enum { TRIES = 32 }; /* for each that has room */
+  enum { TRIES = 65536 }; /* at least: as many as a mold's constraint reads */
   uint32_t room = 2 * (uint32_t)b->option[BAYES_POOL], n = 0;
+  uint64_t tries = 2ull * room < TRIES ? TRIES : 2ull * room;
   tess_candidate *c = arena_array(&b->spare, tess_candidate, room);
   tess_status st = TESS_OK;
   b->counted = true;
   session_begin_batch(s);
   sweep_new(b->heap, s, &b->sweep);
-  sweep_on(b->sweep, b->batch, s, (uint64_t)TRIES * room, room, c, &n);
+  sweep_on(b->sweep, b->batch, s, tries, room, c, &n);
   map_clear(&b->batch->taken);
   if (sweep_is_done(b->sweep)) {
     st = add_enumerated(b, s, n, c);
@@ -438,8 +439,10 @@ tess_status bayes_fill(bayes *b, tess_session *s, uint32_t explored) {
     /* Next time as many again as were new: a small space is soon exhausted. */
     b->last = 2 * (b->pool.n - before) + ROUNDS;
     uint32_t fresh = b->pool.n - before;
-    bool is_small = b->repeated > n / 4 || fresh + b->repeated < n / 4;
-    if (st == TESS_OK && !b->counted && is_small) st = enumerate_space(b, s);
+    bool most_repeat = b->repeated > n / 4,
+         most_fail = fresh + b->repeated < n / 4;
+    if (st == TESS_OK && !b->counted && (most_repeat || most_fail))
+      st = enumerate_space(b, s);
     if (b->whole || fresh < n / 4) break;
   }
   if (st == TESS_OK && !b->whole) st = add_neighbours(b, s);
