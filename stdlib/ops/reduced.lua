@@ -3,9 +3,9 @@
 -- and of results belong together.
 local ts = require "tessera"
 
--- Axes over the dimensions in `set`; the shape of the result, with ones in their
--- place where it is to `keep` them; and functions: the indices of an element
--- from those of the result, and the other way round.
+-- Axes over the dimensions in `set`; the shape of the result, with ones in
+-- their place where it is to `keep` them; and functions: the indices of an
+-- element from those of the result, and the other way round.
 return function(shape, set, keep)
   local axes, to = {}, {}
   for d, n in ipairs(shape) do
