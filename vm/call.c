@@ -376,6 +376,7 @@ bool vm_decide(vm_machine *m, const vm_inst *in, const vm_pick *pick) {
 /* ---- the call ----------------------------------------------------------- */
 
 bool vm_verify_program(vm_machine *m, const sch_prim *after) {
+  if (!TESS_CHECKED) return true;
   frame f = {m, NULL, after, 0};
   strbuf why;
   str_init(&why, m->heap);
@@ -406,9 +407,7 @@ bool vm_apply(vm_machine *m, const vm_inst *in) {
   if (m->state.grows)
     return fail_call(&f, VM_W_GROWTH, 0, SCH_MOST_EXPRESSIONS);
   if (!ok) return refuse_call(&f, VM_W_REFUSED, 0);
-  if (in->prim->flags & SCH_PURE) return true;
-  if (!nests_well(&f)) return false;
-  return !TESS_CHECKED || m->verifies_at_end || vm_verify_program(m, in->prim);
+  return in->prim->flags & SCH_PURE || nests_well(&f);
 }
 
 uint32_t vm_count_outputs(const vm_machine *m, const sch_prim *p) {

@@ -26,10 +26,10 @@ typedef struct vm_pick {
  * decision into m->dec; false after setting m->fail. */
 bool vm_resolve(vm_machine *m, const vm_trace *t, const vm_inst *in);
 bool vm_decide(vm_machine *m, const vm_inst *in, const vm_pick *pick);
-/* Calls the primitive with the resolved operands; a checked build verifies the
- * program then, unless the machine does so at the end. */
+/* Calls the primitive with the resolved operands. */
 bool vm_apply(vm_machine *m, const vm_inst *in);
-/* Is the program well-formed?  false after setting m->fail. */
+/* Of a checked build: is the program well-formed after a call of `after`?
+ * false after setting m->fail. */
 bool vm_verify_program(vm_machine *m, const sch_prim *after);
 /* The number of outputs of the last application; binds them to cells. */
 uint32_t vm_count_outputs(const vm_machine *m, const sch_prim *p);
@@ -42,7 +42,8 @@ void vm_start(vm_machine *m, const ir_program *base, const vm_trace *t);
 bool vm_step(vm_machine *m, const vm_trace *t, uint32_t k,
              const vm_pick *pick, const vm_replay_opts *o,
              vm_decisions *made);
-/* Instructions from .. to - 1. */
+/* Instructions from .. to - 1; a checked build verifies the program then, not
+ * after each, since searches run thousands. */
 bool vm_run(vm_machine *m, const vm_trace *t, uint32_t from, uint32_t to,
             const vm_replay_opts *o, vm_cursor *given, vm_decisions *made);
 

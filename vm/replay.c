@@ -128,10 +128,8 @@ bool vm_run(vm_machine *m, const vm_trace *t, uint32_t from, uint32_t to,
     if (known == VM_REFUSED) return false;
     if (known == VM_VALID) return end_run(m);
   }
-  if (TESS_CHECKED && m->verifies_at_end && from < to &&
-      !vm_verify_program(m, t->inst.v[to - 1].prim))
-    return false;
-  return end_run(m);
+  return (from == to || vm_verify_program(m, t->inst.v[to - 1].prim)) &&
+         end_run(m);
 }
 
 typedef struct job {

@@ -112,7 +112,9 @@ static bool run_call(attempt *a) {
                   .n = in->decision.n,
                   .d = s->trace.dec.v + in->decision.at};
   return vm_resolve(m, &s->trace, in) &&
-         (!vm_samples(in) || vm_decide(m, in, &pick)) && vm_apply(m, in);
+         (!vm_samples(in) || vm_decide(m, in, &pick)) && vm_apply(m, in) &&
+         (!a->keep || in->prim->flags & SCH_PURE ||
+          vm_verify_program(m, in->prim));
 }
 
 /* Appends the decision that took effect, and the outputs, to the trace. */

@@ -101,6 +101,8 @@ static bool advance(vm_stepper *s) {
                   .d = s->t.dec.v + in->decision.at};
   keep(s);
   if (!vm_step(&s->m, &s->t, s->at, &pick, &o, NULL)) return false;
+  if (!(in->prim->flags & SCH_PURE) && !vm_verify_program(&s->m, in->prim))
+    return false;
   if (in->open) vm_put_decision(&s->t, s->at, s->m.dec.n, s->m.dec.v);
   s->at++;
   return true;

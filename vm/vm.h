@@ -237,8 +237,6 @@ typedef struct vm_machine {
   VEC(int64_t) dec;        /* the decision of the instruction at work */
   vm_failure fail;
   uint32_t at;             /* the instruction at work or last run, from 1 */
-  bool verifies_at_end;    /* a checked build verifies after the last edit of a
-                            * run alone, as searches do, not after each */
   _Alignas(16) unsigned char args[SCH_MAX_ARGS];  /* its argument struct */
 } vm_machine;
 

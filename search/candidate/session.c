@@ -40,7 +40,6 @@ static tess_status make_machine(void *ud) {
   memo_init(&w->own, &w->heap);
   w->memo = &w->own;
   vm_machine_init(&w->m, &w->heap);
-  w->m.verifies_at_end = true; /* of thousands of candidates */
   return TESS_OK;
 }
 
