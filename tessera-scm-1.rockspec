@@ -87,6 +87,7 @@ build = {
     ["tessera.graph.convolutions"] = "stdlib/graph/convolutions.lua",
     ["tessera.graph.edit"] = "stdlib/graph/edit.lua",
     ["tessera.graph.fold"] = "stdlib/graph/fold.lua",
+    ["tessera.graph.host"] = "stdlib/graph/host.lua",
     ["tessera.graph.integers"] = "stdlib/graph/integers.lua",
     ["tessera.graph.joined"] = "stdlib/graph/joined.lua",
     ["tessera.graph.layout"] = "stdlib/graph/layout.lua",

@@ -23,6 +23,10 @@ tess_status tess_network_get(tess_network *net, tess_network_info *out) {
   return ctx_give(net->c, tess_network_info, &info, out);
 }
 
+const char *tess_network_kernel(tess_network *net, uint32_t k) {
+  return k < net->nstep ? tess_kernel_name(net->step[k].kernel) : NULL;
+}
+
 tess_status tess_network_save(tess_network *net, const char *path,
                               const char *header) {
   return network_save(net, path, header);

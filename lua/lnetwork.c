@@ -2,7 +2,6 @@
  * Binding of graphs that run. */
 #include "lua/lgraph.h"
 
-#define LT_NETWORK "tessera.network"
 #define MAX_TENSORS 1024
 
 LT_GC(network_gc, tess_network, tess_network_free)

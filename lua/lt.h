@@ -31,6 +31,8 @@
 #define LT_SESSION "tessera.session"
 #define LT_MODEL "tessera.model"
 #define LT_GRAPH "tessera.graph"
+#define LT_NETWORK "tessera.network"
+#define LT_TASKS "tessera.tasks"
 #define LT_ERROR "tessera.error"
 
 /* The user value of a result that holds the kernel it gave, its only one. */
@@ -124,6 +126,8 @@ tess_target *lt_to_target(lua_State *L, int i);
 void lt_enter(lua_State *L);
 /* Pushes the cost model of a result; nil where it was one in Lua. */
 void lt_push_model(lua_State *L, tess_result *r);
+/* Pushes a box for the results of many tasks, still empty. */
+void **lt_box_tasks(lua_State *L);
 /* The values that the trace names, as a table (ltrace.c). */
 void lt_push_params(lua_State *L, tess_trace *t);
 /* Fills `out` (max long) with the tensors in the table at index i. */

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LT_TASKS "tessera.tasks"
-
 LT_GC(tasks_gc, tess_tasks, tess_tasks_free)
 
 /* ---- progress ----------------------------------------------------------- */
@@ -221,6 +219,13 @@ static void end_runs(tasks_call *all, lua_Integer n, tasks_entry *own) {
   if (bad) lua_error(L);
 }
 
+void **lt_box_tasks(lua_State *L) {
+  void **box = lt_box(L, LT_TASKS, 1);
+  lua_newtable(L); /* of results that were asked for */
+  lua_setiuservalue(L, -2, 1);
+  return box;
+}
+
 /* tune_tasks(entries, options, functions): stdlib/search/tasks.lua completes
  * the entries and gathers the functions (ltune_host.c). */
 static int ltasks_tune(lua_State *L) {
@@ -254,9 +259,7 @@ static int ltasks_tune(lua_State *L) {
   }
   o.progress = tasks_progress;
   o.progress_ud = all;
-  void **box = lt_box(L, LT_TASKS, 1);
-  lua_newtable(L);
-  lua_setiuservalue(L, -2, 1);
+  void **box = lt_box_tasks(L);
   lt_enter(L);
   tess_status s =
       tess_tune_tasks(lt_context(L), (uint32_t)n, list, target, &o, &made);

@@ -2,8 +2,9 @@
  * Tessera: probabilistic tensor-program scheduling.  The public C API.
  *
  * A part for each thing that one does: describe.h, schedule.h, trace.h,
- * kernel.h, space.h, tune.h, database.h, fleet.h and graph.h, on context.h and
- * types.h.  This header includes them all, and says what holds for all.
+ * kernel.h, space.h, tune.h, database.h, fleet.h, graph.h and model.h, on
+ * context.h and types.h.  This header includes them all, and says what holds
+ * for all.
  *
  * Objects are opaque and hang from a tess_context; each is released with its
  * own tess_X_free (NULL is fine), in any order: an object keeps alive what it
@@ -59,6 +60,7 @@
 #include <tessera/fleet.h>
 #include <tessera/graph.h>
 #include <tessera/kernel.h>
+#include <tessera/model.h>
 #include <tessera/schedule.h>
 #include <tessera/space.h>
 #include <tessera/trace.h>

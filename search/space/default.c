@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The default space, whose modules are written in Lua, and what scripts of the
  * host's make: libtessera-spaces, which links Lua, is loaded when it is first
- * asked for and stays loaded. */
+ * asked for, as it is for whole models, and stays loaded. */
 #include "search/space/space.h"
 
 #include <dlfcn.h>
@@ -66,17 +66,18 @@ static tess_status find_spaces(tess_context *c, char *out) {
   return not_installed(c, n, place);
 }
 
-static tess_status load_spaces(tess_context *c, spaces_run_fn *fn) {
+tess_status space_lua_function(tess_context *c, const char *name, void *fn) {
   char path[PATH_MAX];
   tess_status s = find_spaces(c, path);
   if (s != TESS_OK) return s;
   /* Spaces have code of it, so it is never unloaded. */
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  void *symbol = library ? dlsym(library, "tess_spaces_run") : NULL;
+  void *symbol = library ? dlsym(library, name) : NULL;
   memcpy(fn, &symbol, sizeof symbol);
   if (!symbol) {
     const char *why = dlerror();
-    s = ctx_fail(c, TESS_UNSUPPORTED, "the default space cannot be loaded: %s",
+    s = ctx_fail(c, TESS_UNSUPPORTED,
+                 "default spaces and operators cannot be loaded: %s",
                  why ? why : "no reason given");
   }
   if (library) dlclose(library);
@@ -88,7 +89,7 @@ tess_status space_run_script(tess_context *c, const char *what,
                              tess_space **space, tess_program **program) {
   spaces_run_fn run;
   char why[1024];
-  tess_status s = load_spaces(c, &run);
+  tess_status s = space_lua_function(c, "tess_spaces_run", &run);
   if (s != TESS_OK) return s;
   s = run(c, script, argument, space, program, why, sizeof why);
   return s == TESS_OK ? s : ctx_fail(c, s, "%s: %s", what, why);

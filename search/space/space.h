@@ -54,6 +54,9 @@ void space_sketches_free(space_sketches *k);
  * block, with a warning, or ends the generation (strict). */
 tess_status space_write(tess_space *s, tess_program *p, tess_target *t,
                         space_sketches *k);
+/* A function of libtessera-spaces (lua/spaces/spaces.h says which there are)
+ * into *fn, a pointer to a function; loads the library. */
+tess_status space_lua_function(tess_context *c, const char *name, void *fn);
 /* Runs a script of Lua, which gives a space or a program (the other is NULL).
  * `what` begins the message of a failure. */
 tess_status space_run_script(tess_context *c, const char *what,

@@ -99,8 +99,8 @@ local function check_options(o)
   end
 end
 
--- Without a budget nothing is measured.
-local frozen = { "target", "database", "seed", "threads", "kernel_threads" }
+-- Those of them that matter where nothing is measured.
+local known = { "target", "database", "seed", "threads", "kernel_threads" }
 
 local function chosen(names, o)
   local list = {}
@@ -108,26 +108,28 @@ local function chosen(names, o)
   return list
 end
 
--- The schedule of the database, or the default one.
-local function default_results(tasks, o)
-  local list = chosen(frozen, o)
-  list.frozen = true
-  return ts.tune_tasks(tasks, list)
+-- How results of programs are found: with the options' budget or, frozen, what
+-- the database knows, or the default schedules.
+local function tuner_of(o)
+  return function(programs, frozen)
+    local list = chosen(frozen and known or passed, o)
+    list.frozen = frozen or nil
+    return ts.tune_tasks(programs, list)
+  end
 end
 
--- The results of the tasks, how the tuning ended, and what broke it.  What it
--- ended before, or found nothing for, has the default schedule.
-local function results_of(tasks, o)
-  if not o.trials and not o.deadline then
-    return default_results(tasks, o), "OK"
-  end
-  local results, list = ts.tune_tasks(tasks, chosen(passed, o)), {}
+-- A result with a kernel for each task, how the tuning ended, what broke it,
+-- and the results as they were found.  What it ended before, or found nothing
+-- for, has what a frozen one has.
+local function results_of(tasks, measured, tune)
+  local results, list = tune(tasks, not measured), {}
+  if not measured then return results, "OK", nil, results end
   for i = 1, #tasks do
     list[i] = results[i].kernel and results[i] or
-              default_results({ tasks[i] }, o)[1]
+              tune({ tasks[i] }, true)[1]
   end
   local status = results.status == "NOT_FOUND" and "OK" or results.status
-  return list, status, results.message
+  return list, status, results.message, results
 end
 
 -- What there is to say of results, each text once.
@@ -142,13 +144,17 @@ local function notes_of(results, n)
   return notes
 end
 
-local function compile(steps, o)
+-- The steps as g:make_network takes them, and in `m` what came of the tuning.
+local function compile(m, steps, measured, tune)
   local tasks, list, i = {}, {}, 0
   for _, s in ipairs(steps) do
     if s.program then tasks[#tasks + 1] = s.program end
   end
-  local results, status, message = {}, "OK", nil
-  if #tasks > 0 then results, status, message = results_of(tasks, o) end
+  local results = {}
+  m.status = "OK"
+  if #tasks > 0 then
+    results, m.status, m.message, m.results = results_of(tasks, measured, tune)
+  end
   for k, s in ipairs(steps) do
     if s.program then
       i = i + 1
@@ -156,7 +162,50 @@ local function compile(steps, o)
     end
     list[k] = { s.program and results[i].kernel or false, s.values }
   end
-  return list, status, notes_of(results, #tasks), message
+  m.notes = notes_of(results, #tasks)
+  return list
+end
+
+-- What has no programs is refused before passes change the graph.
+local function check_graph(g)
+  for _, n in ipairs(g:nodes()) do
+    if not program.row(n.op) then
+      invalid(("node %s of graph %s: there is no operator '%s'"):format(
+        n.name == "" and n.id or "'" .. n.name .. "'", g:name(), n.op))
+    end
+  end
+  for _, v in ipairs(g:inputs()) do
+    for d, x in ipairs(v.shape) do
+      if type(x) == "string" then
+        invalid(("dimension %d of input %s of graph %s is of size '%s': " ..
+                 "what is compiled has fixed sizes"):format(
+          d - 1, v.name, g:name(), x))
+      end
+    end
+  end
+end
+
+-- Whether passes have put nodes into groups.
+local function is_grouped(g)
+  for _, n in ipairs(g:nodes()) do
+    if n.group ~= 0 then return true end
+  end
+  return false
+end
+
+-- A model of a graph, whose kernels are those of the results of
+-- tune(programs, frozen), measured or frozen.  A graph in groups stays as it
+-- is: it may belong to another model already.
+function model.made(g, o, measured, tune)
+  check_graph(g)
+  if not is_grouped(g) then passes.run(g, o) end
+  local m, steps = { graph = g, kernels = {} }, steps_of(g, o)
+  m.steps = compile(m, steps, measured, tune)
+  m.network = g:make_network(m.steps)
+  for _, s in ipairs(steps) do
+    if s.program then m.kernels[#m.kernels + 1] = s end
+  end
+  return setmetatable(m, model)
 end
 
 -- A model of a graph, which is changed and then belongs to it, or of an ONNX
@@ -172,19 +221,9 @@ function model.new(from, o)
     g = require "tessera.graph.onnx".read(from, { shapes = o.shapes,
                                                   values = o.values })
   end
-  passes.run(g, o)
-  local steps = steps_of(g, o)
-  local list, status, notes, message = compile(steps, o)
-  local network = g:make_network(list)
-  if o.kernel_threads then network:set_threads(o.kernel_threads) end
-  local kernels = {}
-  for _, s in ipairs(steps) do
-    if s.program then kernels[#kernels + 1] = s end
-  end
-  return setmetatable({ graph = g, network = network, kernels = kernels,
-                        steps = list, status = status, notes = notes,
-                        message = message },
-                      model)
+  local m = model.made(g, o, o.trials or o.deadline, tuner_of(o))
+  if o.kernel_threads then m.network:set_threads(o.kernel_threads) end
+  return m
 end
 
 -- ---- running ---------------------------------------------------------------

@@ -50,6 +50,13 @@ run(${work}/embed 4)
 if(NOT said MATCHES "C\\[3, 5\\] is right")
   message(FATAL_ERROR "embed said '${said}'")
 endif()
+run(${CC} -Wall -Wextra -Werror ${SOURCE}/../../examples/model.c -o model ${flags}
+    -Wl,-rpath,${lib_dir})
+run(${work}/model ${SOURCE}/../data/onnx/parts.onnx batch 2 4 ${work}/parts.so)
+if(NOT said MATCHES "conv2d_nchw[a-z0-9_]*: [^\n]* after 4 trials\ny has 64 elements"
+   OR NOT EXISTS ${work}/parts.h)
+  message(FATAL_ERROR "model said '${said}'")
+endif()
 
 # Every header by itself, for strict C and, where there is one, for C++.
 pkg_config(flags --cflags)

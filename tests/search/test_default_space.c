@@ -188,10 +188,10 @@ static void test_it_is_not_there(void **state) {
   assert_null(r);
   setenv("TESSERA_SPACES", TESS_EXTERNS, 1); /* a library, but another one */
   says(&h, tess_space_default(h.c, NULL, &space), TESS_UNSUPPORTED,
-       "the default space cannot be loaded");
+       "default spaces and operators cannot be loaded");
   setenv("TESSERA_SPACES", TESS_SOURCE_DIR "/README.md", 1);
   says(&h, tess_space_default(h.c, NULL, &space), TESS_UNSUPPORTED,
-       "the default space cannot be loaded");
+       "default spaces and operators cannot be loaded");
   unsetenv("TESSERA_SPACES");
   default_space_ok(&h, tess_target_new(h.c, "llvm", &t));
   default_space_ok(&h, tess_space_default(h.c, t, &space));

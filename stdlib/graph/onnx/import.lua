@@ -82,14 +82,20 @@ local function check_supported(state, file)
                      debug.getregistry()["tessera.error"]), 0)
 end
 
+-- Whether an error ends all: an interrupt, and memory that ran out, or would
+-- have gone over its cap.
+local function ends_all(e)
+  if type(e) == "string" then return e:find "interrupted!?$" end
+  local code = type(e) == "table" and e.code
+  return code == "CANCELLED" or code == "NOMEM" or
+         code == "LIMIT" and e.message:find("memory_cap", 1, true)
+end
+
 -- What an error says, in one line; those that end all go on.
 local function reason_of(e)
   if type(e) == "table" and e.refused then return e.refused end
   local code = type(e) == "table" and e.code
-  if code == "CANCELLED" or code == "NOMEM" or
-     type(e) == "string" and e:find "interrupted!?$" then
-    error(e, 0)
-  end
+  if ends_all(e) then error(e, 0) end
   local text = code and e.message or tostring(e)
   return (text:gsub("\n.*", ""))
 end
