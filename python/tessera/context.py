@@ -8,6 +8,8 @@ import collections
 import contextvars
 import ctypes
 import logging
+import signal
+import sys
 import threading
 import weakref
 
@@ -15,6 +17,8 @@ from . import _abi
 from ._native import function, lib, new, raw, text
 
 _log = logging.getLogger("tessera")
+# How the names of functions begin that call functions of Python.
+_CALLING_BACK = ("tess_tune", "tess_graph_compile", "tess_space_")
 _LEVELS = [logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG]
 
 
@@ -87,13 +91,43 @@ class Context:
             _free_all(self._unfreed)
             return getattr(lib, name)(*args)
 
+    def _call_back(self, name, args):
+        """Calls a function that may call functions of Python back.
+
+        Python raises the interrupt of a signal where its code runs next: at
+        the head of such a function, outside of all that it guards, from where
+        it would be lost.  There it is kept instead, and what runs is ended.
+        """
+        here = sys._getframe()
+
+        def interrupt(number, frame):
+            head = frame
+            while head is not here and head.f_back not in (here, None):
+                head = head.f_back
+            if head is not frame and head.f_code.co_name == "guarded":
+                raise KeyboardInterrupt  # which is caught there
+            self.pending.append(KeyboardInterrupt())
+            self.stop()
+
+        if (threading.current_thread() is not threading.main_thread() or
+                signal.getsignal(signal.SIGINT) is not
+                signal.default_int_handler):
+            return getattr(lib, name)(*args)
+        signal.signal(signal.SIGINT, interrupt)
+        try:
+            return getattr(lib, name)(*args)
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
     def call(self, name, *args):
         """Calls a function that gives a status; raises what it failed with."""
         with self.lock:
             _free_all(self._unfreed)
             outer, self.pending = self.pending, []
             try:
-                status = getattr(lib, name)(*args)
+                status = (self._call_back(name, args)
+                          if name.startswith(_CALLING_BACK)
+                          else getattr(lib, name)(*args))
                 if self.pending:
                     raise self.pending[0]
             finally:
@@ -147,10 +181,10 @@ class Context:
         call of the engine to raise, which is told `failed`."""
         def guarded(*args):
             try:
-                return function(*args)
+                result = function(*args)
             except BaseException as e:  # no exception passes through C
                 self.pending.append(e)
-                return failed
+            return failed if self.pending else result
         return guarded
 
 

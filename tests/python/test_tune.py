@@ -2,7 +2,10 @@
 """Tuning from Python: spaces, and functions of Python that a run calls."""
 import logging
 import os
+import signal
 import tempfile
+import threading
+import time
 import unittest
 
 import tessera as ts
@@ -144,6 +147,20 @@ class Tune(unittest.TestCase):
                 raise KeyboardInterrupt
             ts.tune(matmul(), space=by_hand, measure=simulated, trials=4,
                     progress=interrupt, **QUICK)
+
+    def test_interrupts(self):
+        """Also one that arrives while no code of Python runs."""
+        p = ts.ops.matmul(m=256, n=256, k=256)
+        before = signal.getsignal(signal.SIGINT)
+        for options in ({"progress": None},
+                        {"progress": lambda p: time.sleep(60)}):
+            begin = time.monotonic()
+            threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+            with self.subTest(options), self.assertRaises(KeyboardInterrupt):
+                ts.tune(p, trials=100000, **options, **QUICK)
+                time.sleep(60)  # if the run ended otherwise
+            self.assertLess(time.monotonic() - begin, 50)
+        self.assertIs(signal.getsignal(signal.SIGINT), before)
 
     def test_measure_and_postprocs(self):
         r = ts.tune(matmul(), space=by_hand, trials=4,
