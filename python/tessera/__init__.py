@@ -9,6 +9,10 @@
     result = ts.tune(ts.program("matmul", [A, B], [C]), trials=64)
     c = result.kernel(a, b)     # arrays of NumPy
 
+    model = ts.load_model("resnet18.onnx", shapes={"batch": 1})
+    model.tune(trials=2000, database="resnet18.db")
+    y = model(x)
+
 docs/python.md goes on from here.
 """
 from . import ops, space
@@ -23,6 +27,7 @@ from .expr import (Expr, Var, bit_cast, call_extern, cast, clamp, const,
                    greatest as max, least as min, select)
 from .expr import *  # exp, tanh, ...: functions of one value
 from .kernel import Kernel, Target, Timing, build, load_kernel, target
+from .network import Network, Outputs, Value, load_model
 from .operands import RV, auto
 from .ops import program_from_lua
 from .program import (Param, Program, check_equivalent, equivalent, interpret,

@@ -8,45 +8,42 @@ from .context import Object, current
 from .kernel import as_target
 from .program import Program
 from .space import as_space
-from .tune import Result, declared, fill, run_options
+from .tune import Result, declared, fill, print_line, run_options
 
 
 class Tasks(Object):
-    """Results of all programs: len(), [i] in the order given; str() is a
-    table."""
+    """Results of all programs, in the order given: len(), [i]; str() is a
+    table of the different ones.  status, trials, failed, latency (the weighted
+    sum of the best times), seconds, funnel, ledger, note and message are those
+    of all together."""
 
     struct, free = _abi.tess_tasks, "tess_tasks_free"
-    programs = ()
+    programs = ()  # none of a model's
 
     def _info(self):
         return self.info("tess_tasks_get", _abi.tess_tasks_info)
 
     def __len__(self):
-        return len(self.programs)
+        return self._info().nentry
 
     def __getitem__(self, i):
         if not 0 <= i < len(self):
             raise IndexError(f"there are {len(self)} programs")
         made = self.make(Result, "tess_tasks_result", i)
-        made.program = self.programs[i]
+        if self.programs:
+            made.program = self.programs[i]
         return made
 
-    @property
-    def latency(self):
-        """The weighted sum of the best times."""
-        return self._info().latency
-
-    @property
-    def trials(self):
-        return self._info().trials
+    def __getattr__(self, name):
+        if name in ("latency", "seconds", "trials", "failed"):
+            return getattr(self._info(), name)
+        if name in ("funnel", "ledger", "note", "message"):
+            return text(getattr(self._info(), name))
+        raise AttributeError(f"results of tasks have no '{name}'")
 
     @property
     def status(self):
         return text(lib.tess_status_name(self._info().status))
-
-    @property
-    def funnel(self):
-        return text(self._info().funnel)
 
     def __str__(self):
         return text(self._info().table)
@@ -67,24 +64,38 @@ def _task(given):
     return program, space, task
 
 
+def _teller(context, progress):
+    """Called in any case, so that Python's interrupts come through, which end
+    what a model is compiled for, too (model.h)."""
+    told = print_line if progress is True else progress
+
+    def tell(ud, p):
+        return int(bool(told) and told(text(p.contents.text)) is False)
+    return function(_abi.tess_tasks_options, "progress",
+                    context.guard(tell, -1))
+
+
+def tasks_options(context, progress, options, function_name):
+    """A tess_tasks_options of keywords, and what must live as long."""
+    rows = declared(lib.tess_tasks_option)
+    own = {k: options.pop(k) for k in list(options) if k in rows}
+    of_each, held = run_options(context, options, function_name)
+    given = new(_abi.tess_tasks_options, tune=ctypes.pointer(of_each),
+                progress=_teller(context, progress))
+    fill(given, rows, own, function_name)
+    return given, held
+
+
 def tune_tasks(tasks, *, target=None, progress=None, **options):
     """Tunes programs together: a list of programs, or of dicts with program,
-    weight, space and name.  progress(text) is called with a line for people.
+    weight, space and name.  progress(text) is called with a line for people,
+    and ends the run by returning False; True: it is printed on stderr.
     Further options: those of `tune`, and scheduler, alpha, window_size,
     max_trials_per_task."""
     c, made = current(), [_task(t) for t in tasks]
     context = made[0][0].context if made else c
     t = as_target(target, context)
-    rows = declared(lib.tess_tasks_option)
-    own = {k: options.pop(k) for k in list(options) if k in rows}
-    of_each, held = run_options(context, options, "tune_tasks")
-
-    def tell(ud, p):
-        return int(bool(progress) and progress(text(p.contents.text)) is False)
-    given = new(_abi.tess_tasks_options, tune=ctypes.pointer(of_each),
-                progress=function(_abi.tess_tasks_options, "progress",
-                                  context.guard(tell, 1)))
-    fill(given, rows, own, "tune_tasks")
+    given, held = tasks_options(context, progress, options, "tune_tasks")
     out = context.make(Tasks, "tess_tune_tasks", context.pointer, len(made),
                        array(_abi.tess_task, [m[2] for m in made]),
                        t and t.pointer, given)

@@ -131,13 +131,17 @@ class Tensor(Object):
         self.call("tess_tensor_save", raw(path, "a path"))
 
 
+def new_tensor(context, dtype, shape, fill, seed=1):
+    """A new one of a tess_dtype."""
+    return context.make(Tensor, "tess_tensor_new", context.pointer, dtype,
+                        len(shape), array(ctypes.c_int64, shape),
+                        raw(fill, "what fills it"), seed)
+
+
 def tensor(shape, dtype="float32", fill="zeros", seed=1, device=None):
     """A new one.  fill: "zeros", "random", "integers" or "empty"."""
-    c = current()
     shape = shape if isinstance(shape, (tuple, list)) else (shape,)
-    made = c.make(Tensor, "tess_tensor_new", c.pointer, dtypes.parse(dtype),
-                  len(shape), array(ctypes.c_int64, shape),
-                  raw(fill, "what fills it"), seed)
+    made = new_tensor(current(), dtypes.parse(dtype), shape, fill, seed)
     return made.to(device) if device else made
 
 
@@ -154,6 +158,12 @@ def as_tensor(value, context=None):
     c = context or current()
     return c.make(Tensor, "tess_tensor_from_dlpack", c.pointer,
                   ctypes.c_void_p(address_of(value)))
+
+
+def are_arrays(given):
+    """Whether arrays of NumPy were given, and so are wanted."""
+    return any(hasattr(a, "__array_interface__") and
+               not isinstance(a, Tensor) for a in given)
 
 
 class Arguments:
@@ -183,8 +193,7 @@ class Arguments:
                 f"{program.name} takes {len(params)} tensors, or "
                 f"{outputs.count(False)} without the outputs, not {len(args)}")
         self.tensors, self.n = tensors, len(tensors)
-        self.arrays = any(hasattr(a, "__array_interface__") and
-                          not isinstance(a, Tensor) for a in args)
+        self.arrays = are_arrays(args)
         self.pointers = array(ctypes.POINTER(_abi.tess_tensor),
                               [t.pointer for t in tensors])
 
@@ -197,7 +206,8 @@ class Arguments:
             if e.code == "UNSUPPORTED":
                 e.args = (f"{e}; pass the output {param.name}, too",)
             raise
-        made = tensor(tuple(shape[:len(param.shape)]), param.dtype, "zeros")
+        made = new_tensor(program.context, dtypes.parse(param.dtype),
+                          shape[:len(param.shape)], "zeros")
         self.made.append(made)
         return made
 

@@ -176,14 +176,16 @@ class Progress:
         self.status = text(lib.tess_status_name(p.status))
 
 
-def _print_progress(p):
+def print_line(line):
     end = "\r" if sys.stderr.isatty() else "\n"
-    print(p.text, end=end, file=sys.stderr, flush=True)
+    print(line, end=end, file=sys.stderr, flush=True)
 
 
 def _progress(context, told):
     """Called in any case, so that Python's interrupts come through."""
-    told = _print_progress if told is True else told
+    if told is True:
+        def told(p):
+            print_line(p.text)
 
     def progress(ud, p):
         return int(bool(told) and told(Progress(p.contents)) is False)

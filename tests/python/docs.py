@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the Python of a document, block after block in one namespace.  A block
 fenced ```output is what the block before it printed; "..." in it stands for
-any text.  Needs: numpy"""
+any text.  Files of tests/data/onnx are at hand.  Needs: numpy"""
 import contextlib
+import glob
 import io
 import os
 import re
+import shutil
 import sys
 import tempfile
 
@@ -35,6 +37,10 @@ def main(path):
 
 if __name__ == "__main__":
     document = os.path.abspath(sys.argv[1])
+    files = glob.glob(os.path.join(os.path.dirname(document),
+                                   "../tests/data/onnx/*.onnx"))
     with tempfile.TemporaryDirectory() as folder:
+        for file in files:
+            shutil.copy(file, folder)
         os.chdir(folder)
         main(document)
