@@ -111,8 +111,13 @@ ir_expr lower_expand_tanh(math *m, ir_expr x);
 ir_expr lower_expand_sigmoid(math *m, ir_expr x);
 /* v e^(x + more), `more` small. */
 ir_expr lower_exp_product(math *m, ir_expr x, ir_expr more, ir_expr v);
-/* e^(r + more) 2^k, |r| at most ln 2 / 2, `more` less than its last digit. */
-ir_expr lower_exp_precise(math *m, ir_expr r, ir_expr more, ir_expr k);
+/* 1.5 times the weight of a mantissa's lead, and twice the bias of exponents:
+ * x plus that is rounded to an integer k plus that, whose bits are the lowest
+ * of the sum's. */
+ir_expr lower_exp_round(math *m);
+/* e^(r + more) 2^k, |r| at most ln 2 / 2, `more` less than its last digit;
+ * `biased`: the bits of the number k plus lower_exp_round(). */
+ir_expr lower_exp_precise(math *m, ir_expr r, ir_expr more, ir_expr biased);
 
 /* math_log.c */
 ir_expr lower_expand_log(math *m, ir_expr x);

@@ -3,17 +3,37 @@
  * of float32, and of tanh, as published with Cephes (Moshier). */
 #include "lower/math_build.h"
 
-/* v times 2^k, k within twice the exponents' range, in two steps so that
- * results below the least normal number are right. */
-static ir_expr math_ldexp(math *m, ir_expr v, ir_expr k) {
-  int mantissa = is_single(m) ? 23 : 52, bias = is_single(m) ? 127 : 1023;
-  ir_expr half = call2(m, IR_FN_SHR, k, math_int(m, 1));
-  ir_expr rest = math_sub(m, k, half);
-  ir_expr a = call2(m, IR_FN_SHL, math_add(m, half, math_int(m, bias)),
-                    math_int(m, mantissa));
-  ir_expr b = call2(m, IR_FN_SHL, math_add(m, rest, math_int(m, bias)),
-                    math_int(m, mantissa));
-  return math_mul(m, math_mul(m, v, from_bits(m, a)), from_bits(m, b));
+/* 2^k in two factors, so that results below the least normal number, and
+ * those of the last power of two, are right. */
+typedef struct powers {
+  ir_expr a, b;
+} powers;
+
+static int64_t mantissa_bits(const math *m) { return is_single(m) ? 23 : 52; }
+static int64_t exponent_bias(const math *m) {
+  return is_single(m) ? 127 : 1023;
+}
+
+/* `biased`: the bits of k plus twice the exponents' bias, k within twice their
+ * range, below others that are shifted out. */
+static powers powers_of(math *m, ir_expr biased) {
+  ir_expr half = call2(m, IR_FN_SHR, biased, math_int(m, 1));
+  ir_expr by = math_int(m, mantissa_bits(m));
+  return (powers){
+      from_bits(m, call2(m, IR_FN_SHL, half, by)),
+      from_bits(m, call2(m, IR_FN_SHL, math_sub(m, biased, half), by))};
+}
+
+/* v times 2^k. */
+static ir_expr math_ldexp(math *m, ir_expr v, ir_expr biased) {
+  powers k = powers_of(m, biased);
+  return math_mul(m, math_mul(m, v, k.a), k.b);
+}
+
+/* v + 1, times 2^k: the first product with the sum is one rounding. */
+static ir_expr one_more_ldexp(math *m, ir_expr v, ir_expr biased) {
+  powers k = powers_of(m, biased);
+  return math_mul(m, math_add(m, math_mul(m, v, k.a), k.a), k.b);
 }
 
 /* e^r - 1 - r for |r| <= ln 2 / 2. */
@@ -33,23 +53,30 @@ static ir_expr exp_less_one(math *m, ir_expr r) {
   return math_add(m, exp_curve(m, r), r);
 }
 
-/* e^x = e^r 2^k, |r| <= ln 2 / 2. */
+/* e^x = e^r 2^k, |r| <= ln 2 / 2; `biased` as powers_of() takes it. */
 typedef struct exp_parts {
-  ir_expr r, k;
+  ir_expr r, biased;
 } exp_parts;
 
+static ir_expr exp_clamp(math *m, ir_expr x, double lo, double hi) {
+  ir_expr least = math_real(m, lo), c = math_at_most(m, x, hi);
+  return math_select(m, math_lt(m, c, least), least, c);
+}
+
+ir_expr lower_exp_round(math *m) {
+  double up = is_single(m) ? 0x1.8p23 : 0x1.8p52;
+  return math_real(m, up + 2.0 * (double)exponent_bias(m));
+}
+
 /* x, taken to be from lo to hi, plus `more` where that is not 0, is k ln 2 + r;
- * ln 2 in two parts, of which k times the first is exact.  x / ln 2 plus 1.5
- * times the weight of a mantissa's lead is rounded to an integer, which its
- * lowest bits hold: a cast to integers would be checked for overflow, and there
- * is no vector instruction for doubles before AVX-512. */
+ * ln 2 in two parts, of which k times the first is exact.  x / ln 2 plus
+ * lower_exp_round() is rounded to an integer, which its lowest bits hold: a
+ * cast to integers would be checked for overflow, and there is no vector
+ * instruction for doubles before AVX-512. */
 static exp_parts exp_reduce(math *m, ir_expr x, ir_expr more, double lo,
                             double hi) {
   bool s = is_single(m);
-  ir_expr least = math_real(m, lo), most = math_real(m, hi);
-  ir_expr c = math_select(m, math_lt(m, x, least), least,
-                          math_select(m, math_lt(m, most, x), most, x));
-  ir_expr up = math_real(m, s ? 0x1.8p23 : 0x1.8p52);
+  ir_expr c = exp_clamp(m, x, lo, hi), up = lower_exp_round(m);
   ir_expr high = math_add(m,
                           math_mul(m, more ? math_add(m, c, more) : c,
                                    math_real(m, 1.4426950408889634)),
@@ -61,7 +88,7 @@ static exp_parts exp_reduce(math *m, ir_expr x, ir_expr more, double lo,
   ir_expr r = math_sub(m, c, math_mul(m, n, first));
   r = math_sub(m, r, math_mul(m, n, second));
   if (more) r = math_add(m, r, more);
-  return (exp_parts){r, math_sub(m, as_bits(m, high), as_bits(m, up))};
+  return (exp_parts){r, as_bits(m, high)};
 }
 
 static ir_expr exp_small(math *m, ir_expr r) {
@@ -71,22 +98,22 @@ static ir_expr exp_small(math *m, ir_expr r) {
 ir_expr lower_expand_exp(math *m, ir_expr x) {
   bool s = is_single(m);
   exp_parts e = exp_reduce(m, x, 0, s ? -104 : -746, s ? 89 : 710);
-  return math_ldexp(m, exp_small(m, e.r), e.k);
+  return one_more_ldexp(m, exp_less_one(m, e.r), e.biased);
 }
 
 ir_expr lower_exp_product(math *m, ir_expr x, ir_expr more, ir_expr v) {
   bool s = is_single(m);
   exp_parts e = exp_reduce(m, x, more, s ? -120 : -800, s ? 89 : 710);
-  return math_ldexp(m, math_mul(m, exp_small(m, e.r), v), e.k);
+  return math_ldexp(m, math_mul(m, exp_small(m, e.r), v), e.biased);
 }
 
 /* (1 + r) + (what that lost + r^2 q(r) + more (1 + r)). */
-ir_expr lower_exp_precise(math *m, ir_expr r, ir_expr more, ir_expr k) {
+ir_expr lower_exp_precise(math *m, ir_expr r, ir_expr more, ir_expr biased) {
   ir_expr one = math_real(m, 1), head = math_add(m, one, r);
   ir_expr lost = math_sub(m, r, math_sub(m, head, one));
   ir_expr tail =
       math_add(m, exp_curve(m, r), math_add(m, lost, math_mul(m, more, head)));
-  return math_ldexp(m, math_add(m, head, tail), k);
+  return math_ldexp(m, math_add(m, head, tail), biased);
 }
 
 /* (e^r - 1) 2^k + (2^k - 1): where the second part is not 0, the first is less.
@@ -94,15 +121,16 @@ ir_expr lower_exp_precise(math *m, ir_expr r, ir_expr more, ir_expr k) {
  * be. */
 ir_expr lower_expand_expm1(math *m, ir_expr x) {
   bool s = is_single(m);
-  int bias = s ? 127 : 1023;
+  int64_t bias = exponent_bias(m);
   exp_parts e = exp_reduce(m, x, 0, -64, s ? 89 : 710);
-  ir_expr over = math_binary(m, IR_LT, math_int(m, bias), e.k);
-  ir_expr k = math_select(m, over, math_int(m, bias), e.k);
+  ir_expr k = math_sub(m, e.biased, as_bits(m, lower_exp_round(m)));
+  ir_expr over = math_binary(m, IR_LT, math_int(m, bias), k);
+  k = math_select(m, over, math_int(m, bias), k);
   ir_expr one = math_select(m, over, math_real(m, 0.5), math_real(m, 1));
   ir_expr two = math_select(m, over, math_real(m, 2), math_real(m, 1));
   ir_expr power =
       from_bits(m, call2(m, IR_FN_SHL, math_add(m, k, math_int(m, bias)),
-                         math_int(m, s ? 23 : 52)));
+                         math_int(m, mantissa_bits(m))));
   ir_expr r = math_add(m, math_mul(m, exp_less_one(m, e.r), power),
                        math_sub(m, power, one));
   return signed_like(m, math_mul(m, r, two), x);
@@ -114,7 +142,8 @@ ir_expr lower_expand_expm1(math *m, ir_expr x) {
 static ir_expr exp_half(math *m, ir_expr x) {
   bool s = is_single(m);
   exp_parts e = exp_reduce(m, x, 0, 0, s ? 90 : 711);
-  return math_ldexp(m, exp_small(m, e.r), math_sub(m, e.k, math_int(m, 1)));
+  ir_expr biased = math_sub(m, e.biased, math_int(m, 1));
+  return one_more_ldexp(m, exp_less_one(m, e.r), biased);
 }
 
 /* Taylor's series below 1. */

@@ -65,7 +65,7 @@ static ir_expr pow_exp2(math *m, ir_expr hi, ir_expr lo) {
                             math_real(m, most));
   hi = math_select(m, over, end, hi);
   lo = math_select(m, over, zero, lo);
-  ir_expr up = math_real(m, 0x1.8p52);
+  ir_expr up = lower_exp_round(m);
   ir_expr high = math_add(m, math_add(m, hi, lo), up);
   hi = math_sub(m, hi, math_sub(m, high, up));
   pow_pair t = pow_sum(m, hi, lo);
@@ -75,7 +75,7 @@ static ir_expr pow_exp2(math *m, ir_expr hi, ir_expr lo) {
                math_mul(m, t.hi, math_real(m, 0x1.fdf473de6af28p-22)));
   ir_expr r = math_add(m, most_of, rest);
   return lower_exp_precise(m, r, math_sub(m, rest, math_sub(m, r, most_of)),
-                           math_sub(m, as_bits(m, high), as_bits(m, up)));
+                           as_bits(m, high));
 }
 
 /* a^y for a > 0, as it is for 0 and infinity where a is that. */
