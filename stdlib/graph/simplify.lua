@@ -56,7 +56,15 @@ function rules.broadcast(g, n, y)
   if same(x, y) then return x end
 end
 
-rules.tile, rules.slice = rules.broadcast, rules.broadcast
+rules.tile = rules.broadcast
+
+-- All of the elements, but of a dimension they may be in the other direction.
+function rules.slice(g, n, y)
+  for _, step in ipairs(n.attrs.step or {}) do
+    if step < 0 then return nil end
+  end
+  return rules.broadcast(g, n, y)
+end
 
 function rules.concat(g, n)
   if #n.inputs == 1 then return input(g, n, 1) end
