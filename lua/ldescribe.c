@@ -344,12 +344,17 @@ static int hold(lua_State *L) {
 
 /* ---- programs ----------------------------------------------------------- */
 
-static uint32_t to_buffers(lua_State *L, int t, uint32_t max,
-                           tess_buffer *out) {
+/* As many as a program that is read may have. */
+enum { MAX_PARAMS = 4096 };
+
+/* The buffers of the list at index t, in memory that is left on the stack. */
+static tess_buffer *to_buffers(lua_State *L, int t, uint32_t *count) {
   lt_table(L, t, "a list of parameters");
   lua_Integer n = lt_list_len(L, t);
-  if (n > (lua_Integer)max)
-    lt_error(L, TESS_LIMIT, "at most %u parameters", (unsigned)max);
+  if (n > MAX_PARAMS)
+    lt_error(L, TESS_LIMIT, "at most %d parameters, not %d", MAX_PARAMS,
+             (int)n);
+  tess_buffer *out = lt_room(L, (size_t)n, sizeof *out);
   for (lua_Integer k = 1; k <= n; k++) {
     lua_geti(L, t, k);
     lt_buffer *x = luaL_testudata(L, -1, LT_BUFFER);
@@ -361,7 +366,8 @@ static uint32_t to_buffers(lua_State *L, int t, uint32_t max,
     out[k - 1] = x->buf;
     lua_pop(L, 1);
   }
-  return (uint32_t)n;
+  *count = (uint32_t)n;
+  return out;
 }
 
 /* What describing a program took outside of Lua's heap, in KB, so that the
@@ -373,12 +379,11 @@ static void tell_collector(lua_State *L) {
 
 /* (name, inputs, outputs [, section]) */
 static int describe_program(lua_State *L) {
-  tess_buffer in[LT_MAX_ARGS], out[LT_MAX_ARGS];
+  uint32_t nin, nout;
   const char *name = lt_string(L, 1, "the name");
   uint32_t section = (uint32_t)luaL_optinteger(L, 4, 0);
   tess_builder *b = lt_push_builder(L);
-  uint32_t nin = to_buffers(L, 2, LT_MAX_ARGS, in);
-  uint32_t nout = to_buffers(L, 3, LT_MAX_ARGS, out);
+  tess_buffer *in = to_buffers(L, 2, &nin), *out = to_buffers(L, 3, &nout);
   void **box = lt_box(L, LT_PROGRAM, 0);
   tess_program *p;
   lt_check(L, tess_section(b, section));

@@ -65,10 +65,6 @@ local function steps_of(g, o)
       end
     else
       local p, inputs, outputs = program.of(g, group, outside, role, i)
-      if #p:params() > 120 then
-        invalid(("group %d of graph %s takes %d tensors"):format(
-          i, g:name(), #p:params()))
-      end
       steps[#steps + 1] = { program = p, values = ids(inputs, outputs),
                             results = outputs }
     end

@@ -48,3 +48,17 @@ check.case("what does not fit is refused", function()
   refused("there is no operator 'no_such'", function() g:no_such(x) end)
   assert(#g:nodes() == 0)
 end)
+
+check.case("a node may take many tensors", function()
+  local g, parts, given = graph.new "many", {}, {}
+  for i = 1, 150 do
+    parts[i] = g:input("x" .. i, { 2 })
+    given[i] = ts.tensor("float32", { 2 }, "random", i)
+  end
+  parts[#parts + 1] = { axis = 0 }
+  g:output("y", g:concat(table.unpack(parts)))
+  local y = graph.model(g):run(given)
+  for i, x in ipairs(given) do
+    assert(y:get(2 * i - 1) == x:get(1), i)
+  end
+end)
