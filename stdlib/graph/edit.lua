@@ -65,7 +65,8 @@ function edit.with(attrs, more)
   return o
 end
 
-local by_channel = { broadcast = true, batch_norm = true, prelu = true }
+local by_channel = { broadcast = true, batch_norm = true, prelu = true,
+                     quantize = true, dequantize = true }
 
 -- Whether a node computes an element of the elements of its inputs there, of
 -- which any dimensions may be broadcast.

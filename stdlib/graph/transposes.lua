@@ -79,6 +79,17 @@ function rules.transpose(g, n)
   return g:pad(x, edit.with(o, { before = before, after = after }))
 end
 
+-- Scales and zero points go by a dimension of their own, if by any.
+local function sink_scaled(g, n)
+  local x, perm = transposed(g, edit.input(g, n, 1))
+  if not x or n.attrs.block then return nil end
+  local axis = n.attrs.axis and perm[n.attrs.axis % #perm + 1]
+  local y = g[n.op](g, x, edit.input(g, n, 2), edit.input(g, n, 3),
+                    edit.with(n.attrs, { axis = axis }))
+  return g:transpose(y, { perm = perm })
+end
+rules.quantize, rules.dequantize = sink_scaled, sink_scaled
+
 -- A reduction needs no transpose before it where the dimensions that stay are
 -- in their order.
 function rules.reduce(g, n)
