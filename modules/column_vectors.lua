@@ -19,6 +19,16 @@ local function find(sch, block)
   return column
 end
 
+-- How many of the loops, from the outermost on, are around other blocks, too,
+-- as the steps of a recurrent layer are.
+local function count_shared(sch, loops)
+  local n = 0
+  while loops[n + 1] and #{ sch:get_child_blocks(loops[n + 1]) } > 1 do
+    n = n + 1
+  end
+  return n
+end
+
 return ts.module {
   name = "column_vectors",
   parameters = {
@@ -28,15 +38,18 @@ return ts.module {
     local column, why = find(sch, block)
     if not column then return nil, why end
     local loops, kinds = { sch:get_loops(block) }, sch:block_info(block).iters
-    if #{ sch:get_child_blocks(loops[1]) } > 1 then
-      return nil, "it shares its outermost loop with other blocks"
+    local shared = count_shared(sch, loops)
+    for i = 1, shared do
+      if i == column or kinds[i] ~= "opaque" then
+        return nil, "it shares loops that are to move with other blocks"
+      end
     end
     local strip, lane = sch:split(loops[column], { sch:sample_perfect_tile(
       loops[column], { n = 2, max_innermost_factor = p.max_width }) })
     loops[column] = strip
     local order, inner = {}, {}
-    for i, loop in ipairs(loops) do
-      table.insert(kinds[i] == "reduce" and inner or order, loop)
+    for i = shared + 1, #loops do
+      table.insert(kinds[i] == "reduce" and inner or order, loops[i])
     end
     inner[#inner + 1] = lane
     table.move(inner, 1, #inner, #order + 1, order)

@@ -30,16 +30,18 @@ local function new_nest(o, d)
       b:loop("j", 0, width, function(j)
         local iters = { { "vb", extent = o.b, bind = i },
                         { "vj", extent = width, bind = j } }
+        local body = f
         if s then
-          iters[3] = { "vs", "opaque", extent = o.t, bind = s }
+          table.insert(iters, 1, { "vs", "opaque", extent = o.t, bind = s })
+          body = function(vs, vb, vj, vk) f(vb, vj, vs, vk) end
         end
         if not inner then
-          b:block(name .. m.suffix, iters, f)
+          b:block(name .. m.suffix, iters, body)
           return
         end
         b:loop("k", 0, inner, function(k)
           iters[4] = { "vk", "reduce", extent = inner, bind = k }
-          b:block(name .. m.suffix, iters, f)
+          b:block(name .. m.suffix, iters, body)
         end)
       end)
     end)
@@ -63,8 +65,8 @@ local function sums(m, s, S, state, first, count)
           o.hidden, function(i, j, _, k)
     local at = { i, j + first * o.hidden }
     b:init(function() b:store(S, at, 0) end)
-    b:store(S, at, S(table.unpack(at)) +
-                   m.wide(m.R(m.d, at[2], k)) * state(i, k))
+    local r = o.trans_r and m.R(m.d, k, at[2]) or m.R(m.d, at[2], k)
+    b:store(S, at, S(table.unpack(at)) + m.wide(r) * state(i, k))
   end)
 end
 
@@ -277,7 +279,10 @@ for _, name in ipairs { "rnn", "gru", "lstm" } do
       return o.batch_first and { "b", "t", "input" } or { "t", "b", "input" }
     end),
     tensor("W", { directions, times(g), "input" }),
-    tensor("R", { directions, times(g), "hidden" }),
+    tensor("R", function(o)
+      if o.trans_r then return { directions, "hidden", times(g) } end
+      return { directions, times(g), "hidden" }
+    end),
     tensor("bias", { directions, times(2 * g) }, { when = "bias" }),
     tensor("lengths", { "b" }, { when = "lengths", type = "index" }),
     tensor("initial", state_shape, { when = "initial" }),
@@ -290,6 +295,8 @@ for _, name in ipairs { "rnn", "gru", "lstm" } do
                  "forward", "how sequences are gone through"),
     declare.flag("batch_first", "sequences are the first dimension of X, " ..
                  "the states and Y, not time or the direction"),
+    declare.flag("trans_r", "R is [dirs, hidden, gates hidden], whose " ..
+                 "rows are what vectors of gates take"),
     declare.flag("bias", "biases of the inputs, then of the states"),
     declare.flag("lengths", "how long each sequence is"),
     declare.word("index", { "int32", "int64" }, "int32", "the type of lengths"),
@@ -303,11 +310,11 @@ for _, name in ipairs { "rnn", "gru", "lstm" } do
     tensors[7] = tensor("cell", state_shape, { when = "cell" })
     tensors[8] = tensor("peephole", { directions, times(3) },
                         { when = "peephole" })
-    table.insert(options, 11, declare.flag("cell", "cells to begin with"))
-    table.insert(options, 12, declare.flag("peephole",
+    table.insert(options, 12, declare.flag("cell", "cells to begin with"))
+    table.insert(options, 13, declare.flag("peephole",
       "what cells add to the gates input, output, forget"))
   elseif name == "gru" then
-    table.insert(options, 11, declare.flag("linear_before_reset",
+    table.insert(options, 12, declare.flag("linear_before_reset",
       "multiply by the gate r after the product"))
   end
   declare.operator {

@@ -62,3 +62,24 @@ check.case("a node may take many tensors", function()
     assert(y:get(2 * i - 1) == x:get(1), i)
   end
 end)
+
+check.case("weights of a state may be transposed", function()
+  local gates = { rnn = 1, gru = 3, lstm = 4 }
+  for name, n in pairs(gates) do
+    local g = graph.new "recurrent"
+    local function input(...) return g:input("x", { ... }) end
+    local x, w = input(3, 2, 4), input(2, n * 5, 4)
+    local r, bias = input(2, n * 5, 5), input(2, 2 * n * 5)
+    local o = { bias = bias, direction = "bidirectional" }
+    g:output("plain", (g[name](g, x, w, r, o)))
+    o.trans_r = true
+    g:output("turned", (g[name](g, x, w, g:transpose(r, { perm = { 0, 2, 1 } }),
+                                o)))
+    local given = {}
+    for i, v in ipairs(g:inputs()) do
+      given[i] = ts.tensor("float32", v.shape, "random", i)
+    end
+    local y = graph.run(g, given)
+    assert(y[1]:compare(y[2]) == 0, name)
+  end
+end)

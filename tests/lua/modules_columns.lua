@@ -27,6 +27,7 @@ for _, p in ipairs {
   ops.global_pool2d { n = 2, c = 24, h = 3, w = 5, layout = "NHWC" },
   ops.max_pool2d { n = 1, c = 18, h = 9, w = 8, k = 3, stride = 2, pad = 1,
                    layout = "NHWC" },
+  ops.lstm { t = 3, b = 2, input = 4, hidden = 20, trans_r = true },
 } do
   local list = ts.space.sketches({ columns {}, place { open = false },
                                    vectors {} }, p, "llvm -num-cores=2")
