@@ -198,6 +198,18 @@ check.case("integers of few bits", function()
   assert(q:dtype() == "uint8" and list(q) == "0 16 135 46 0", list(q))
 end)
 
+check.case("a list without elements", function()
+  local g = onnx.read(data .. "empty.onnx")
+  local shape = g:outputs()[1].shape
+  assert(#shape == 3 and shape[2] == 3 and shape[3] == 1)
+end)
+
+check.case("a layer of weights that are bytes is that of floats", function()
+  local g = onnx.read(data .. "lstm_bytes.onnx")
+  local y = graph.run(g, { ts.tensor("float32", { 5, 2, 3 }, "random", 1) })
+  assert(y[1]:compare(y[2]) < 1e-6)
+end)
+
 -- What is no option, no shape or no table of inputs is said.
 do
   local path = data .. "parts.onnx"
@@ -221,7 +233,7 @@ check.case("the documentation lists what there is", function()
   local f <close> = assert(io.open(here .. "../../docs/models.md"))
   local text = f:read "a":match "\n### Operators\n(.-)\n\nIntegers of 4"
   local of, documented = require "tessera.graph.onnx.import".of, {}
-  for op in text:gsub("^.-\n|", ""):gmatch "`(%u%w*)`" do
+  for op in text:gsub("^.-\n|", ""):gmatch "`([%w.]*%u%w*)`" do
     documented[op] = true
     assert(of[op], op)
   end

@@ -35,7 +35,7 @@ local domains = { [""] = true, ["ai.onnx.preview"] = true,
                   ["ai.onnx.ml"] = true }
 local function family_of(info)
   local name, domain = operator_of(info)
-  local f = domains[domain] and of[name]
+  local f = domains[domain] and of[name] or of[domain .. "." .. name]
   if not f then
     return nil, domain == "" and "there is no such operator here" or
                 ("there is no such operator of domain '%s' here"):format(domain)

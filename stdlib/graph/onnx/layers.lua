@@ -15,26 +15,47 @@ local function mat_mul(n)
   return n:reshape(y, to)
 end
 
+local function recurrent_options(name, n)
+  local o = { direction = n:attr("direction", "forward"), trans_r = true,
+              batch_first = n:attr("layout", 0) == 1, clip = n:attr "clip" }
+  if name == "gru" then
+    o.linear_before_reset = n:flag "linear_before_reset"
+  end
+  if name == "lstm" and n:flag "input_forget" then n:refuse "input_forget" end
+  for i, a in ipairs(n:attr("activations", {})) do
+    o.activations = o.activations or {}
+    o.activations[i] = a:lower()
+  end
+  if n:attr "activation_alpha" or n:attr "activation_beta" then
+    n:refuse "parameters of activations"
+  end
+  o.bias, o.lengths, o.initial = n:x(4), n:x(5), n:x(6)
+  if name == "lstm" then o.cell, o.peephole = n:x(7), n:x(8) end
+  return o
+end
+
 local function recurrent(name)
   return function(n)
-    local o = { hidden = n:attr "hidden_size" or n:shape(3)[3],
-                direction = n:attr("direction", "forward"),
-                batch_first = n:attr("layout", 0) == 1, clip = n:attr "clip" }
-    if name == "gru" then
-      o.linear_before_reset = n:flag "linear_before_reset"
-    end
-    if name == "lstm" and n:flag "input_forget" then n:refuse "input_forget" end
-    for i, a in ipairs(n:attr("activations", {})) do
-      o.activations = o.activations or {}
-      o.activations[i] = a:lower()
-    end
-    if n:attr "activation_alpha" or n:attr "activation_beta" then
-      n:refuse "parameters of activations"
-    end
-    o.bias, o.lengths, o.initial = n:x(4), n:x(5), n:x(6)
-    if name == "lstm" then o.cell, o.peephole = n:x(7), n:x(8) end
-    return n.ops[name](n:needs(1), n:needs(2), n:needs(3), o)
+    local o, r = recurrent_options(name, n), n:needs(3)
+    o.hidden = n:attr "hidden_size" or r.shape[3]
+    return n.ops[name](n:needs(1), n:needs(2),
+                       n.ops.transpose(r, { perm = { 0, 2, 1 } }), o)
   end
+end
+
+-- ONNX Runtime's layer of weights that are bytes [directions, inputs, columns],
+-- with a scale and a zero point for each direction, or for each column.
+local function dequantized(n, i, scale, zero)
+  local ops, w, s = n.ops, n:needs(i), n:needs(scale)
+  local function of_columns(x)
+    local columns = #x.shape > 1 and x.shape[2] or 1
+    return n:reshape(x, { w.shape[1], 1, columns })
+  end
+  local y = ops.cast(w, { to = s.dtype })
+  if n:has(zero) then
+    y = ops.sub(y, of_columns(ops.cast(n:needs(zero), { to = s.dtype })))
+  end
+  return ops.mul(y, of_columns(s))
 end
 
 -- From set 21 on a scale and a shift are there for each channel, before for
@@ -63,6 +84,14 @@ return function(of)
   end
   function of.Det(n) return n.ops.det(n:needs(1)) end
   of.LSTM, of.GRU, of.RNN = recurrent "lstm", recurrent "gru", recurrent "rnn"
+  -- The layer in floats: what is left out is that ONNX Runtime rounds inputs
+  -- and states to bytes, too.
+  of["com.microsoft.DynamicQuantizeLSTM"] = function(n)
+    local o, r = recurrent_options("lstm", n), dequantized(n, 3, 11, 12)
+    o.hidden = r.shape[2]
+    local w = n.ops.transpose(dequantized(n, 2, 9, 10), { perm = { 0, 2, 1 } })
+    return n.ops.lstm(n:needs(1), w, r, o)
+  end
   function of.SwiGLU(n)
     return n.ops.swiglu(n:needs(1), n:needs(2), { alpha = n:attr "alpha" })
   end

@@ -30,9 +30,11 @@ return function(of)
     n:refuse "its value is no tensor of numbers"
   end
   function of.ConstantOfShape(n)
-    local t = n:attr_tensor "value"
+    local t, shape = n:attr_tensor "value", n:values(1)
+    local dtype = t and t:dtype() or "float32"
+    if node.product(shape) == 0 then return n:constant(dtype, shape, {}) end
     return n.ops.constant_of_shape(nil, {
-      shape = n:values(1), dtype = t and t:dtype() or "float32",
+      shape = shape, dtype = dtype,
       value = t and t:get(table.unpack(node.filled(#t:shape(), 0))) or 0 })
   end
   function of.EyeLike(n)

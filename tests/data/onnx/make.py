@@ -218,3 +218,38 @@ save("unnamed.onnx", h.make_graph([
     h.make_node("Concat", ["x", "past"], ["y"], axis=0),
 ], "unnamed", [value("x", ["?", "?"]), value("past", ["?", "?"])],
     [value("y", ["?", "?"])]), opset=17)
+
+# A list without elements, as detectors write it before a shape.
+save("empty.onnx", h.make_graph([
+    h.make_node("ConstantOfShape", ["none"], ["nothing"],
+                value=h.make_tensor("of", T.INT64, [1], [7])),
+    h.make_node("Shape", ["x"], ["s"]),
+    h.make_node("Concat", ["nothing", "s", "one"], ["to"], axis=0),
+    h.make_node("Reshape", ["x", "to"], ["y"]),
+], "empty", [value("x", [2, 3])], [value("y", [2, 3, 1])],
+    [h.make_tensor("none", T.INT64, [1], [0]), h.make_tensor("one", T.INT64, [1], [1])]))
+
+# ONNX Runtime's layer of weights that are bytes: of one scale for a direction,
+# and of one for each column, without zero points; and the same in floats.
+def lstm_bytes():
+    w = random.randint(-90, 90, (2, 3, 16)).astype(np.int8)
+    r = random.randint(-90, 90, (2, 4, 16)).astype(np.int8)
+    ws, rs = np.float32([0.01, 0.02]), np.float32(random.rand(2, 16) / 50)
+    wz = np.int8([3, -2])
+    wf = (w.astype(np.float32) - wz[:, None, None]) * ws[:, None, None]
+    rf = r.astype(np.float32) * rs[:, None, :]
+    more = {"hidden_size": 4, "direction": "bidirectional"}
+    save("lstm_bytes.onnx", h.make_graph([
+        h.make_node("DynamicQuantizeLSTM",
+                    ["x", "w", "r", "b", "", "", "", "", "ws", "wz", "rs", ""], ["y"],
+                    domain="com.microsoft", **more),
+        h.make_node("LSTM", ["x", "wf", "rf", "b"], ["z"], **more),
+    ], "lstm_bytes", [value("x", [5, 2, 3])],
+        [value("y", [5, 2, 2, 4]), value("z", [5, 2, 2, 4])],
+        [nh.from_array(a, k) for k, a in [
+            ("w", w), ("r", r), ("ws", ws), ("wz", wz), ("rs", rs),
+            ("wf", wf.transpose(0, 2, 1)), ("rf", rf.transpose(0, 2, 1))]] +
+        [floats("b", 2, 32)]), domains=["com.microsoft"])
+
+
+lstm_bytes()
