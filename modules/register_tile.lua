@@ -3,11 +3,12 @@
 -- as many rows by vectors of columns as there are registers for the sums, one
 -- row of vectors and one element of the other operand, as 6 x 16 float32 on
 -- AVX2 and 14 x 32 on AVX-512 (K. Goto and R. van de Geijn, Anatomy of
--- High-Performance Matrix Multiplication, 2008).  Only the tiles around them
--- are sampled, of the other loops one iteration is in the tile, and loops along
--- which nothing is reused, as of a batch, are outermost.  Where the tile does
--- not divide an extent, a smaller one down to half that does is taken, and
--- where there is none the block is padded.
+-- High-Performance Matrix Multiplication, 2008).  Rows are such along which
+-- vectors of columns are reused.  Only the tiles around them are sampled, of
+-- the other loops one iteration is in the tile, and loops along which nothing
+-- is reused, as of a batch, are outermost.  Where the tile does not divide an
+-- extent, a smaller one down to half that does is taken, and where there is
+-- none the block is padded.
 local ts = require "tessera"
 local machine = require "tessera.steps.machine"
 local nests = require "tessera.steps.nests"

@@ -4,17 +4,48 @@
 local machine = require "tessera.steps.machine"
 local register_tiles = {}
 
+-- How many elements are read of the operands that columns index, and of the
+-- others.
+local function sizes_read(sch, block, column)
+  local with, without = 0, 0
+  for r = 0, sch:block_info(block).reads - 1 do
+    local size = sch:footprint(block, "read", r) or 0
+    if sch:access(block, "read", r)[column] then with = with + size
+    else without = without + size end
+  end
+  return with, without
+end
+
+-- Whether each vector of columns that is read serves all iterations of a loop.
+local function reuses_columns(sch, block, column, i)
+  for r = 0, sch:block_info(block).reads - 1 do
+    local by = sch:access(block, "read", r)
+    if by[column] and by[i] then return false end
+  end
+  return true
+end
+
+-- Operands so many times as large as those of columns, as the weights of a
+-- convolution of 7 x 7 images, are read in order, not a row of each at once.
+local STREAMED = 20
+
 -- The loops of columns, which are the last index of the result, and of rows:
--- the innermost other spatial one of more than one iteration.
+-- the innermost other spatial one of more than one iteration, of those along
+-- which vectors of columns are reused if there are any.
 local function tile_loops(sch, block)
   local loops, dims = { sch:get_loops(block) },
                       sch:access_info(block, "write", 0).dims
-  local kinds, column, row = sch:block_info(block).iters, dims[#dims], nil
+  local kinds, column = sch:block_info(block).iters, dims[#dims]
+  local row, reused
   for i = 1, #loops do
-    local many = sch:extent(loops[i]) > 1
-    if kinds[i] == "spatial" and i ~= column and many then row = i end
+    if kinds[i] == "spatial" and i ~= column and sch:extent(loops[i]) > 1 then
+      row = i
+      if column and reuses_columns(sch, block, column, i) then reused = i end
+    end
   end
-  return loops, column, row
+  if not reused or reused == row then return loops, column, row end
+  local with, without = sizes_read(sch, block, column)
+  return loops, column, without > STREAMED * with and row or reused
 end
 
 -- The size of tiles of at most that size: the largest one, not less than half
@@ -102,12 +133,8 @@ end
 -- first, after those of a batch, so that they are read once: the loop of
 -- columns, and the position that it gets.
 function register_tiles.columns_first(sch, block, column, batch)
-  local with, without, after = 0, 0, 1
-  for r = 0, sch:block_info(block).reads - 1 do
-    local size = sch:footprint(block, "read", r) or 0
-    if sch:access(block, "read", r)[column] then with = with + size
-    else without = without + size end
-  end
+  local with, without = sizes_read(sch, block, column)
+  local after = 1
   while batch[after] do after = after + 1 end
   if with > 2 * without then return column, after end
 end

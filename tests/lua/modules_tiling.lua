@@ -145,6 +145,27 @@ do
   fails("INVALID", "'vectors' is 'x': it is a list", tile, { vectors = "x" })
 end
 
+-- Their rows are those along which vectors of columns are reused: channels, of
+-- images whose last index is a row's; but where weights are far larger they are
+-- not read from many places at once.
+do
+  local shape = require "tessera.steps.register_tiles".shape
+  local function tile(p, loop)
+    local sch = ts.schedule(p, { target = "llvm -vector-bytes=64" })
+    return (shape(sch, sch:get_block "conv", 1, 0))[loop]
+  end
+  local p = ops.conv2d_nchw { n = 1, h = 64, w = 64, ci = 3, co = 24, k = 3,
+                              stride = 2, pad = 1 }
+  assert(tile(p, 2) == 24 and tile(p, 4) == 16 and not tile(p, 3))
+  p = ops.conv2d_nhwc { n = 1, h = 64, w = 64, ci = 3, co = 32, k = 3 }
+  assert(tile(p, 4) == 16 and tile(p, 3))
+  p = ops.conv2d_nchw { n = 1, h = 7, w = 7, ci = 64, co = 512, k = 3 }
+  assert(tile(p, 3) == 5 and not tile(p, 2))
+  p = ops.conv2d_nchw { n = 1, h = 8, w = 16, ci = 8, co = 8, k = 3,
+                        groups = 8 }
+  assert(tile(p, 3) and not tile(p, 2))
+end
+
 -- Operands in the order of the tiles, and what follows computed by tiles.
 do
   local tiling = use("multi_level_tiling", { write_levels = {} })
