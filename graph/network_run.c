@@ -39,6 +39,9 @@ static tess_status wrong_tensor(const tess_network *net, const char *what,
 static tess_status check_tensor(const tess_network *net, const char *what,
                                 const char *name, const tess_gtype *t,
                                 const tess_tensor *x) {
+  if (!x)
+    return ctx_fail(net->c, TESS_INVALID, "%s %s of graph %s is NULL", what,
+                    name, net->g->name);
   bool fits = x->ndim == t->ndim && !x->device[0] &&
               !memcmp(&x->dtype, &t->dtype, sizeof x->dtype);
   for (uint32_t d = 0; fits && d < t->ndim; d++)

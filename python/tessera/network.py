@@ -138,7 +138,9 @@ class Network:
         """The tensors of a run, the outputs among them, and whether those are
         wanted as arrays."""
         given = self._given(args, named)
-        tensors = [as_tensor(a, self.context) for a in given]
+        tensors = [as_tensor(a, self.context,
+                             f"input {v.name} of graph {self.name}: ")
+                   for v, a in zip(self.inputs, given)]
         made = [new_tensor(self.context, v._type, v.shape, "empty")
                 for v in self.outputs]
         return tensors + made, made, are_arrays(given)
@@ -240,7 +242,7 @@ def _contents(context, given, name, value):
         given.number = array(ctypes.c_double, value)
         given.nnumber = len(value)
         return None
-    source = as_tensor(value, context)
+    source = as_tensor(value, context, f"the contents of '{name}': ")
     copy = new_tensor(context, source.get("tess_tensor_dtype"), source.shape,
                       "empty")
     copy.copy_from(source)

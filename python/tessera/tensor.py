@@ -151,13 +151,20 @@ def load_tensor(path):
     return c.make(Tensor, "tess_tensor_load", c.pointer, raw(path, "a path"))
 
 
-def as_tensor(value, context=None):
-    """A tensor over the memory of an array (NumPy, DLPack, a buffer)."""
+def as_tensor(value, context=None, what=""):
+    """A tensor over the memory of an array (NumPy, DLPack, a buffer); errors
+    begin with `what` it is."""
     if isinstance(value, Tensor):
         return value
     c = context or current()
+    try:
+        address = address_of(value)
+    except TypeError as e:
+        raise TypeError(what + str(e)) from None
+    except Error as e:
+        raise Error(e.code, what + e.message) from None
     return c.make(Tensor, "tess_tensor_from_dlpack", c.pointer,
-                  ctypes.c_void_p(address_of(value)))
+                  ctypes.c_void_p(address))
 
 
 def are_arrays(given):

@@ -250,6 +250,9 @@ static void test_refused_graphs(void **state) {
   assert_null(none);
   unsetenv("TESSERA_SPACES");
   model_ok(&m, tess_graph_compile(m.g, NULL, NULL, NULL, &m.net));
+  tess_tensor *tensors[2] = {NULL, NULL};
+  says(&m, tess_network_run(m.net, 2, tensors, NULL), TESS_INVALID,
+       "input x of graph parts is NULL");
   model_stop(&other);
   model_stop(&m);
 }
